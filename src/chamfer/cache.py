@@ -1,0 +1,50 @@
+"""Vectors that are made once: the same texts through the same model are read back from disk."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from chamfer.encode import Encoder, Role
+from chamfer.store.corpus import EncodedCorpus, encode_corpus
+
+
+def default_cache() -> Path:
+    """``chamfer`` in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chamfer"
+
+
+def encode_cached(
+    cache: Path,
+    label: str,
+    encoder: Encoder,
+    ids: Sequence[str],
+    texts: Sequence[str],
+    *,
+    role: Role = "document",
+    progress: Callable[[int], None] | None = None,
+) -> EncodedCorpus:
+    """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
+
+    Interrupted work goes on where it stopped. ``label`` only makes the folder's name readable.
+    """
+    made_from = {"encoder": encoder.fingerprint(role), "role": role, "texts": fingerprint(ids, texts)}
+    key = hashlib.sha256("-".join(made_from.values()).encode()).hexdigest()[:16]
+    return encode_corpus(
+        cache / f"{label}-{role}-{key}",
+        ids,
+        texts,
+        encode=encoder.encode_queries if role == "query" else encoder.encode_documents,
+        made_from=made_from,
+        progress=progress,
+    )
+
+
+def fingerprint(ids: Sequence[str], texts: Sequence[str]) -> str:
+    """Equal for two collections with the same ids and texts in the same order."""
+    digest = hashlib.sha256()
+    for identifier, text in zip(ids, texts, strict=True):
+        for part in (identifier.encode(), text.encode("utf-8", "surrogatepass")):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    return digest.hexdigest()[:16]

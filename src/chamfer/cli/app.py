@@ -1,0 +1,53 @@
+"""The command ``chamfer``."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from chamfer import __version__
+from chamfer.cli import demo, encode, evaluate, rerank, weights
+from chamfer.cli.terminal import say
+from chamfer.errors import InputError
+
+app = typer.Typer(
+    name="chamfer",
+    help="Late-interaction retrieval in which every query token has a weight.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("encode")(encode.encode)
+app.add_typer(weights.app, name="weights")
+app.command("rerank")(rerank.rerank)
+app.command("evaluate")(evaluate.evaluate)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Late-interaction retrieval in which every query token has a weight."""
+    if version:
+        typer.echo(f"chamfer {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; input that cannot be used ends in one sentence and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        fail(str(error))
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, which is its right
+            sys.stderr.close()
+            sys.exit(1)
+        fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+
+
+def fail(sentence: str) -> NoReturn:
+    """Say what is wrong and leave."""
+    say(f"error: {sentence}")
+    sys.exit(2)

@@ -1,0 +1,104 @@
+"""``chamfer demo``."""
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chamfer.cli.options import CacheFolder
+from chamfer.cli.terminal import progress_bar, results
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from chamfer.explain import Match
+
+QUESTIONS = (
+    "how do I run several threads at once and wait for all of them",
+    "read a file line by line without loading it into memory",
+    "compare two dates in different time zones",
+)
+DOCUMENT_LENGTH = 128
+
+
+def demo(
+    save: Annotated[Path | None, typer.Option("--save", help="Also save what is shown as a picture (.svg).")] = None,
+    cache: CacheFolder = None,
+) -> None:
+    """Search the docstrings of Python's own library, with and without weights. Needs no data and no labels.
+
+    Example: chamfer demo
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from chamfer.cache import default_cache, encode_cached
+    from chamfer.cli.evaluate import print_table
+    from chamfer.encode import Encoder
+    from chamfer.evaluation.docstrings import docstring_collection
+    from chamfer.evaluation.experiment import evaluate
+    from chamfer.explain import explain
+    from chamfer.rerank import rerank_encoded
+    from chamfer.retrieve.bm25 import BM25
+    from chamfer.weightings import count_frequencies
+    from chamfer.weights import TokenWeights
+
+    results.record = save is not None
+    started = time.perf_counter()
+    folder = cache or default_cache()
+    collection = docstring_collection()
+    encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
+    results.print(
+        f"[bold]{len(collection.documents)} docstrings[/bold] of Python's standard library: the first sentence "
+        "looks for the rest, names removed."
+    )
+    evaluation = evaluate(
+        collection, encoder, ["uniform", "idf", "idf-soft"], cache=folder, depth=200, progress=progress_bar
+    )
+    print_table(evaluation)
+
+    texts = list(collection.documents.values())
+    corpus = encode_cached(folder, collection.name, encoder, list(collection.documents), texts)
+    weights = TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary)
+    first_stage = BM25(collection.documents)
+    for question in QUESTIONS:
+        query = encoder.encode_queries([question])
+        candidates = first_stage.search({"question": question}, k=200)[0]
+        best = rerank_encoded(query, candidates, corpus, {"soft": weights})["soft"].document_ids[:3]
+        shown = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        for name in best:
+            matches = explain(query, corpus.tokens[corpus.place[name]], weights)
+            shown.add_row(Text(name, style="cyan"), _highlighted(collection.documents[name], matches))
+        results.print("", _weighted(matches), shown, sep="\n")
+    results.print(f"\n[dim]{time.perf_counter() - started:.0f} s[/dim]")
+    if save is not None:
+        results.save_svg(str(save), title="chamfer demo")
+
+
+def _weighted(matches: "Sequence[Match]") -> "Text":
+    """The question, each token with its weight, heavy ones bright."""
+    from rich.text import Text
+
+    text = Text("? ", style="bold")
+    for match in matches:
+        if match.query_token.startswith("["):
+            continue
+        style = "bold yellow" if match.weight >= 1.2 else "dim" if match.weight < 0.8 else ""
+        text.append(match.query_token, style).append(f" {match.weight:.1f}  ", "dim")
+    return text
+
+
+def _highlighted(document: str, matches: "Sequence[Match]", width: int = 160) -> "Text":
+    """The start of a document with the words that heavy query tokens matched in colour."""
+    from rich.text import Text
+
+    heavy = {match.document_word for match in matches if match.weight >= 0.8}
+    words = [re.escape(word) for word in heavy if word.isalnum()]
+    text = Text(document)
+    if words:
+        text.highlight_regex(rf"(?i)\b({'|'.join(words)})\b", "bold yellow")
+    text.truncate(width, overflow="ellipsis")
+    return text

@@ -1,0 +1,51 @@
+"""Arguments that several commands share, so that they mean the same everywhere."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from chamfer.errors import InputError
+from chamfer.weights import Special
+
+
+class FormName(StrEnum):
+    """The forms of the score, for the command line."""
+
+    l2 = "l2"
+    cosine = "cosine"
+
+
+EncoderName: TypeAlias = Annotated[
+    str, typer.Option("--encoder", help="Model hub name, folder, or 'minilm' (offline).", metavar="NAME")
+]
+QueryLength: TypeAlias = Annotated[
+    int | None, typer.Option("--query-length", help="Cut queries to so many tokens.", metavar="TOKENS")
+]
+DocumentLength: TypeAlias = Annotated[
+    int | None, typer.Option("--document-length", help="Cut documents to so many tokens.", metavar="TOKENS")
+]
+CacheFolder: TypeAlias = Annotated[
+    Path | None, typer.Option("--cache", help="Where vectors are kept.  [default: the user's cache folder]")
+]
+FormOption: TypeAlias = Annotated[FormName, typer.Option("--form", help="Form of the score.")]
+SpecialOption: TypeAlias = Annotated[
+    str, typer.Option("--special", help="Weight of special tokens under plain IDF: 0, 1 or auto.")
+]
+ValidationOption: TypeAlias = Annotated[
+    str, typer.Option("--validation", help="The split that --special auto is chosen on.", metavar="SPLIT")
+]
+AllowEmpty: TypeAlias = Annotated[
+    bool, typer.Option("--allow-empty", help="Keep documents without text; they rank last.")
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def parse_special(text: str) -> Special:
+    """Read the value of ``--special``."""
+    if text == "auto":
+        return "auto"
+    if text in ("0", "1"):
+        return float(text)
+    raise InputError(f"--special is 0, 1 or auto, not {text!r}")

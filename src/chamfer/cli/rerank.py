@@ -1,0 +1,156 @@
+"""``chamfer rerank``."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chamfer.cli.options import (
+    AllowEmpty,
+    CacheFolder,
+    DocumentLength,
+    EncoderName,
+    FormName,
+    FormOption,
+    QueryLength,
+)
+from chamfer.cli.terminal import progress_bar, say
+from chamfer.errors import InputError
+
+if TYPE_CHECKING:
+    from chamfer.encode import Encoder
+    from chamfer.frequencies import DocumentFrequencies
+    from chamfer.kernels import Form
+    from chamfer.weights import TokenWeights
+
+
+def rerank(
+    dataset: Annotated[
+        Path | None, typer.Argument(help="A BEIR folder; without one, JSON lines are read from stdin.")
+    ] = None,
+    weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "",
+    encoder: EncoderName = "minilm",
+    corpus: Annotated[Path | None, typer.Option("--corpus", help="With stdin: count IDF over this corpus.")] = None,
+    candidates: Annotated[
+        Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of BM25's ranking.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option("--split", help="Only the judged queries of a split.  [default: all queries]"),
+    ] = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are re-ranked.")] = 1000,
+    k: Annotated[int | None, typer.Option("-k", min=1, help="Keep only the best so many.")] = None,
+    form: FormOption = FormName.l2,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the TREC run to this file.  [default: stdout]")
+    ] = None,
+    query_length: QueryLength = None,
+    document_length: DocumentLength = None,
+    cache: CacheFolder = None,
+    allow_empty: AllowEmpty = False,
+) -> None:
+    r"""Rank candidates again, with weights: a whole collection, or JSON lines from stdin.
+
+    A line is {"query": "...", "documents": ["...", ...]}, or {"id": "...", "text": "..."} for a document;
+    "id" of the line names the query. The answer is a line {"id": ..., "ranking": [{"id": ..., "score": ...}]}.
+
+    Example: chamfer rerank scifact/ --weights idf-soft --out soft.trec
+    """
+    from chamfer import weightings
+    from chamfer.cache import default_cache
+    from chamfer.encode import Encoder
+    from chamfer.evaluation.beir import load_collection, load_documents
+    from chamfer.evaluation.runs import format_run, read_run, write_run
+    from chamfer.evaluation.split import first_stage, rank_split, without_own_document
+
+    _check_usage(dataset, {"--candidates": candidates, "--split": split, "--out": out}, corpus)
+    model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
+    collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)
+
+    def frequencies() -> "DocumentFrequencies":
+        if collection is not None:
+            documents = collection.documents
+        elif corpus is not None:
+            documents = load_documents(corpus, allow_empty=allow_empty)
+        else:
+            raise InputError(f"{weights} counts tokens in a corpus; name it with --corpus, or give a weights file")
+        return weightings.count_frequencies(model, list(documents.values()), progress=progress_bar)
+
+    chosen = weights or ("uniform" if collection is None and corpus is None else "idf-soft")
+    weighting = weightings.weights_by_name(chosen, model, frequencies)
+    if collection is None:
+        for answer in _answer_lines(model, weighting, form.value, k):
+            sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+        return
+    queries = collection.judged_queries(split) if split else collection.queries
+    if candidates is None:
+        found = first_stage(collection, queries, depth=depth)
+    else:
+        found = [without_own_document(one, depth) for one in read_run(candidates) if one.query_id in queries]
+    ranked = rank_split(
+        collection,
+        model,
+        {chosen: weighting},
+        found,
+        cache=cache or default_cache(),
+        form=form.value,
+        progress=progress_bar,
+    )[chosen]
+    if out is None:
+        sys.stdout.writelines(format_run(ranked, k=k, tag=chosen))
+    else:
+        write_run(out, ranked, k=k, tag=Path(chosen).stem)
+        say(f"ranked the candidates of {len(ranked)} queries; wrote {out}")
+
+
+def _check_usage(dataset: Path | None, for_folders: dict[str, object], corpus: Path | None) -> None:
+    misplaced = next((name for name, value in for_folders.items() if value is not None), None)
+    if dataset is None and misplaced is not None:
+        raise InputError(f"{misplaced} goes with a BEIR folder; JSON lines come from stdin and are answered on stdout")
+    if dataset is not None and corpus is not None:
+        raise InputError("--corpus goes with JSON lines from stdin; a BEIR folder has its own corpus")
+
+
+def _answer_lines(model: "Encoder", weights: "TokenWeights", form: "Form", k: int | None) -> Iterator[dict[str, Any]]:
+    """Rank the documents of each line of stdin, one answer per line as soon as it is there."""
+    from chamfer.evaluation.beir import parse_json_lines
+    from chamfer.rerank import rerank as rerank_texts
+
+    for number, request in parse_json_lines(iter(sys.stdin.buffer), "stdin"):
+        try:
+            query_id, query, documents = _parse_request(request, str(number))
+            ranking = rerank_texts(query, documents, encoder=model, weights=weights, form=form, k=k, query_id=query_id)
+        except InputError as error:
+            raise InputError(f"stdin, line {number}: {error}") from error
+        yield {
+            "id": ranking.query_id,
+            "ranking": [
+                # JSON has no infinity: a document without tokens has no score
+                {"id": document, "score": score if math.isfinite(score) else None}
+                for document, score in zip(ranking.document_ids, ranking.scores, strict=True)
+            ],
+        }
+
+
+def _parse_request(request: dict[str, Any], default_id: str) -> tuple[str, str, dict[str, str]]:
+    query, given = request.get("query"), request.get("documents")
+    if not isinstance(query, str) or not query.strip():
+        raise InputError("'query' must be a text that is not empty")
+    if not isinstance(given, list) or not given:
+        raise InputError("'documents' must be a list of at least one text")
+    documents: dict[str, str] = {}
+    for place, document in enumerate(given):
+        record = {"id": str(place), "text": document} if isinstance(document, str) else document
+        if not isinstance(record, dict) or not all(isinstance(record.get(key), str) for key in ("id", "text")):
+            raise InputError(f"document {place + 1} must be a text, or an object with the texts 'id' and 'text'")
+        if record["id"] in documents:
+            raise InputError(f"the document id {record['id']!r} is used twice")
+        if not record["text"].strip():
+            raise InputError(f"document {record['id']!r} has no text")
+        documents[record["id"]] = record["text"]
+    return str(request.get("id", default_id)), query, documents

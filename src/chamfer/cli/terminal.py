@@ -1,0 +1,34 @@
+"""What the terminal shows: results on stdout, everything else on stderr."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from chamfer.progress import Advance
+
+results = Console(highlight=False)
+messages = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Advance]:
+    """Show a bar while a person is watching; stay quiet in a pipe."""
+    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def say(text: str) -> None:
+    """Tell the person something that is not the result."""
+    messages.print(text, markup=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 -- JSON
+    """Print a result for a program to read."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

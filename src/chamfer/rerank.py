@@ -1,0 +1,82 @@
+"""A query and its candidates in, a ranking out."""
+
+from collections.abc import Mapping, Sequence
+
+from chamfer import kernels
+from chamfer.encode import Encoder
+from chamfer.errors import InputError
+from chamfer.kernels import Form
+from chamfer.ranking import Ranking
+from chamfer.store.corpus import EncodedCorpus
+from chamfer.tokens import TokenBatch
+from chamfer.weights import TokenWeights
+
+
+def rerank(
+    query: str,
+    documents: Mapping[str, str] | Sequence[str],
+    *,
+    encoder: Encoder,
+    weights: TokenWeights | None = None,
+    form: Form = "l2",
+    k: int | None = None,
+    query_id: str = "query",
+) -> Ranking:
+    """Rank texts for a query, encoding both on the fly.
+
+    Args:
+        query: what is looked for.
+        documents: texts by id, or a list of texts, whose ids are then their places ``"0"``, ``"1"``, ...
+        encoder: gives the token vectors.
+        weights: what each query token counts; all the same if not given.
+        form: ``l2`` or ``cosine``.
+        k: keep only so many.
+        query_id: the name of the query in the result.
+
+    >>> from chamfer import Encoder, rerank
+    >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
+    >>> rerank("how to make bread", texts, encoder=Encoder.load("minilm")).document_ids
+    ('1', '0')
+    """
+    if not isinstance(documents, Mapping):
+        width = len(str(len(documents)))  # only while sorting: ties must fall in the order of the list
+        ranking = rerank(
+            query,
+            {f"{place:0{width}}": text for place, text in enumerate(documents)},
+            encoder=encoder,
+            weights=weights,
+            form=form,
+            k=k,
+            query_id=query_id,
+        )
+        return Ranking(query_id, tuple(str(int(place)) for place in ranking.document_ids), ranking.scores)
+    weights = weights or TokenWeights.uniform(encoder.vocabulary)
+    weights.check_tokenizer(encoder.vocabulary)
+    tokens = encoder.encode_queries([query])
+    if not documents:
+        return Ranking(query_id, (), ())
+    distances = kernels.minima(tokens, encoder.encode_documents(list(documents.values())), form=form)
+    return Ranking.of(query_id, list(documents), kernels.score(distances, weights.of(tokens)), k)
+
+
+def rerank_encoded(
+    query: TokenBatch,
+    candidates: Ranking,
+    corpus: EncodedCorpus,
+    weightings: Mapping[str, TokenWeights],
+    *,
+    form: Form = "l2",
+) -> dict[str, Ranking]:
+    """Rank the candidates of one query again, once for each weighting, from vectors on disk.
+
+    The distances are computed once: they do not depend on the weights.
+    """
+    unknown = next((identifier for identifier in candidates.document_ids if identifier not in corpus.place), None)
+    if unknown is not None:
+        raise InputError(f"candidate {unknown!r} of query {candidates.query_id!r} is not in the encoded corpus")
+    places = [corpus.place[identifier] for identifier in candidates.document_ids]
+    distances = kernels.minima(query, corpus.tokens, candidates=places, form=form)
+    return {
+        name: Ranking.of(candidates.query_id, candidates.document_ids, kernels.score(distances, weights.of(query)))
+        for name, weights in weightings.items()
+    }

@@ -1,0 +1,1 @@
+"""First stages: queries in, ranked document ids out."""

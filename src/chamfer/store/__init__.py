@@ -1,0 +1,1 @@
+"""Token vectors of a corpus on disk."""

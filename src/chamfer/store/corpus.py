@@ -1,0 +1,199 @@
+"""Token vectors of a corpus on disk: appended, committed, memory-mapped."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from chamfer.errors import InputError
+from chamfer.files import only_writer, write_json
+from chamfer.tokens import TokenBatch, Vectors, offsets_of
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+VECTORS, TOKEN_IDS, LENGTHS, IDS = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
+
+# Documents between two commits: what an interruption can lose. 512 documents encode in about 20 s on
+# two cores, and one fsync each is lost in that.
+COMMIT_EVERY = 512
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
+    """A finished corpus: document ids and their token vectors, read from disk as they are needed.
+
+    Args:
+        folder: where it lies.
+        ids: the document ids, in corpus order.
+        tokens: float16 vectors, memory-mapped, one text per document.
+        made_from: what it was made from, as it was given to :func:`encode_corpus`.
+    """
+
+    folder: Path
+    ids: tuple[str, ...]
+    tokens: TokenBatch
+    made_from: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open a finished corpus, or say what is wrong with the folder."""
+        manifest = _read_manifest(folder)
+        if manifest is None:
+            raise InputError(f"{folder} holds no encoded corpus; make one with: chamfer encode")
+        if not manifest["complete"]:
+            raise InputError(
+                f"the corpus in {folder} is encoded up to document {manifest['documents']} only; "
+                "run the same chamfer encode again to finish it"
+            )
+        documents, tokens, dimensions = (manifest[key] for key in ("documents", "tokens", "dimensions"))
+        for name, size in _sizes(manifest).items():
+            found = (folder / name).stat().st_size if (folder / name).exists() else -1
+            if found != size:
+                raise InputError(f"{folder / name} should hold {size} bytes; delete {folder} and encode again")
+        ids = tuple(json.loads(line) for line in (folder / IDS).read_text(encoding="utf-8").splitlines())
+        vectors: Vectors
+        if tokens:
+            vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(tokens, dimensions))
+        else:  # an empty file cannot be mapped
+            vectors = np.empty((0, dimensions), np.float16)
+        token_ids = np.fromfile(folder / TOKEN_IDS, np.int32)
+        lengths = np.fromfile(folder / LENGTHS, np.int32)
+        if len(ids) != documents:
+            raise InputError(f"{folder / IDS} should hold {documents} ids; delete {folder} and encode again")
+        return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each document id stands in :attr:`tokens`."""
+        return {identifier: place for place, identifier in enumerate(self.ids)}
+
+
+def encode_corpus(
+    folder: Path,
+    ids: Sequence[str],
+    texts: Sequence[str],
+    *,
+    encode: Callable[[Sequence[str]], TokenBatch],
+    made_from: Mapping[str, Any],
+    progress: Callable[[int], None] | None = None,
+) -> EncodedCorpus:
+    """Encode a corpus into a folder, from where an earlier call stopped.
+
+    Rows are appended to plain binary files and counted in by one atomic swap of the manifest, so a crash
+    at any instant loses at most :data:`COMMIT_EVERY` documents and never shows a half-written one. A
+    finished folder is opened and nothing is encoded.
+
+    Args:
+        folder: where the corpus lies or will lie.
+        ids: unique document ids.
+        texts: the document texts.
+        encode: gives the token vectors of some texts.
+        made_from: whatever decides the vectors (model, texts, lengths), as JSON; a folder made from
+            something else is refused.
+        progress: called with the number of documents done since the last call.
+    """
+    manifest = _read_manifest(folder)
+    if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
+        if progress is not None:
+            progress(len(ids))
+        return EncodedCorpus.open(folder)  # reading needs no lock
+    with only_writer(folder):
+        manifest = _read_manifest(folder)
+        if manifest is None:
+            manifest = {
+                "format": FORMAT,
+                "made_from": dict(made_from),
+                "documents": 0,
+                "tokens": 0,
+                "dimensions": 0,
+                "id_bytes": 0,
+                "complete": False,
+            }
+        elif manifest["made_from"] != dict(made_from):
+            raise InputError(
+                f"{folder} holds vectors of another model, corpus or length; choose another folder or delete it"
+            )
+        if not manifest["complete"]:
+            _drop_uncommitted(folder, manifest)
+            if progress is not None:
+                progress(manifest["documents"])
+            for start in range(manifest["documents"], len(ids), COMMIT_EVERY):
+                chunk = slice(start, start + COMMIT_EVERY)
+                manifest = _append(folder, manifest, ids[chunk], encode(texts[chunk]))
+                if progress is not None:
+                    progress(len(ids[chunk]))
+            write_json(folder / MANIFEST, {**manifest, "complete": True})
+    return EncodedCorpus.open(folder)
+
+
+def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: TokenBatch) -> dict[str, Any]:
+    dimensions = manifest["dimensions"] or batch.dimensions
+    if batch.dimensions != dimensions:
+        raise InputError(
+            f"{folder} holds vectors of {dimensions} dimensions, the new ones have {batch.dimensions}; "
+            "encode all documents with one model"
+        )
+    with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, which is refused below
+        vectors = batch.vectors.astype(np.float16)
+    if not np.isfinite(vectors).all():
+        raise InputError("token vectors are too large for 16-bit floats; normalise them first")
+    id_lines = "".join(json.dumps(identifier) + "\n" for identifier in ids).encode()
+    for name, content in (
+        (VECTORS, vectors.tobytes()),
+        (TOKEN_IDS, batch.token_ids.astype(np.int32).tobytes()),
+        (LENGTHS, batch.lengths.astype(np.int32).tobytes()),
+        (IDS, id_lines),
+    ):
+        with (folder / name).open("ab") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    committed = {
+        **manifest,
+        "documents": manifest["documents"] + len(ids),
+        "tokens": manifest["tokens"] + len(vectors),
+        "dimensions": dimensions,
+        "id_bytes": manifest["id_bytes"] + len(id_lines),
+    }
+    write_json(folder / MANIFEST, committed)
+    return committed
+
+
+def _drop_uncommitted(folder: Path, manifest: Mapping[str, Any]) -> None:
+    for name, size in _sizes(manifest).items():
+        path = folder / name
+        if not path.exists():
+            path.touch()
+        if path.stat().st_size < size:
+            raise InputError(f"{path} is shorter than what was committed; delete {folder} and encode again")
+        os.truncate(path, size)
+
+
+def _sizes(manifest: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        VECTORS: manifest["tokens"] * manifest["dimensions"] * 2,
+        TOKEN_IDS: manifest["tokens"] * 4,
+        LENGTHS: manifest["documents"] * 4,
+        IDS: manifest["id_bytes"],
+    }
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT:
+            raise InputError(f"{path} has format {manifest['format']}, this version reads format {FORMAT}")
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error
+    return manifest

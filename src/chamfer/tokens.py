@@ -1,0 +1,146 @@
+"""Token vectors of many texts, packed without padding."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+
+Vectors = npt.NDArray[np.floating]
+TokenIds = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenBatch:
+    """The token vectors of several texts, one after the other.
+
+    Text ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``vectors`` and ``token_ids``. A text may own
+    none.
+
+    Args:
+        vectors: ``(tokens, dimensions)`` float16 or float32, all finite.
+        token_ids: ``(tokens,)`` int32, the vocabulary id behind each vector.
+        offsets: ``(texts + 1,)`` int64, from 0 to ``tokens``, never falling.
+
+    >>> batch = TokenBatch.pack([np.eye(2, 3), np.ones((1, 3))], [[7, 8], [9]])
+    >>> len(batch), batch.dimensions, batch.lengths.tolist()
+    (2, 3, [2, 1])
+    >>> batch[1].token_ids.tolist()
+    [9]
+    """
+
+    vectors: Vectors
+    token_ids: TokenIds
+    offsets: Offsets
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or self.vectors.dtype not in (np.float16, np.float32):
+            raise InputError(
+                f"token vectors must be a (tokens, dimensions) array of float16 or float32, "
+                f"not {self.vectors.dtype} of shape {self.vectors.shape}"
+            )
+        tokens = len(self.vectors)
+        if self.token_ids.shape != (tokens,):
+            raise InputError(f"{tokens} token vectors need as many token ids, not {self.token_ids.shape}")
+        offsets = self.offsets
+        if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != tokens:
+            raise InputError(f"offsets must run from 0 to {tokens}, the number of token vectors")
+        if np.any(np.diff(offsets) < 0):
+            raise InputError("offsets must never fall, or texts would overlap")
+        # A memory-mapped corpus was checked when it was written; checking again would read all of it.
+        if not isinstance(self.vectors, np.memmap) and not np.isfinite(self.vectors).all():
+            raise InputError("token vectors hold NaN or infinity; the model or its input is broken")
+
+    @classmethod
+    def pack(cls, vectors: Sequence[Vectors], token_ids: Sequence[Sequence[int] | TokenIds]) -> Self:
+        """Pack one ``(tokens, dimensions)`` array per text, all of the same dimension."""
+        if len(vectors) != len(token_ids):
+            raise InputError(f"{len(vectors)} texts with vectors but {len(token_ids)} with token ids")
+        widths = sorted({array.shape[-1] for array in vectors})
+        if len(widths) != 1:
+            raise InputError(f"texts have vectors of {widths or 'no'} dimensions; encode all with one model")
+        lengths = [len(array) for array in vectors]
+        ids = [np.asarray(array, dtype=np.int32) for array in token_ids]
+        kind = np.float16 if all(array.dtype == np.float16 for array in vectors) else np.float32
+        return cls(
+            vectors=np.concatenate(vectors).astype(kind, copy=False),
+            token_ids=np.concatenate(ids),
+            offsets=offsets_of(lengths),
+        )
+
+    @classmethod
+    def concatenate(cls, batches: Iterable["TokenBatch"]) -> Self:
+        """Put the texts of several batches into one."""
+        parts = list(batches)
+        widths = sorted({part.dimensions for part in parts})
+        if len(widths) != 1:
+            raise InputError(f"batches have vectors of {widths or 'no'} dimensions; encode all with one model")
+        return cls(
+            vectors=np.concatenate([part.vectors for part in parts]),
+            token_ids=np.concatenate([part.token_ids for part in parts]),
+            offsets=offsets_of(np.concatenate([part.lengths for part in parts])),
+        )
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every token vector."""
+        return int(self.vectors.shape[1])
+
+    @property
+    def lengths(self) -> Offsets:
+        """``(texts,)`` how many tokens each text has."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int | slice) -> Self:
+        """A view of some neighbouring texts; ``batch[3]`` is a batch of one."""
+        if isinstance(index, int):
+            place = range(len(self))[index]
+            index = slice(place, place + 1)
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            raise InputError("a batch can be sliced in steps of 1 only; use take() for other choices")
+        stop = max(start, stop)
+        rows = slice(self.offsets[start], self.offsets[stop])
+        return self._trusted(
+            self.vectors[rows], self.token_ids[rows], self.offsets[start : stop + 1] - self.offsets[start]
+        )
+
+    def take(self, texts: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+        """Copy the chosen texts, in the given order, into a batch of their own."""
+        chosen = np.asarray(texts, dtype=np.int64)
+        rows = self.rows(chosen)
+        return self._trusted(np.asarray(self.vectors[rows]), self.token_ids[rows], offsets_of(self.lengths[chosen]))
+
+    def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """The rows that the chosen texts own, in their order."""
+        starts, lengths = self.offsets[:-1][texts], self.lengths[texts]
+        shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
+        rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
+        return rows
+
+    @classmethod
+    def _trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
+        """A part of a batch that was already checked, without checking it again."""
+        part = object.__new__(cls)
+        object.__setattr__(part, "vectors", vectors)
+        object.__setattr__(part, "token_ids", token_ids)
+        object.__setattr__(part, "offsets", offsets)
+        return part
+
+
+def offsets_of(lengths: Sequence[int] | npt.NDArray[np.integer]) -> Offsets:
+    """Turn lengths into offsets.
+
+    >>> offsets_of([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

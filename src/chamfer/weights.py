@@ -1,0 +1,183 @@
+"""What multiplies each query token."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from chamfer.errors import InputError
+from chamfer.files import written_whole
+from chamfer.frequencies import DocumentFrequencies
+from chamfer.tokens import TokenBatch
+from chamfer.vocabulary import Vocabulary
+
+FORMAT = "chamfer-weights-1"
+Special = float | Literal["auto"]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenWeights:
+    """A weight for every token of a vocabulary.
+
+    Args:
+        table: ``(vocabulary,)`` float32, finite and not negative.
+        vocabulary: what the ids stand for.
+        metadata: how the weights were made and from what, as JSON; kept with the file.
+
+    >>> words = Vocabulary(("[CLS]", "a", "cat"), special_ids=frozenset({0}))
+    >>> counted = DocumentFrequencies.count([[0, 1], [0, 1, 2]], vocabulary_size=3)
+    >>> TokenWeights.idf(counted, words).table.round(3).tolist()
+    [1.0, 0.182, 0.693]
+    """
+
+    table: npt.NDArray[np.float32]
+    vocabulary: Vocabulary
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.table.shape != (len(self.vocabulary),) or self.table.dtype != np.float32:
+            raise InputError(
+                f"a vocabulary of {len(self.vocabulary)} tokens needs as many float32 weights, "
+                f"not {self.table.dtype} of shape {self.table.shape}"
+            )
+        if not np.isfinite(self.table).all() or (self.table < 0).any():
+            raise InputError("token weights must be finite and not negative")
+
+    @classmethod
+    def uniform(cls, vocabulary: Vocabulary) -> Self:
+        """Weight 1 for every token: ColBERT's own score."""
+        return cls(np.ones(len(vocabulary), np.float32), vocabulary, {"recipe": "uniform"})
+
+    @classmethod
+    def idf(
+        cls,
+        frequencies: DocumentFrequencies,
+        vocabulary: Vocabulary,
+        *,
+        special: Special = 1.0,
+        validate: Callable[["TokenWeights"], float] | None = None,
+    ) -> Self:
+        """Weight every token by how few documents contain it, as the paper defines it.
+
+        ``idf(t) = log((N - n(t) + 0.5) / (n(t) + 0.5) + 1)``; tokens in no document weigh 0.
+
+        Args:
+            frequencies: counted over the corpus.
+            vocabulary: of the encoder that the corpus was counted with.
+            special: the weight of ``[CLS]``, ``[MASK]`` and the like: 0, 1, or ``"auto"`` for whichever of
+                the two ``validate`` prefers.
+            validate: measures some weights on a validation slice; higher is better. Needed for ``"auto"``.
+        """
+        if special == "auto":
+            if validate is None:
+                raise InputError("special='auto' needs a validation slice to choose on; give 0 or 1 instead")
+            choices = [cls.idf(frequencies, vocabulary, special=value) for value in (1.0, 0.0)]
+            return max(choices, key=validate)  # the first of equals, so 1 unless 0 is better
+        table = np.where(vocabulary.is_special, special, _idf(frequencies, vocabulary))
+        made = {"recipe": "idf", "special": special, "documents": frequencies.documents}
+        return cls(table.astype(np.float32), vocabulary, made)
+
+    @classmethod
+    def soft_idf(cls, frequencies: DocumentFrequencies, vocabulary: Vocabulary, *, power: float = 0.5) -> Self:
+        """Weight tokens by softened IDF: rare words count more, common ones still count.
+
+        ``(idf(t) / mean idf) ** power``, the mean taken over the distinct tokens of every document; special
+        tokens and tokens in no document weigh 1, like an average token.
+
+        Args:
+            frequencies: counted over the corpus.
+            vocabulary: of the encoder that the corpus was counted with.
+            power: 0 gives uniform weights, 1 the proportions of plain IDF.
+        """
+        if not 0 <= power <= 2:
+            raise InputError(f"the power of softened IDF lies between 0 and 2, not {power}")
+        known = (frequencies.counts > 0) & ~vocabulary.is_special
+        idf = _idf(frequencies, vocabulary)
+        total = float((frequencies.counts * idf)[known].sum())
+        mean = total / max(int(frequencies.counts[known].sum()), 1)
+        if mean <= 0:
+            raise InputError("no document contains a token with text, so there is no average IDF to divide by")
+        table = np.where(known, (idf / mean) ** power, 1.0)
+        made = {"recipe": "idf-soft", "power": power, "documents": frequencies.documents}
+        return cls(table.astype(np.float32), vocabulary, made)
+
+    def of(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
+        """Look up the weight of every token of a batch.
+
+        Returns:
+            ``(tokens,)`` float32.
+        """
+        ids = batch.token_ids
+        if len(ids) and (ids.min() < 0 or ids.max() >= len(self.table)):
+            raise InputError(
+                f"token id {ids.max()} lies outside the {len(self.table)} tokens that have weights; "
+                "encode with the model that the weights were made for"
+            )
+        return self.table[ids]
+
+    def extremes(self, count: int) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+        """The heaviest and the lightest tokens with their weights.
+
+        Left out are special tokens and tokens without weight, which are many and alike. Equal weights are
+        ordered by token.
+        """
+        choice = np.flatnonzero((self.table > 0) & ~self.vocabulary.is_special)
+        tokens = [(self.vocabulary.tokens[place], float(self.table[place])) for place in choice]
+        heaviest = sorted(tokens, key=lambda pair: (-pair[1], pair[0]))[:count]
+        lightest = sorted(tokens, key=lambda pair: (pair[1], pair[0]))[:count]
+        return heaviest, lightest
+
+    def check_tokenizer(self, vocabulary: Vocabulary) -> None:
+        """Refuse weights that were made for another tokenizer, whose ids mean other tokens."""
+        if vocabulary.fingerprint != self.vocabulary.fingerprint:
+            raise InputError(
+                f"these weights belong to another tokenizer ({len(self.vocabulary)} tokens, fingerprint "
+                f"{self.vocabulary.fingerprint}) than the encoder's ({len(vocabulary)} tokens, fingerprint "
+                f"{vocabulary.fingerprint}); make weights with this encoder"
+            )
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file that holds the weights, the vocabulary and how they were made."""
+        tokens = np.frombuffer(json.dumps(self.vocabulary.tokens, ensure_ascii=False).encode(), np.uint8)
+        metadata = {
+            "format": FORMAT,
+            "tokenizer": self.vocabulary.fingerprint,
+            "special_ids": json.dumps(sorted(self.vocabulary.special_ids)),
+            "made": json.dumps(dict(self.metadata)),
+        }
+        with written_whole(path) as file:
+            file.write(save({"table": self.table, "tokens": tokens}, metadata))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what :meth:`save` wrote."""
+        if not path.is_file():
+            raise InputError(f"there is no weights file {path}")
+        try:
+            with safe_open(path, "numpy") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != FORMAT:
+                    raise InputError(f"{path} is not a chamfer weights file")
+                table = file.get_tensor("table")
+                tokens = json.loads(file.get_tensor("tokens").tobytes())
+            vocabulary = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
+            made = json.loads(metadata["made"])
+        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+            raise InputError(f"{path} is not a chamfer weights file, or it is damaged") from error
+        if vocabulary.fingerprint != metadata["tokenizer"]:
+            raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names")
+        return cls(table, vocabulary, made)
+
+
+def _idf(frequencies: DocumentFrequencies, vocabulary: Vocabulary) -> npt.NDArray[np.float64]:
+    if len(frequencies.counts) != len(vocabulary):
+        raise InputError(
+            f"frequencies over {len(frequencies.counts)} tokens do not belong to a vocabulary of {len(vocabulary)}"
+        )
+    return frequencies.idf()
