@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from chamfer.errors import InputError
     from chamfer.frequencies import DocumentFrequencies
     from chamfer.ranking import Ranking
-    from chamfer.rerank import rerank
+    from chamfer.reranking import rerank
     from chamfer.tokens import TokenBatch
     from chamfer.weightings import count_frequencies
     from chamfer.weights import TokenWeights
@@ -27,7 +27,7 @@ _HOME = {
     "count_frequencies": "weightings",
     "TokenWeights": "weights",
     "Ranking": "ranking",
-    "rerank": "rerank",
+    "rerank": "reranking",
 }
 
 __all__ = [

@@ -51,3 +51,7 @@ def fail(sentence: str) -> NoReturn:
     """Say what is wrong and leave."""
     say(f"error: {sentence}")
     sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

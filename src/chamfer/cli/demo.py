@@ -10,11 +10,13 @@ import typer
 
 from chamfer.cli.options import CacheFolder
 from chamfer.cli.terminal import progress_bar, results
+from chamfer.files import written_whole
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from chamfer.explain import Match
+    from chamfer.weights import TokenWeights
 
 QUESTIONS = (
     "how do I run several threads at once and wait for all of them",
@@ -26,6 +28,7 @@ DOCUMENT_LENGTH = 128
 
 def demo(
     save: Annotated[Path | None, typer.Option("--save", help="Also save what is shown as a picture (.svg).")] = None,
+    most: Annotated[int | None, typer.Option("--most", min=10, help="Only so many docstrings.  [default: all]")] = None,
     cache: CacheFolder = None,
 ) -> None:
     """Search the docstrings of Python's own library, with and without weights. Needs no data and no labels.
@@ -41,15 +44,16 @@ def demo(
     from chamfer.evaluation.docstrings import docstring_collection
     from chamfer.evaluation.experiment import evaluate
     from chamfer.explain import explain
-    from chamfer.rerank import rerank_encoded
+    from chamfer.reranking import rerank_encoded
     from chamfer.retrieve.bm25 import BM25
     from chamfer.weightings import count_frequencies
     from chamfer.weights import TokenWeights
 
-    results.record = save is not None
+    if save is not None:
+        results.record, results.width = True, 110
     started = time.perf_counter()
     folder = cache or default_cache()
-    collection = docstring_collection()
+    collection = docstring_collection(most)
     encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
     results.print(
         f"[bold]{len(collection.documents)} docstrings[/bold] of Python's standard library: the first sentence "
@@ -71,11 +75,14 @@ def demo(
         shown = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for name in best:
             matches = explain(query, corpus.tokens[corpus.place[name]], weights)
-            shown.add_row(Text(name, style="cyan"), _highlighted(collection.documents[name], matches))
+            shown.add_row(Text(name, style="cyan"), _highlighted(collection.documents[name], matches, weights))
         results.print("", _weighted(matches), shown, sep="\n")
     results.print(f"\n[dim]{time.perf_counter() - started:.0f} s[/dim]")
     if save is not None:
-        results.save_svg(str(save), title="chamfer demo")
+        # without the web fonts that rich would name: the picture needs nothing from outside
+        picture = re.sub(r"@font-face\s*{.*?}", "", results.export_svg(title="chamfer demo"), flags=re.DOTALL)
+        with written_whole(save) as file:
+            file.write(picture.encode())
 
 
 def _weighted(matches: "Sequence[Match]") -> "Text":
@@ -91,12 +98,15 @@ def _weighted(matches: "Sequence[Match]") -> "Text":
     return text
 
 
-def _highlighted(document: str, matches: "Sequence[Match]", width: int = 160) -> "Text":
-    """The start of a document with the words that heavy query tokens matched in colour."""
+def _highlighted(document: str, matches: "Sequence[Match]", weights: "TokenWeights", width: int = 160) -> "Text":
+    """The start of a document, the words that mattered to the score in colour."""
     from rich.text import Text
 
-    heavy = {match.document_word for match in matches if match.weight >= 0.8}
-    words = [re.escape(word) for word in heavy if word.isalnum()]
+    def weighs(token: str) -> bool:
+        return float(weights.table[weights.vocabulary.ids[token]]) >= 0.8
+
+    mattered = {m.document_word for m in matches if weighs(m.query_token) and weighs(m.document_token)}
+    words = [re.escape(word) for word in mattered if word.isalnum()]
     text = Text(document)
     if words:
         text.highlight_regex(rf"(?i)\b({'|'.join(words)})\b", "bold yellow")

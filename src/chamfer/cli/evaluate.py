@@ -19,6 +19,7 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, say
+from chamfer.errors import InputError
 
 if TYPE_CHECKING:
     from chamfer.evaluation.experiment import Evaluation
@@ -61,6 +62,9 @@ def evaluate(
     from chamfer.evaluation.beir import load_collection
     from chamfer.evaluation.runs import read_run, write_run
 
+    runs = {path.stem: read_run(path) for path in run or []}
+    if len({Path(name).stem for name in (*weights, *runs)}) < len(weights) + len(run or []):
+        raise InputError("two systems have the same name; rename one of the files")
     collection = load_collection(dataset, allow_empty=allow_empty)
     given = None if candidates is None else read_run(candidates)
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
@@ -71,7 +75,7 @@ def evaluate(
         cache=cache or default_cache(),
         split=split,
         candidates=given,
-        runs={path.stem: read_run(path) for path in run or []},
+        runs=runs,
         depth=depth,
         form=form.value,
         special=parse_special(special),
@@ -123,7 +127,7 @@ def print_table(evaluation: "Evaluation") -> None:
             found = evaluation.against_baseline(system, "nDCG@10")
             change = [
                 f"{found.difference:+.4f}",
-                f"{found.p_value:.3f}",
+                "<.001" if found.p_value < 0.001 else f"{found.p_value:.3f}",
                 f"{found.wins}/{found.ties}/{found.losses}",
             ]
         table.add_row(Path(system.name).stem, *cells, *change)

@@ -119,7 +119,7 @@ def _check_usage(dataset: Path | None, for_folders: dict[str, object], corpus: P
 def _answer_lines(model: "Encoder", weights: "TokenWeights", form: "Form", k: int | None) -> Iterator[dict[str, Any]]:
     """Rank the documents of each line of stdin, one answer per line as soon as it is there."""
     from chamfer.evaluation.beir import parse_json_lines
-    from chamfer.rerank import rerank as rerank_texts
+    from chamfer.reranking import rerank as rerank_texts
 
     for number, request in parse_json_lines(iter(sys.stdin.buffer), "stdin"):
         try:

@@ -10,7 +10,7 @@ from chamfer.evaluation.beir import Collection
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
-from chamfer.rerank import rerank_encoded
+from chamfer.reranking import rerank_encoded
 from chamfer.retrieve.bm25 import BM25
 from chamfer.weights import TokenWeights
 

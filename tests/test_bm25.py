@@ -1,0 +1,48 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from chamfer import InputError
+from chamfer.evaluation.beir import load_collection
+from chamfer.evaluation.measures import measure
+from chamfer.evaluation.split import first_stage
+from chamfer.retrieve.bm25 import BM25
+
+DOCUMENTS = {"a": "cats cats sleep", "b": "dogs bark", "c": "a cat and many dogs", "d": "the of"}
+
+
+def test_scores_are_the_lucene_formula() -> None:
+    found = BM25(DOCUMENTS).search({"q": "cat"})[0]
+    lengths = {"a": 3, "b": 2, "c": 3, "d": 0}  # words that are left without stop words
+    average = sum(lengths.values()) / 4
+    idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
+    expected = {
+        name: idf * tf / (tf + 1.5 * (1 - 0.75 + 0.75 * lengths[name] / average)) for name, tf in (("a", 2), ("c", 1))
+    }
+    assert dict(zip(found.document_ids, found.scores, strict=True)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_only_documents_that_share_a_word_are_found_and_ties_go_by_id() -> None:
+    stage = BM25({"z": "red fish", "y": "red fish", "x": "red fish", "w": "blue bird"})
+    assert stage.search({"q": "fish"})[0].document_ids == ("x", "y", "z")
+    assert stage.search({"q": "fish"}, k=2)[0].document_ids == ("x", "y")
+    assert stage.search({"q": "the unknownword"})[0].document_ids == ()
+
+
+def test_a_corpus_without_words_finds_nothing() -> None:
+    assert BM25({"a": "the", "b": ""}).search({"q": "cat"})[0].document_ids == ()
+    with pytest.raises(InputError, match="at least one document"):
+        BM25({})
+
+
+@pytest.mark.parametrize(
+    ("name", "ndcg", "recall"), [("scifact", 0.686, 0.819), ("nfcorpus", 0.321, 0.147), ("arguana", 0.493, 0.780)]
+)
+def test_published_collections_score_as_the_data_readme_says(
+    shared_data: Path, name: str, ndcg: float, recall: float
+) -> None:
+    collection = load_collection(shared_data / name)
+    found = measure(first_stage(collection, collection.judged_queries("test")), collection.judgements["test"])
+    assert found["nDCG@10"].mean() == pytest.approx(ndcg, abs=0.005)
+    assert found["R@10"].mean() == pytest.approx(recall, abs=0.005)

@@ -1,0 +1,242 @@
+"""The command as a person runs it: what it prints where, its exit codes, what it leaves behind."""
+
+import io
+import json
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from chamfer import TokenWeights, __version__
+from chamfer.cli.app import main
+from chamfer.vocabulary import Vocabulary
+from tests.conftest import DOCUMENTS, QUERIES
+
+
+class Done(NamedTuple):
+    """What a run of the command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def command(tmp_path: Path, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """The arguments of a call, in a folder of its own, with the tiny encoder where one is needed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def words(*arguments: str | Path) -> list[str]:
+        given = [str(argument) for argument in arguments]
+        encodes = given[0] in ("encode", "rerank", "evaluate") or given[:2] == ["weights", "idf"]
+        return [*given, *(["--encoder", str(plain_checkpoint)] if encodes else [])]
+
+    return words
+
+
+@pytest.fixture
+def run(command: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command inside this process, which saves loading torch each time."""
+
+    def call(*arguments: str | Path, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "argv", ["chamfer", *command(*arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as left:
+            main()
+        captured = capsys.readouterr()
+        return Done(int(left.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+def assert_refused(done: Done, sentence: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1, "one sentence"
+    assert "Traceback" not in done.stderr
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").stdout == f"chamfer {__version__}\n"
+    overview = run("--help").stdout
+    for name in ("demo", "encode", "weights", "rerank", "evaluate"):
+        assert name in overview
+    for arguments in (["demo"], ["weights", "show"], ["weights", "convert"]):
+        assert "Example: chamfer" in run(*arguments, "--help").stdout
+
+
+def test_evaluate_prints_json_for_programs(run: Run, collection_folder: Path) -> None:
+    done = run("evaluate", collection_folder, "--weights", "uniform", "--weights", "idf", "--json")
+    report = json.loads(done.stdout)
+    assert [system["name"] for system in report["systems"]] == ["bm25", "uniform", "idf"]
+    assert {"nDCG@10", "R@10", "RR@10"} < set(report["systems"][0]["measures"])
+    assert done.stderr == "", "a pipe sees no progress bar"
+
+
+def test_evaluate_prints_a_table_for_people_and_runs_for_tools(
+    run: Run, collection_folder: Path, tmp_path: Path
+) -> None:
+    done = run("evaluate", collection_folder, "--document-length", "5", "--save-runs", "runs")
+    assert "idf-soft" in done.stdout
+    assert "documents were cut to 5 tokens" in done.stderr
+    names = {path.name for path in (tmp_path / "runs").iterdir()}
+    assert names == {"bm25.trec", "uniform.trec", "idf.trec", "idf-soft.trec"}
+    (tmp_path / "runs" / "idf.trec").rename(tmp_path / "runs" / "before.trec")
+    again = run("evaluate", collection_folder, "--candidates", "runs/bm25.trec", "--run", "runs/before.trec", "--json")
+    systems = {system["name"]: system["measures"] for system in json.loads(again.stdout)["systems"]}
+    assert systems["candidates"]["R@100"] == systems["idf"]["R@100"]
+    assert set(systems["before"]) == set(systems["idf"])
+
+
+def test_encode_says_where_the_vectors_are(run: Run, collection_folder: Path) -> None:
+    folder = Path(run("encode", collection_folder).stdout.strip())
+    assert (folder / "manifest.json").exists()
+    report = json.loads(run("encode", collection_folder / "corpus.jsonl", "--json").stdout)
+    assert report["documents"] == len(DOCUMENTS)
+    assert Path(report["folder"]) == folder, "the file and its folder are the same corpus"
+
+
+def test_weights_are_made_shown_and_converted(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    assert run("weights", "idf", collection_folder, "--soft", "--out", "soft.safetensors").returncode == 0
+    assert TokenWeights.load(tmp_path / "soft.safetensors").metadata["recipe"] == "idf-soft"
+    assert "heaviest" in run("weights", "show", "soft.safetensors").stdout
+    shown = json.loads(run("weights", "show", "soft.safetensors", "--top", "2", "--json").stdout)
+    assert len(shown["heaviest"]) == len(shown["lightest"]) == 2
+    assert shown["special"]["[MASK]"] == 1
+    assert run("weights", "convert", "soft.safetensors", "idf.json").returncode == 0
+    assert len(json.loads((tmp_path / "idf.json").read_text())) == shown["tokens"]
+
+
+def test_special_tokens_can_be_chosen_on_a_split(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    done = run(
+        "weights", "idf", collection_folder, "--special", "auto", "--validation", "dev", "--out", "w.safetensors"
+    )
+    assert done.returncode == 0, done.stderr
+    assert TokenWeights.load(tmp_path / "w.safetensors").metadata["special"] in (0, 1)
+
+
+def test_rerank_reads_json_lines(run: Run) -> None:
+    lines = [
+        {"query": "dog", "documents": ["blue sky", "the dog"]},
+        {"id": "named", "query": "cats", "documents": [{"id": "x", "text": "cats"}, {"id": "y", "text": "a mat"}]},
+    ]
+    done = run("rerank", "-k", "1", stdin="\n".join(json.dumps(line) for line in lines))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == ["1", "named"]
+    assert [len(answer["ranking"]) for answer in answers] == [1, 1]
+    assert set(answers[1]["ranking"][0]) == {"id", "score"}
+
+
+def test_rerank_counts_idf_over_a_corpus(run: Run, collection_folder: Path) -> None:
+    line = json.dumps({"query": "the dog", "documents": ["the the", "dog"]})
+    assert run("rerank", "--corpus", collection_folder, stdin=line).returncode == 0
+    assert_refused(run("rerank", "--weights", "idf", stdin=line), "name it with --corpus")
+
+
+def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    printed = run("rerank", collection_folder, "--weights", "uniform").stdout
+    assert {line.split()[0] for line in printed.splitlines()} == set(QUERIES)
+    done = run("rerank", collection_folder, "--weights", "uniform", "--split", "dev", "-k", "1", "--out", "run.trec")
+    assert "wrote run.trec" in done.stderr
+    assert len((tmp_path / "run.trec").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{", "stdin, line 1: not a JSON object"),
+        ('{"documents": ["a"]}', "'query' must be a text"),
+        ('{"query": " ", "documents": ["a"]}', "'query' must be a text"),
+        ('{"query": "a"}', "'documents' must be a list"),
+        ('{"query": "a", "documents": []}', "'documents' must be a list"),
+        ('{"query": "a", "documents": ["a", 7]}', "document 2 must be a text"),
+        ('{"query": "a", "documents": ["a", ""]}', "document '1' has no text"),
+        ('{"query": "a", "documents": [{"id": "x", "text": "a"}, {"id": "x", "text": "b"}]}', "'x' is used twice"),
+    ],
+)
+def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sentence: str) -> None:
+    good = json.dumps({"query": "dog", "documents": ["cat"]})
+    done = run("rerank", stdin=f"{line}\n{good}\n")
+    assert_refused(done, sentence)
+    assert "stdin, line 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["evaluate", "nowhere"], "there is no file nowhere/corpus.jsonl"),
+        (["evaluate", "{pets}", "--split", "train"], "no split 'train'"),
+        (["evaluate", "{pets}", "--weights", "heavy"], "not 'heavy'"),
+        (["evaluate", "{pets}", "--weights", "none.safetensors"], "there is no weights file none.safetensors"),
+        (["evaluate", "{pets}", "--special", "2"], "--special is 0, 1 or auto"),
+        (["evaluate", "{pets}", "--query-length", "900"], "between 4 and 64"),
+        (["evaluate", "{pets}", "--candidates", "none.trec"], "there is no run file none.trec"),
+        (["encode", "nowhere.jsonl"], "there is no file nowhere.jsonl"),
+        (["weights", "idf", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
+        (["weights", "show", "none.safetensors"], "there is no weights file"),
+        (["weights", "convert", "a.safetensors", "b.csv"], "end in .safetensors, .json, .txt"),
+        (["rerank", "--out", "x.trec"], "--out goes with a BEIR folder"),
+        (["rerank", "{pets}", "--corpus", "{pets}"], "--corpus goes with JSON lines"),
+    ],
+)
+def test_misuse_ends_in_one_sentence(run: Run, collection_folder: Path, arguments: list[str], sentence: str) -> None:
+    assert_refused(run(*(part.format(pets=collection_folder) for part in arguments)), sentence)
+
+
+def test_weights_of_another_tokenizer_are_refused(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    TokenWeights.uniform(Vocabulary(("a",), frozenset())).save(tmp_path / "foreign.safetensors")
+    assert_refused(run("evaluate", collection_folder, "--weights", "foreign.safetensors"), "another tokenizer")
+
+
+@pytest.mark.parametrize("what", ["evaluate", "weights", "encode"])
+def test_a_full_disk_ends_in_one_sentence_and_leaves_nothing_half_written(
+    run: Run, command: Callable[..., list[str]], collection_folder: Path, tmp_path: Path, what: str
+) -> None:
+    calls: dict[str, list[str | Path]] = {
+        "evaluate": ["evaluate", collection_folder, "--weights", "uniform", "--save-runs", "runs"],
+        "weights": ["weights", "idf", collection_folder, "--out", "w.safetensors"],
+        "encode": ["encode", collection_folder],
+    }
+    arguments = calls[what]
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    full = subprocess.run(
+        [sys.executable, "-m", "chamfer.cli.app", *command(*arguments)],
+        capture_output=True,
+        text=True,
+        # no file may grow beyond 100 bytes, as on a disk that is full
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert_refused(Done(full.returncode, full.stdout, full.stderr), "error: File too large")
+    left = {path for path in tmp_path.rglob("*") if path.is_file()} - before
+    assert not any(path.suffix in (".trec", ".safetensors") or path.name.startswith(".w") for path in left)
+    assert run(*arguments).returncode == 0, "with space again, the same command works"
+
+
+def test_a_reader_that_leaves_early_is_no_error_worth_a_traceback(command: Callable[..., list[str]]) -> None:
+    line = json.dumps({"query": "dog", "documents": ["cat"]})
+    chamfer = shlex.join([sys.executable, "-m", "chamfer.cli.app", *command("rerank")])
+    done = subprocess.run(
+        ["bash", "-c", f"yes '{line}' | head -200 | {chamfer} | head -1"], capture_output=True, text=True
+    )
+    assert json.loads(done.stdout)["id"] == "1"
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demo_compares_answers_and_draws_a_picture(run: Run, tmp_path: Path) -> None:
+    done = run("demo", "--most", "120", "--save", "demo.svg")
+    assert done.returncode == 0, done.stderr
+    assert "idf-soft" in done.stdout
+    assert "threads" in done.stdout
+    picture = (tmp_path / "demo.svg").read_text()
+    assert picture.startswith("<svg")
+    assert "url(http" not in picture

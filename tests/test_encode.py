@@ -1,0 +1,188 @@
+"""Our vectors and ids against a forward pass written from the published recipes."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chamfer import InputError
+from chamfer.encode import MINILM_SHA256, Encoder, minilm_folder
+from chamfer.tokens import TokenBatch
+from tests import checkpoints
+from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
+
+Checkpoint = tuple[Path, dict[str, Any]]
+
+QUERY, QUERY_TOKENS = "Why do cats sleep?", ["why", "do", "cats", "sleep", "?"]
+DOCUMENT, DOCUMENT_TOKENS = "The cat, on a mat.", ["the", "cat", ",", "on", "a", "mat", "."]
+
+
+def ids(tokens: list[str]) -> list[int]:
+    return [ID[token] for token in tokens]
+
+
+def assert_equal(batch: TokenBatch, expected_ids: list[int], expected: np.ndarray) -> None:
+    assert batch.token_ids.tolist() == expected_ids
+    np.testing.assert_allclose(batch.vectors, expected, atol=2e-6)
+
+
+@pytest.fixture(scope="module")
+def stanford(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    folder = tmp_path_factory.mktemp("stanford")
+    return folder, checkpoints.make_stanford(folder)
+
+
+@pytest.fixture(scope="module")
+def pylate(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    folder = tmp_path_factory.mktemp("pylate")
+    return folder, checkpoints.make_pylate(folder)
+
+
+class TestStanfordCheckpoints:
+    def test_a_query_is_filled_with_masks_that_nobody_attends_to(self, stanford: Checkpoint) -> None:
+        folder, model = stanford
+        row = ids(["[CLS]", "[unused0]", *QUERY_TOKENS, "[SEP]"])
+        masks = 12 - len(row)
+        row, attended = row + [ID["[MASK]"]] * masks, [True] * len(row) + [False] * masks
+        expected = unit(forward(model["bert"], row, attended) @ model["projection"].T)
+        assert_equal(Encoder.load(str(folder)).encode_queries([QUERY]), row, expected)
+
+    def test_a_document_keeps_its_marker_and_loses_its_punctuation(self, stanford: Checkpoint) -> None:
+        folder, model = stanford
+        row = ids(["[CLS]", "[unused1]", *DOCUMENT_TOKENS, "[SEP]"])
+        vectors = unit(forward(model["bert"], row, [True] * len(row)) @ model["projection"].T)
+        kept = [place for place, token in enumerate(row) if TOKENS[token] not in PUNCTUATION]
+        # together with a longer text, so that padding is there to be ignored
+        batch = Encoder.load(str(folder)).encode_documents([DOCUMENT, DOCUMENT + " it is a dog"])
+        assert_equal(batch[0], [row[place] for place in kept], vectors[kept])
+
+    def test_lengths_are_arguments(self, stanford: Checkpoint) -> None:
+        encoder = Encoder.load(str(stanford[0]), query_length=20, document_length=6)
+        assert len(encoder.encode_queries([QUERY]).vectors) == 20
+        assert encoder.encode_documents([DOCUMENT]).token_ids.tolist() == ids(
+            ["[CLS]", "[unused1]", "the", "cat", "[SEP]"]
+        )
+
+    def test_markers_and_masks_are_special(self, stanford: Checkpoint) -> None:
+        special = Encoder.load(str(stanford[0])).vocabulary.special_ids
+        assert {ID[t] for t in ("[CLS]", "[SEP]", "[MASK]", "[PAD]", "[unused0]", "[unused1]")} == special
+
+
+class TestPyLateCheckpoints:
+    def test_a_query_is_marked_filled_and_projected(self, pylate: Checkpoint) -> None:
+        folder, model = pylate
+        row = [ID["[CLS]"], len(TOKENS), *ids([*QUERY_TOKENS, "[SEP]"])]
+        masks = 10 - len(row)
+        row, attended = row + [ID["[MASK]"]] * masks, [True] * len(row) + [False] * masks
+        expected = unit(forward(model["bert"], row, attended) @ model["projection"].T)
+        assert_equal(Encoder.load(str(folder)).encode_queries([QUERY]), row, expected)
+
+    def test_a_document_is_marked_and_loses_its_punctuation(self, pylate: Checkpoint) -> None:
+        folder, model = pylate
+        row = [ID["[CLS]"], len(TOKENS) + 1, *ids([*DOCUMENT_TOKENS, "[SEP]"])]
+        vectors = unit(forward(model["bert"], row, [True] * len(row)) @ model["projection"].T)
+        kept = [p for p, token in enumerate(row) if token >= len(TOKENS) or TOKENS[token] not in PUNCTUATION]
+        batch = Encoder.load(str(folder)).encode_documents([DOCUMENT])
+        assert_equal(batch, [row[place] for place in kept], vectors[kept])
+
+    def test_added_markers_are_special(self, pylate: Checkpoint) -> None:
+        special = Encoder.load(str(pylate[0])).vocabulary.special_ids
+        assert {len(TOKENS), len(TOKENS) + 1, ID["[MASK]"]} <= special
+
+
+class TestPlainEncoders:
+    def test_token_states_are_normalised_and_not_projected(self, tmp_path: Path) -> None:
+        model = checkpoints.make_plain(tmp_path)
+        row = ids(["[CLS]", *QUERY_TOKENS, "[SEP]"])
+        expected = unit(forward(model["bert"], row, [True] * len(row)))
+        assert_equal(Encoder.load(str(tmp_path)).encode_queries([QUERY]), row, expected)
+
+    def test_a_folder_without_a_module_list_works_too(self, tmp_path: Path) -> None:
+        model = checkpoints.make_plain(tmp_path)
+        (tmp_path / "modules.json").unlink()
+        row = ids(["[CLS]", *DOCUMENT_TOKENS, "[SEP]"])
+        expected = unit(forward(model["bert"], row, [True] * len(row)))
+        assert_equal(Encoder.load(str(tmp_path)).encode_documents([DOCUMENT]), row, expected)
+
+    def test_loading_twice_gives_the_same_vectors(self, plain_checkpoint: Path) -> None:
+        first, second = (Encoder.load(str(plain_checkpoint)).encode_queries([QUERY]).vectors for _ in range(2))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_texts_come_back_in_their_order_whatever_their_length(encoder: Encoder) -> None:
+    texts = ["the cat sat on a mat", "", "dog", "it is a dog and it barks at night", "sky"]
+    batch = encoder.encode_documents(texts)
+    for place, text in enumerate(texts):
+        np.testing.assert_allclose(batch[place].vectors, encoder.encode_documents([text]).vectors, atol=1e-6)
+
+
+def test_a_document_without_text_has_no_vectors(encoder: Encoder) -> None:
+    assert encoder.encode_documents(["", "  "]).lengths.tolist() == [0, 0]
+    assert encoder.encode_documents([]).lengths.tolist() == []
+
+
+def test_a_query_without_text_is_refused(encoder: Encoder) -> None:
+    with pytest.raises(InputError, match="query 2 of 2 is empty"):
+        encoder.encode_queries(["cat", " "])
+
+
+def test_tokenize_gives_what_the_model_sees_and_counts_what_was_cut(plain_checkpoint: Path) -> None:
+    encoder = Encoder.load(str(plain_checkpoint), document_length=6)
+    texts = [DOCUMENT, "cat", ""]
+    tokenized = encoder.tokenize(texts, "document")
+    assert tokenized.truncated == 1
+    seen = encoder.encode_documents(texts)
+    assert [row.tolist() for row in tokenized.token_ids] == [seen[i].token_ids.tolist() for i in range(3)]
+
+
+def test_tokenize_keeps_the_punctuation_that_the_skip_list_drops(stanford: Checkpoint) -> None:
+    encoder = Encoder.load(str(stanford[0]))
+    assert ID[","] in encoder.tokenize([DOCUMENT], "document").token_ids[0]
+    assert ID[","] not in encoder.encode_documents([DOCUMENT]).token_ids
+
+
+def test_the_fingerprint_follows_whatever_changes_the_vectors(plain_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoints.make_stanford(tmp_path)
+    same, again, longer, other = (
+        Encoder.load(str(path), document_length=length)
+        for path, length in ((plain_checkpoint, 8), (plain_checkpoint, 8), (plain_checkpoint, 9), (tmp_path, 8))
+    )
+    assert same.fingerprint("document") == again.fingerprint("document")
+    assert len({encoder.fingerprint("document") for encoder in (same, longer, other)}) == 3
+    assert same.fingerprint("query") == longer.fingerprint("query"), "queries do not change with document length"
+
+
+def test_a_model_that_is_not_there_is_named_in_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"no folder '\./nowhere'"):
+        Encoder.load("./nowhere")
+    with pytest.raises(InputError, match="cannot load a model from 'nobody/nothing'") as caught:
+        Encoder.load("nobody/nothing")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("length", [0, 3, 65])
+def test_a_length_that_the_model_cannot_take_is_refused(plain_checkpoint: Path, length: int) -> None:
+    with pytest.raises(InputError, match="between 4 and 64"):
+        Encoder.load(str(plain_checkpoint), query_length=length)
+
+
+def test_loading_leaves_the_loggers_as_they_were(plain_checkpoint: Path) -> None:
+    before = logging.getLogger("sentence_transformers").level
+    Encoder.load(str(plain_checkpoint))
+    assert logging.getLogger("sentence_transformers").level == before
+
+
+def test_the_offline_model_has_the_published_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (minilm_folder() / "model.safetensors").stat().st_size == 90868376
+    assert MINILM_SHA256.startswith("53aa5117")
+    monkeypatch.setattr("chamfer.encode.MINILM_SHA256", "0" * 64)
+    with pytest.raises(InputError, match=f"SHA-256 {MINILM_SHA256}, not 0000"):
+        minilm_folder()
+
+
+def test_a_missing_offline_model_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chamfer.encode.MINILM_PACKAGE", "not_installed_anywhere")
+    with pytest.raises(InputError, match=r"chamfer\[minilm\]"):
+        Encoder.load("minilm")
