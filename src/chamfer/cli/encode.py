@@ -37,7 +37,7 @@ def encode(
             model,
             list(documents),
             list(documents.values()),
-            progress=advance,
+            advance=advance,
         )
     truncated = model.tokenize(list(documents.values()), "document").truncated
     if as_json:

@@ -99,6 +99,7 @@ def evaluate(
 
 def print_table(evaluation: "Evaluation") -> None:
     """Print the systems side by side, each with its change against the baseline."""
+    from rich.markup import escape
     from rich.table import Table
 
     from chamfer.evaluation.measures import MEASURES
@@ -130,5 +131,5 @@ def print_table(evaluation: "Evaluation") -> None:
                 "<.001" if found.p_value < 0.001 else f"{found.p_value:.3f}",
                 f"{found.wins}/{found.ties}/{found.losses}",
             ]
-        table.add_row(Path(system.name).stem, *cells, *change)
+        table.add_row(escape(Path(system.name).stem), *cells, *change)
     results.print(table)

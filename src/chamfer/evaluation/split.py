@@ -36,11 +36,11 @@ def rank_split(
         raise InputError(f"the first stage ranks for query {unknown!r}, which is not in {collection.name}")
     with progress("encoding documents", len(documents)) as advance:
         corpus = encode_cached(
-            cache, collection.name, encoder, list(documents), list(documents.values()), progress=advance
+            cache, collection.name, encoder, list(documents), list(documents.values()), advance=advance
         )
     with progress("encoding queries", len(texts)) as advance:
         encoded = encode_cached(
-            cache, collection.name, encoder, list(texts), list(texts.values()), role="query", progress=advance
+            cache, collection.name, encoder, list(texts), list(texts.values()), role="query", advance=advance
         )
     rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
     with progress("re-ranking", len(candidates)) as advance:

@@ -12,6 +12,7 @@ import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.files import only_writer, write_json
+from chamfer.progress import Advance, ignore
 from chamfer.tokens import TokenBatch, Vectors, offsets_of
 
 FORMAT = 1
@@ -81,9 +82,9 @@ def encode_corpus(
     ids: Sequence[str],
     texts: Sequence[str],
     *,
-    encode: Callable[[Sequence[str]], TokenBatch],
+    encode: Callable[[Sequence[str], Advance], TokenBatch],
     made_from: Mapping[str, Any],
-    progress: Callable[[int], None] | None = None,
+    advance: Advance = ignore,
 ) -> EncodedCorpus:
     """Encode a corpus into a folder, from where an earlier call stopped.
 
@@ -95,15 +96,14 @@ def encode_corpus(
         folder: where the corpus lies or will lie.
         ids: unique document ids.
         texts: the document texts.
-        encode: gives the token vectors of some texts.
+        encode: gives the token vectors of some texts, and tells of each that is done.
         made_from: whatever decides the vectors (model, texts, lengths), as JSON; a folder made from
             something else is refused.
-        progress: called with the number of documents done since the last call.
+        advance: told of the documents that are done, also by an earlier call.
     """
     manifest = _read_manifest(folder)
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
-        if progress is not None:
-            progress(len(ids))
+        advance(len(ids))
         return EncodedCorpus.open(folder)  # reading needs no lock
     with only_writer(folder):
         manifest = _read_manifest(folder)
@@ -123,13 +123,10 @@ def encode_corpus(
             )
         if not manifest["complete"]:
             _drop_uncommitted(folder, manifest)
-            if progress is not None:
-                progress(manifest["documents"])
+            advance(manifest["documents"])
             for start in range(manifest["documents"], len(ids), COMMIT_EVERY):
                 chunk = slice(start, start + COMMIT_EVERY)
-                manifest = _append(folder, manifest, ids[chunk], encode(texts[chunk]))
-                if progress is not None:
-                    progress(len(ids[chunk]))
+                manifest = _append(folder, manifest, ids[chunk], encode(texts[chunk], advance))
             write_json(folder / MANIFEST, {**manifest, "complete": True})
     return EncodedCorpus.open(folder)
 
