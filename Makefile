@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test check bench-zero-shot readme clean
+.PHONY: demo test check bench bench-zero-shot readme clean
 
 demo: .venv/installed
 	$(BIN)/chamfer demo
@@ -20,6 +20,8 @@ check: .venv/installed
 	$(BIN)/python -m build --wheel --outdir build/wheel
 
 # Slow evidence: quality on whole judged collections. Vectors are cached, so a second run takes minutes.
+bench: bench-zero-shot
+
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py

@@ -52,7 +52,8 @@ def zero_shot_table(chosen: tuple[str, ...] | None) -> str:
         if chosen is not None and record["dataset"] not in chosen:
             continue
         for measure in ("nDCG@10", "R@10"):
-            cells = [_cell(system, measure) for system in record["systems"]]
+            systems = {system["name"]: system for system in record["systems"]}
+            cells = [_cell(systems[name], measure) for name in ("bm25", "uniform", "idf", "idf-soft")]
             name, queries = (record["dataset"], str(record["queries"])) if measure == "nDCG@10" else ("", "")
             rows.append(f"| {name} | {queries} | {measure} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -62,7 +63,11 @@ def summary() -> str:
     """On how many collections a weighting is above uniform."""
     records = zero_shot()
     sentences = []
-    for name, spoken in (("idf-soft", "Softened IDF"), ("idf", "Plain IDF")):
+    for name, spoken in (
+        ("idf-soft", "Softened IDF"),
+        ("idf", "Plain IDF"),
+        ("idf-soft-query-mean", "Softened IDF divided by the mean over query tokens"),
+    ):
         parts = []
         for measure in ("nDCG@10", "R@10"):
             found = [

@@ -130,10 +130,10 @@ def bert_config(vocabulary_size: int, architecture: str) -> dict[str, Any]:
     }
 
 
-def write_tokenizer(folder: Path, extra: list[str] | None = None) -> None:
+def write_tokenizer(folder: Path, extra: list[str] | None = None, *, lowercase: bool = True) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
-    tokenizer = BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=POSITIONS)
+    tokenizer = BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=lowercase, model_max_length=POSITIONS)
     if extra:
         tokenizer.add_tokens(extra)
     tokenizer.save_pretrained(folder)
@@ -217,9 +217,9 @@ def make_pylate(folder: Path, *, query_length: int = 10, document_length: int = 
     return {"bert": bert, "projection": projection}
 
 
-def make_plain(folder: Path) -> dict[str, Any]:
+def make_plain(folder: Path, *, lowercase: bool = True) -> dict[str, Any]:
     """A plain encoder, as sentence-transformers publishes them: a transformer, pooling, no projection."""
-    write_tokenizer(folder)
+    write_tokenizer(folder, lowercase=lowercase)
     bert = random_bert(5, len(TOKENS))
     save_file(bert, folder / "model.safetensors", metadata={"format": "pt"})
     write_json(folder / "config.json", bert_config(len(TOKENS), "BertModel"))
@@ -235,3 +235,20 @@ def make_plain(folder: Path) -> dict[str, Any]:
         folder / "1_Pooling" / "config.json", {"word_embedding_dimension": HIDDEN, "pooling_mode_mean_tokens": True}
     )
     return {"bert": bert}
+
+
+def add_sentence_head(folder: Path) -> None:
+    """Give a plain encoder a Dense layer behind its pooling, as some published sentence encoders have."""
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
+    write_json(folder / "modules.json", modules)
+    settings = {"in_features": HIDDEN, "out_features": PROJECTED, "bias": True, "activation_function": "torch.nn.Tanh"}
+    write_json(folder / "2_Dense" / "config.json", settings)
+    generator = np.random.default_rng(6)
+    weights = {
+        "linear.weight": generator.normal(size=(PROJECTED, HIDDEN)),
+        "linear.bias": generator.normal(size=PROJECTED),
+    }
+    save_file(
+        {name: value.astype(np.float32) for name, value in weights.items()}, folder / "2_Dense" / "model.safetensors"
+    )

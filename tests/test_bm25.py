@@ -6,7 +6,7 @@ import pytest
 from chamfer import InputError
 from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.measures import measure
-from chamfer.evaluation.split import first_stage
+from chamfer.evaluation.split import find_candidates
 from chamfer.retrieve.bm25 import BM25
 
 DOCUMENTS = {"a": "cats cats sleep", "b": "dogs bark", "c": "a cat and many dogs", "d": "the of"}
@@ -43,6 +43,6 @@ def test_published_collections_score_as_the_data_readme_says(
     shared_data: Path, name: str, ndcg: float, recall: float
 ) -> None:
     collection = load_collection(shared_data / name)
-    found = measure(first_stage(collection, collection.judged_queries("test")), collection.judgements["test"])
+    found = measure(find_candidates(collection, collection.judged_queries("test")), collection.judgements["test"])
     assert found["nDCG@10"].mean() == pytest.approx(ndcg, abs=0.005)
     assert found["R@10"].mean() == pytest.approx(recall, abs=0.005)

@@ -108,7 +108,10 @@ def test_encode_says_where_the_vectors_are(run: Run, collection_folder: Path) ->
 
 def test_weights_are_made_shown_and_converted(run: Run, collection_folder: Path, tmp_path: Path) -> None:
     assert run("weights", "idf", collection_folder, "--soft", "--out", "soft.safetensors").returncode == 0
-    assert TokenWeights.load(tmp_path / "soft.safetensors").metadata["recipe"] == "idf-soft"
+    made = TokenWeights.load(tmp_path / "soft.safetensors").metadata
+    assert (made["recipe"], made["corpus"], made["documents"]) == ("idf-soft", "pets", len(DOCUMENTS))
+    sampled = run("weights", "idf", collection_folder, "--sample", "0.9", "--out", "idf.safetensors", "--json")
+    assert json.loads(sampled.stdout)["made"]["sample"] == 0.9
     assert "heaviest" in run("weights", "show", "soft.safetensors").stdout
     shown = json.loads(run("weights", "show", "soft.safetensors", "--top", "2", "--json").stdout)
     assert len(shown["heaviest"]) == len(shown["lightest"]) == 2
@@ -135,6 +138,13 @@ def test_rerank_reads_json_lines(run: Run) -> None:
     assert [answer["id"] for answer in answers] == ["1", "named"]
     assert [len(answer["ranking"]) for answer in answers] == [1, 1]
     assert set(answers[1]["ranking"][0]) == {"id", "score"}
+    assert answers[0]["truncated"] == 0
+
+
+def test_rerank_keeps_documents_without_text_on_request(run: Run) -> None:
+    line = json.dumps({"query": "dog", "documents": ["", "the dog"]})
+    answer = json.loads(run("rerank", "--allow-empty", stdin=line).stdout)
+    assert answer["ranking"][1] == {"id": "0", "score": None}
 
 
 def test_rerank_counts_idf_over_a_corpus(run: Run, collection_folder: Path) -> None:
@@ -146,6 +156,8 @@ def test_rerank_counts_idf_over_a_corpus(run: Run, collection_folder: Path) -> N
 def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp_path: Path) -> None:
     printed = run("rerank", collection_folder, "--weights", "uniform").stdout
     assert {line.split()[0] for line in printed.splitlines()} == set(QUERIES)
+    answers = run("rerank", collection_folder, "--weights", "uniform", "--json").stdout
+    assert {json.loads(line)["id"] for line in answers.splitlines()} == set(QUERIES)
     done = run("rerank", collection_folder, "--weights", "uniform", "--split", "dev", "-k", "1", "--out", "run.trec")
     assert "wrote run.trec" in done.stderr
     assert len((tmp_path / "run.trec").read_text().splitlines()) == 2
@@ -158,6 +170,8 @@ def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp
         ('{"documents": ["a"]}', "'query' must be a text"),
         ('{"query": " ", "documents": ["a"]}', "'query' must be a text"),
         ('{"query": "a"}', "'documents' must be a list"),
+        ('{"id": null, "query": "a", "documents": ["a"]}', "'id' must be a text or a whole number"),
+        ('{"query": "\\ud800", "documents": ["a"]}', "not a JSON object"),
         ('{"query": "a", "documents": []}', "'documents' must be a list"),
         ('{"query": "a", "documents": ["a", 7]}', "document 2 must be a text"),
         ('{"query": "a", "documents": ["a", ""]}', "document '1' has no text"),
@@ -185,7 +199,17 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         (["weights", "idf", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
         (["weights", "show", "none.safetensors"], "there is no weights file"),
         (["weights", "convert", "a.safetensors", "b.csv"], "end in .safetensors, .json, .txt"),
+        (
+            ["weights", "idf", "{pets}", "--out", "w.safetensors", "--soft", "--special", "0"],
+            "--special goes with plain",
+        ),
+        (["weights", "idf", "{pets}", "--out", "w.safetensors", "--power", "1"], "--power goes with --soft"),
+        (
+            ["weights", "idf", "{pets}/corpus.jsonl", "--out", "w.safetensors", "--special", "auto"],
+            "needs a BEIR folder",
+        ),
         (["rerank", "--out", "x.trec"], "--out goes with a BEIR folder"),
+        (["rerank", "--depth", "3"], "--depth goes with a BEIR folder"),
         (["rerank", "{pets}", "--corpus", "{pets}"], "--corpus goes with JSON lines"),
     ],
 )
@@ -222,6 +246,17 @@ def test_a_full_disk_ends_in_one_sentence_and_leaves_nothing_half_written(
     assert run(*arguments).returncode == 0, "with space again, the same command works"
 
 
+def test_saved_runs_never_replace_what_was_read(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    run("evaluate", collection_folder, "--weights", "uniform", "--save-runs", "runs")
+    for name in ("candidates", "mine"):
+        (tmp_path / "runs" / f"{name}.trec").write_bytes((tmp_path / "runs" / "bm25.trec").read_bytes())
+    before = (tmp_path / "runs" / "bm25.trec").read_bytes()
+    given = ["--candidates", "runs/candidates.trec", "--run", "runs/mine.trec"]
+    done = run("evaluate", collection_folder, *given, "--depth", "1", "--save-runs", "runs")
+    assert done.returncode == 0, done.stderr
+    assert {(tmp_path / "runs" / f"{name}.trec").read_bytes() for name in ("candidates", "mine", "bm25")} == {before}
+
+
 def test_a_reader_that_leaves_early_is_no_error_worth_a_traceback(command: Callable[..., list[str]]) -> None:
     line = json.dumps({"query": "dog", "documents": ["cat"]})
     chamfer = shlex.join([sys.executable, "-m", "chamfer.cli.app", *command("rerank")])
@@ -237,6 +272,7 @@ def test_the_demo_compares_answers_and_draws_a_picture(run: Run, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "idf-soft" in done.stdout
     assert "threads" in done.stdout
+    assert json.loads(run("demo", "--most", "120", "--json").stdout)["dataset"] == "stdlib-docstrings"
     picture = (tmp_path / "demo.svg").read_text()
     assert picture.startswith("<svg")
     assert "url(http" not in picture

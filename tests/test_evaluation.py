@@ -14,8 +14,8 @@ from chamfer.evaluation.docstrings import docstring_collection
 from chamfer.evaluation.experiment import evaluate
 from chamfer.evaluation.measures import MEASURES, measure
 from chamfer.evaluation.runs import read_run, write_run
-from chamfer.evaluation.split import first_stage
-from tests.conftest import DOCUMENTS, JUDGEMENTS, write_lines
+from chamfer.evaluation.split import find_candidates
+from tests.conftest import DOCUMENTS, write_lines
 
 
 class TestCollections:
@@ -32,7 +32,7 @@ class TestCollections:
 
     def test_documents_without_text_are_kept_only_on_request(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "c.jsonl", [{"_id": "1", "text": "cat"}, {"_id": "2", "title": "", "text": " "}])
-        with pytest.raises(InputError, match=r"line 2: document '2' has no text; --allow-empty"):
+        with pytest.raises(InputError, match=r"line 2: document '2' has no text; .* --allow-empty"):
             load_documents(tmp_path / "c.jsonl")
         assert load_documents(tmp_path / "c.jsonl", allow_empty=True) == {"1": "cat", "2": ""}
 
@@ -42,8 +42,13 @@ class TestCollections:
             ('{"_id": "1", "text": "a"}\n{"_id"', "line 2: not a JSON object"),
             ("[1]\n", "line 1: not a JSON object but list"),
             (b"\xff\xfe\n", "not UTF-8"),
-            ('{"text": "a"}\n', "line 1: a document needs a non-empty string under '_id'"),
-            ('{"_id": 7, "text": "a"}\n', "needs a non-empty string under '_id'"),
+            ('{"text": "a"}\n', "line 1: an object needs a string under '_id'"),
+            ('{"_id": 7, "text": "a"}\n', "needs a string under '_id'"),
+            ('{"_id": "1", "text": ["a"]}\n', "'text' of '1' must be a string, not list"),
+            ('{"_id": "1", "title": 7}\n', "'title' of '1' must be a string, not int"),
+            ('{"_id": "1", "text": "\\ud800"}\n', "line 1: not a JSON object"),
+            ("[" * 100_000, "line 1: not a JSON object"),
+            ('{"_id": "1", "n": ' + "9" * 5000 + "}", "line 1: not a JSON object"),
             ('{"_id": "1", "text": "a"}\n\n{"_id": "1", "text": "b"}\n', "line 3: the id '1' was used before"),
             ("", "no documents with text"),
         ],
@@ -55,10 +60,16 @@ class TestCollections:
 
     @pytest.mark.parametrize(
         ("line", "message"),
-        [("q1\td1", "line 8: expected"), ("q1\td1\tmany", "line 8: expected"), ("q9\td1\t1", "query 'q9' is not in")],
+        [
+            ("q1\td1", "line 8: expected"),
+            ("q1\td1\tmany", "line 8: expected"),
+            ("q9\td1\t1", "query 'q9' is not in"),
+            ("q1\td4\t1", "'d4' was judged otherwise for 'q1' before"),
+            ("\udcff", "line 8: expected"),
+        ],
     )
     def test_judgements_that_cannot_be_used_are_named(self, collection_folder: Path, line: str, message: str) -> None:
-        with (collection_folder / "qrels" / "test.tsv").open("a") as file:
+        with (collection_folder / "qrels" / "test.tsv").open("a", errors="surrogateescape") as file:
             file.write(line + "\n")
         with pytest.raises(InputError, match=message):
             load_collection(collection_folder)
@@ -77,9 +88,9 @@ class TestRuns:
     def test_a_run_comes_back_as_it_was(self, tmp_path: Path) -> None:
         rankings = [
             Ranking("q1", ("b", "a"), (0.1 + 0.2, -1e-9)),
-            Ranking("q 2", ("Global warming:170", "50%20", "c\u00a0d"), (3.0, 2.0, -np.inf)),
+            Ranking("q 2", ("Global warming:170", "50%20", "c\u00a0d\t"), (3.0, 2.0, -np.inf)),
         ]
-        write_run(tmp_path / "out" / "run.trec", rankings)
+        write_run(tmp_path / "out" / "run.trec", rankings, tag="my run")
         assert read_run(tmp_path / "out" / "run.trec") == rankings
         assert all(len(line.split(" ")) == 6 for line in (tmp_path / "out" / "run.trec").read_text().splitlines())
 
@@ -92,6 +103,7 @@ class TestRuns:
         [
             ("q Q0 a 1 0.5\n", "line 1: expected query"),
             ("q Q0 a 1 high x\n", "line 1: expected query"),
+            ("q Q0 a 1 nan x\n", "line 1: expected query"),
             ("q Q0 a 1 2 x\nq Q0 a 2 1 x\n", "line 2: document 'a' is ranked twice"),
             ("", "ranks nothing"),
         ],
@@ -222,6 +234,9 @@ class TestExperiments:
             ({"weights": ["heavy"]}, "not 'heavy'"),
             ({"weights": ["uniform"], "split": "train"}, "no split 'train'"),
             ({"weights": ["uniform"], "candidates": [Ranking("q1", ("d9",), (1.0,))]}, "'d9' of query 'q1'"),
+            ({"weights": ["uniform"], "candidates": [Ranking("q9", ("d1",), (1.0,))]}, "for none of the 4 queries"),
+            ({"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}}, "'old' is for none of the 4"),
+            ({"weights": ["uniform", "bm25.safetensors"]}, "different names"),
         ],
     )
     def test_what_cannot_be_evaluated_is_refused(
@@ -241,7 +256,7 @@ class TestExperiments:
 
 def test_bm25_leaves_the_querys_own_document_out_and_still_fills_the_depth(collection_folder: Path) -> None:
     collection = load_collection(collection_folder)
-    found = first_stage(collection, {"d2": collection.queries["d2"]}, depth=1)
+    found = find_candidates(collection, {"d2": collection.queries["d2"]}, depth=1)
     assert found[0].document_ids == ("d5",)
 
 
@@ -255,4 +270,3 @@ def test_the_docstring_collection_has_thousands_and_gives_no_name_away() -> None
         if len(last) > 2 and last.isalpha():
             assert last not in {word.strip(".,()").lower() for word in document.split()}
     assert len(docstring_collection(most=50).documents) <= 50
-    assert len(JUDGEMENTS) == 6

@@ -58,5 +58,5 @@ def test_what_cannot_be_counted_is_refused() -> None:
         count([[1]]) - count([[2]])
     with pytest.raises(InputError, match="different tokenizers"):
         count([[1]]) + DocumentFrequencies.count([[1]], vocabulary_size=7)
-    with pytest.raises(InputError, match="at least one document"):
+    with pytest.raises(InputError, match="at least one counted document"):
         count([]).idf()

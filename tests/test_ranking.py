@@ -17,3 +17,5 @@ def test_scores_that_are_no_numbers_are_refused() -> None:
         Ranking.of("q", ["a"], [np.nan])
     with pytest.raises(InputError, match="1 documents need as many scores, not 2"):
         Ranking.of("q", ["a"], [1.0, 2.0])
+    with pytest.raises(InputError, match="2 documents need as many scores, not 1"):
+        Ranking("q", ("a", "b"), (1.0,))

@@ -46,7 +46,7 @@ def test_a_document_without_text_comes_last(encoder: Encoder) -> None:
 
 def test_vectors_from_disk_rank_like_texts(encoder: Encoder, tmp_path: Path) -> None:
     weightings = {"uniform": TokenWeights.uniform(encoder.vocabulary), "some": some_weights(encoder)}
-    corpus = encode_cached(tmp_path, "pets", encoder, list(DOCUMENTS), list(DOCUMENTS.values()))
+    corpus = encode_cached(tmp_path, encoder, list(DOCUMENTS), list(DOCUMENTS.values()))
     candidates = Ranking("q", ("d5", "d1", "d4"), (3, 2, 1))
     found = rerank_encoded(encoder.encode_queries([QUERY]), candidates, corpus, weightings)
     for name, weights in weightings.items():
@@ -57,9 +57,16 @@ def test_vectors_from_disk_rank_like_texts(encoder: Encoder, tmp_path: Path) -> 
 
 
 def test_a_candidate_that_is_not_in_the_corpus_is_named(encoder: Encoder, tmp_path: Path) -> None:
-    corpus = encode_cached(tmp_path, "pets", encoder, ["d1"], ["cat"])
+    corpus = encode_cached(tmp_path, encoder, ["d1"], ["cat"])
     with pytest.raises(InputError, match="candidate 'd9' of query 'q'"):
         rerank_encoded(encoder.encode_queries(["dog"]), Ranking("q", ("d9",), (1.0,)), corpus, {})
+
+
+def test_one_text_is_not_a_list_of_letters(encoder: Encoder) -> None:
+    with pytest.raises(InputError, match="give a list of documents"):
+        rerank("dog", "cat", encoder=encoder)
+    with pytest.raises(InputError, match="give a list of texts"):
+        encoder.encode_queries("dog")
 
 
 def test_weights_of_another_tokenizer_are_refused(encoder: Encoder) -> None:

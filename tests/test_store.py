@@ -112,7 +112,12 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("manifest", "message"),
-    [("{", "not a chamfer manifest"), ("[]", "not a chamfer manifest"), ('{"format": 9}', "has format 9")],
+    [
+        ("{", "not a chamfer manifest"),
+        ("[]", "not a chamfer manifest"),
+        ('{"format": 1}', "not a chamfer manifest"),
+        ('{"format": 9}', "has format 9"),
+    ],
 )
 def test_a_broken_manifest_is_refused(tmp_path: Path, manifest: str, message: str) -> None:
     (tmp_path / "manifest.json").write_text(manifest)
@@ -129,6 +134,11 @@ def test_vectors_that_16_bits_cannot_hold_are_refused_and_nothing_is_committed(t
     with pytest.raises(InputError, match="too large for 16-bit"):
         encode_corpus(tmp_path, IDS, TEXTS, encode=huge, made_from=MADE_FROM)
     assert not (tmp_path / "manifest.json").exists()
+
+
+def test_ids_must_be_unique(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="as many different ids"):
+        encode_corpus(tmp_path, ["a", "a"], ["x", "y"], encode=encode, made_from=MADE_FROM)
 
 
 def test_dimensions_that_change_on_the_way_are_refused(tmp_path: Path) -> None:
@@ -161,3 +171,16 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == {"a": 1}
     assert [entry.name for entry in path.parent.iterdir()] == ["value.json"]
     assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_link_keeps_pointing_to_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_json(tmp_path / "link", 1)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "1\n"
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "null").symlink_to("/dev/null")
+    write_json(tmp_path / "null", 1)
+    assert Path("/dev/null").is_char_device()

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,13 @@ def test_idf_weights_take_special_tokens_as_told_and_unseen_ones_as_0(special: f
 
 @pytest.mark.parametrize("better", [0.0, 1.0])
 def test_auto_takes_the_special_weight_that_validates_better(better: float) -> None:
-    chosen = TokenWeights.idf(COUNTED, WORDS, special="auto", validate=lambda w: -abs(float(w.table[0]) - better))
+    def validate(several: Sequence[TokenWeights]) -> list[float]:
+        return [-abs(float(weights.table[0]) - better) for weights in several]
+
+    chosen = TokenWeights.idf(COUNTED, WORDS, special="auto", validate=validate)
     assert chosen.table[0] == better
     assert chosen.metadata["special"] == better
+    assert chosen.metadata["special_chosen_by"] == "validation"
 
 
 def test_auto_needs_something_to_validate_on() -> None:
@@ -42,6 +47,9 @@ def test_soft_idf_is_a_power_of_idf_over_its_mean() -> None:
     table = TokenWeights.soft_idf(COUNTED, WORDS).table
     np.testing.assert_allclose(table[1:5], np.sqrt(idf[1:5] / mean), rtol=1e-6)
     assert table[0] == table[5] == 1
+    np.testing.assert_allclose(
+        TokenWeights.soft_idf(COUNTED, WORDS, mean=2.0, power=1).table[1:5], idf[1:5] / 2, rtol=1e-6
+    )
     np.testing.assert_array_equal(TokenWeights.soft_idf(COUNTED, WORDS, power=0).table, np.ones(6))
 
 
@@ -51,6 +59,10 @@ def test_soft_idf_needs_a_token_with_text() -> None:
         TokenWeights.soft_idf(only_special, WORDS)
     with pytest.raises(InputError, match="between 0 and 2"):
         TokenWeights.soft_idf(COUNTED, WORDS, power=-1)
+    foreign = DocumentFrequencies.count([[0]], vocabulary_size=7)
+    for make in (TokenWeights.idf, TokenWeights.soft_idf):
+        with pytest.raises(InputError, match="do not belong to a vocabulary of 6"):
+            make(foreign, WORDS)
 
 
 def test_weights_are_looked_up_by_token_id() -> None:
@@ -73,12 +85,12 @@ def test_weights_must_be_finite_and_not_negative(bad: float) -> None:
 
 
 def test_a_saved_file_comes_back_as_it_was(tmp_path: Path) -> None:
-    weights = TokenWeights.soft_idf(COUNTED, WORDS, power=0.3)
+    weights = TokenWeights.soft_idf(COUNTED, WORDS, power=0.3, made_from={"corpus": "pets"})
     weights.save(tmp_path / "w.safetensors")
     loaded = TokenWeights.load(tmp_path / "w.safetensors")
     np.testing.assert_array_equal(loaded.table, weights.table)
     assert loaded.vocabulary == weights.vocabulary
-    assert loaded.metadata == {"recipe": "idf-soft", "power": 0.3, "documents": 3}
+    assert loaded.metadata == {"recipe": "idf-soft", "power": 0.3, "documents": 3, "corpus": "pets"}
 
 
 def test_weights_of_another_tokenizer_are_refused() -> None:
@@ -86,6 +98,23 @@ def test_weights_of_another_tokenizer_are_refused() -> None:
     with pytest.raises(InputError, match="another tokenizer"):
         TokenWeights.uniform(WORDS).check_tokenizer(other)
     TokenWeights.uniform(WORDS).check_tokenizer(Vocabulary(WORDS.tokens, frozenset()))
+
+
+def test_loading_for_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    TokenWeights.uniform(WORDS).save(path)
+    with pytest.raises(InputError, match="another tokenizer"):
+        TokenWeights.load(path, Vocabulary(("a",), frozenset()))
+
+
+def test_a_flipped_byte_in_the_vocabulary_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    TokenWeights.uniform(WORDS).save(path)
+    content = path.read_bytes()
+    for place, byte in ((content.index(b'"cat"') + 1, 0xFF), (content.index(b'"cat"') + 1, ord("h"))):
+        path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+        with pytest.raises(InputError, match="damaged"):
+            TokenWeights.load(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no safetensors", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
@@ -123,6 +152,9 @@ def test_published_formats_are_what_others_write(tmp_path: Path) -> None:
         ("idf.json", '{"cat": "heavy"}', "is not a number"),
         ("idf.json", "[1]", "one JSON object"),
         ("idf.json", "{", "is not JSON"),
+        ("idf.json", '{"cat": 1e39}', "finite and not negative"),
+        ("idf.json", '{"cat": 1' + "0" * 400 + "}", "finite and not negative"),
+        ("w.txt", "cat\t1\ncat\t2\n", "two weights for 'cat'"),
         ("w.txt", "cat 1\n", "line 1: expected a token, a tab and a number"),
         ("w.txt", "cat\t1\ndog\theavy\n", "line 2"),
         ("w.txt", "cat\tnan\n", "finite and not negative"),

@@ -1,20 +1,19 @@
 """Late-interaction retrieval in which every query token has a weight.
 
-The public names, in the order data flows. Each is imported when it is first used, so that
-``import chamfer`` costs no torch.
+Each public name is imported when it is first used, so that ``import chamfer`` costs no torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chamfer.counting import count_frequencies
     from chamfer.encode import Encoder
     from chamfer.errors import InputError
     from chamfer.frequencies import DocumentFrequencies
     from chamfer.ranking import Ranking
     from chamfer.reranking import rerank
     from chamfer.tokens import TokenBatch
-    from chamfer.weightings import count_frequencies
     from chamfer.weights import TokenWeights
 
 __version__ = "0.1.0"
@@ -24,7 +23,7 @@ _HOME = {
     "TokenBatch": "tokens",
     "Encoder": "encode",
     "DocumentFrequencies": "frequencies",
-    "count_frequencies": "weightings",
+    "count_frequencies": "counting",
     "TokenWeights": "weights",
     "Ranking": "ranking",
     "rerank": "reranking",

@@ -17,7 +17,6 @@ def default_cache() -> Path:
 
 def encode_cached(
     cache: Path,
-    label: str,
     encoder: Encoder,
     ids: Sequence[str],
     texts: Sequence[str],
@@ -27,12 +26,12 @@ def encode_cached(
 ) -> EncodedCorpus:
     """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
 
-    Interrupted work goes on where it stopped. ``label`` only makes the folder's name readable.
+    Interrupted work goes on where it stopped.
     """
     made_from = {"encoder": encoder.fingerprint(role), "role": role, "texts": fingerprint(ids, texts)}
     key = hashlib.sha256("-".join(made_from.values()).encode()).hexdigest()[:16]
     return encode_corpus(
-        cache / f"{label}-{role}-{key}",
+        cache / f"{role}-{key}",
         ids,
         texts,
         encode=encoder.encode_queries if role == "query" else encoder.encode_documents,

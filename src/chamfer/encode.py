@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense
@@ -73,22 +74,23 @@ class Encoder:
             document_length: cut documents likewise.
             device: ``"cpu"``, ``"cuda"``, ...; the fastest one there is if not given.
         """
-        source = str(minilm_folder()) if name_or_path == "minilm" else name_or_path
-        if source.startswith((".", "/", "~")) and not Path(source).is_dir():
+        source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
+        if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
             raise InputError(f"there is no folder {name_or_path!r} to load a model from")
         with _quiet_libraries():
             try:
-                trained = _brings_projection(source)
+                late_interaction = _is_late_interaction(source)
                 model = MultiVectorEncoder(source, device=device)
-            except (OSError, ValueError, KeyError) as error:
+            # A damaged checkpoint breaks the libraries below in ways that no list of types would cover.
+            except Exception as error:
                 reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
                 raise InputError(
                     f"cannot load a model from {name_or_path!r} ({reason.rstrip('.')}); "
                     "give a model hub name, a folder with a checkpoint, or 'minilm'"
                 ) from error
-            if not trained:
-                # The library puts a randomly initialised 128-dimensional projection behind a plain
-                # encoder, to be trained. Untrained, it is noise: use the token states themselves.
+            if not late_interaction:
+                # The library puts a randomly initialised 128-dimensional projection behind a plain encoder,
+                # to be trained, or turns its sentence head on tokens. Use the token states themselves.
                 prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
                 kept = [module for module in model if not isinstance(module, Dense)]
                 model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
@@ -101,14 +103,15 @@ class Encoder:
     def query_length(self) -> int:
         """The most tokens of a query that the model sees."""
         transformer = self._transformer
-        if transformer.query_expansion is not None and transformer.query_expansion["strategy"] == "fixed":
+        if self._fills_queries:
             return int(transformer.query_expansion["length"])
-        return int(transformer.query_length or transformer.max_seq_length)
+        return int(min(transformer.query_length or transformer.max_seq_length, self._positions))
 
     @property
     def document_length(self) -> int:
         """The most tokens of a document that the model sees."""
-        return int(self._transformer.document_length or self._transformer.max_seq_length)
+        transformer = self._transformer
+        return int(min(transformer.document_length or transformer.max_seq_length, self._positions))
 
     @property
     def dimensions(self) -> int:
@@ -132,16 +135,22 @@ class Encoder:
 
         Made from the parameters, the tokenizer and every setting that plays a part for the role.
         """
+        modules: list[Any] = list(self._model)[1:]
         settings: dict[str, Any] = {
             "parameters": self._parameters_digest,
-            "vocabulary": self.vocabulary.fingerprint,
+            "tokenizer": self._tokenizer_settings,
             "length": self.query_length if role == "query" else self.document_length,
             "prompt": self._prompt(role),
             "expansion": self._transformer.query_expansion if role == "query" else None,
-            "skip": [list(getattr(module, "skiplist_words", [])) for module in self._model],
-            "modules": [type(module).__name__ for module in self._model],
+            # The first module is the transformer, whose settings are the lines above.
+            "modules": [(type(module).__name__, module.get_config_dict()) for module in modules],
         }
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _tokenizer_settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = json.loads(self._tokenizer.backend_tokenizer.to_str())
+        return {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
 
     @cached_property
     def _parameters_digest(self) -> str:
@@ -155,11 +164,9 @@ class Encoder:
 
     def encode_queries(self, texts: Sequence[str], advance: Advance = ignore) -> TokenBatch:
         """Encode queries; one without a token of text is an error, because it has nothing to look for."""
-        for place, ids in enumerate(self.tokenize(texts, "query").token_ids):
-            if self.vocabulary.is_special[ids].all():
-                raise InputError(
-                    f"query {place + 1} of {len(texts)} ({texts[place]!r}) has no tokens; it needs at least one word"
-                )
+        for text, ids in zip(texts, self.tokenize(texts, "query").token_ids, strict=True):
+            if len(ids) == 0:
+                raise InputError(f"the query {text!r} has no tokens; a query needs at least one word")
         return self._encode(texts, "query", advance)
 
     def encode_documents(self, texts: Sequence[str], advance: Advance = ignore) -> TokenBatch:
@@ -172,11 +179,12 @@ class Encoder:
         return self._encode(texts, "document", advance)
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
-        """Token ids of each text as the model will see them, before a skip list drops any.
+        """Token ids of each text as the model reads it, before a skip list drops any or ``[MASK]`` fills it up.
 
-        Document frequencies are counted from these: a document contains its punctuation even where the
-        model keeps no vector for it. Costs no forward pass.
+        A text without a token of its own has no ids. Document frequencies are counted from these: a document
+        contains its punctuation even where the model keeps no vector for it. Costs no forward pass.
         """
+        _refuse_single_text(texts)
         limit = self.query_length if role == "query" else self.document_length
         prompted = [self._prompt(role) + text for text in texts]
         if not prompted:
@@ -187,11 +195,11 @@ class Encoder:
             cut = self._tokenizer([prompted[place] for place in long], truncation=True, max_length=limit)
             for place, ids in zip(long, cut["input_ids"], strict=True):
                 whole[place] = ids
-        blank = [not text.strip() for text in texts]
-        ids_of = [np.asarray([] if empty else ids, dtype=np.int32) for ids, empty in zip(whole, blank, strict=True)]
-        return Tokenized(ids_of, len(long))
+        token_ids = [np.asarray(ids, dtype=np.int32) for ids in whole]
+        return Tokenized([ids[:0] if self._says_nothing(ids) else ids for ids in token_ids], len(long))
 
     def _encode(self, texts: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
+        _refuse_single_text(texts)
         model: Any = self._model  # its overloads do not cover a list of texts with output_value=None
         encode = model.encode_query if role == "query" else model.encode_document
         vectors = [np.empty((0, self.dimensions), dtype=np.float32)] * len(texts)
@@ -210,6 +218,8 @@ class Encoder:
             )
             for place, features in zip(places, outputs, strict=True):
                 scored = features["attention_mask"].bool()
+                if role == "document" and self._says_nothing(features["input_ids"][scored].cpu().numpy()):
+                    continue
                 vectors[place] = features["token_embeddings"][scored].float().cpu().numpy()
                 token_ids[place] = features["input_ids"][scored].int().cpu().numpy()
             advance(len(places))
@@ -225,19 +235,40 @@ class Encoder:
         names = ("query",) if role == "query" else ("document", "passage", "corpus")
         return next((self._model.prompts[name] or "" for name in names if name in self._model.prompts), "")
 
+    def _says_nothing(self, token_ids: npt.NDArray[np.integer]) -> bool:
+        """Whether a text has special tokens only: a blank one, or one of characters that no token stands for."""
+        return bool(self.vocabulary.is_special[token_ids].all())
+
+    @property
+    def _fills_queries(self) -> bool:
+        expansion = self._transformer.query_expansion
+        return expansion is not None and expansion["strategy"] == "fixed"
+
+    @property
+    def _positions(self) -> int:
+        """How many tokens the model has positions for."""
+        model = self._transformer.auto_model
+        positions = getattr(model.config, "max_position_embeddings", None) or 2**31
+        table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+        padding = getattr(table, "padding_idx", None)  # RoBERTa's first position comes after its padding
+        return int(positions if padding is None else positions - padding - 1)
+
     def _set_lengths(self, query_length: int | None, document_length: int | None) -> None:
-        most = getattr(self._transformer.config, "max_position_embeddings", None) or 2**31
         for what, length in (("query", query_length), ("document", document_length)):
-            if length is not None and not 4 <= length <= most:
-                raise InputError(f"the {what} length must be between 4 and {most} for this model, not {length}")
+            if length is not None and not 4 <= length <= self._positions:
+                raise InputError(
+                    f"the {what} length must be between 4 and {self._positions} for this model, not {length}"
+                )
         transformer = self._transformer
-        if document_length is not None:
-            transformer.document_length = document_length
-        if query_length is not None:
-            if transformer.query_expansion is not None:
-                transformer.query_expansion = {**transformer.query_expansion, "length": query_length}
-            else:
-                transformer.query_length = query_length
+        transformer.document_length = document_length or self.document_length
+        query_length = query_length or self.query_length
+        if self._fills_queries:
+            transformer.query_expansion = {**transformer.query_expansion, "length": query_length}
+        else:
+            if transformer.query_expansion is not None:  # it fills short queries up to a length of its own
+                shortest = min(transformer.query_expansion["length"], query_length)
+                transformer.query_expansion = {**transformer.query_expansion, "length": shortest}
+            transformer.query_length = query_length
 
 
 def minilm_folder() -> Path:
@@ -255,13 +286,19 @@ def minilm_folder() -> Path:
     return folder
 
 
-def _brings_projection(source: str) -> bool:
-    """Whether the checkpoint's own files hold a projection, inline (Stanford) or as a Dense module."""
+def _is_late_interaction(source: str) -> bool:
+    """Whether a checkpoint was made for token vectors: Stanford's, PyLate's, or saved as a multi-vector model."""
     architectures = (_read_json(source, "config.json") or {}).get("architectures") or []
     if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
         return True
+    model_type = (_read_json(source, "config_sentence_transformers.json") or {}).get("model_type")
     modules = _read_json(source, "modules.json") or []
-    return any(module["type"].rsplit(".", 1)[-1] == "Dense" for module in modules)
+    return model_type in ("ColBERT", "MultiVectorEncoder") or any("pylate" in module["type"] for module in modules)
+
+
+def _refuse_single_text(texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise InputError("give a list of texts, not one text, whose letters would be encoded one by one")
 
 
 def _read_json(source: str, filename: str) -> Any:  # noqa: ANN401 -- JSON

@@ -4,6 +4,6 @@
 class InputError(ValueError):
     """What was given cannot be used; the message is one sentence that says why and what to do.
 
-    The command line prints it and exits with code 2. Everything else that is raised is a bug or the
-    machine's doing, and keeps its traceback.
+    The command line prints it and exits with code 2, as it does for what the machine refuses (``OSError``).
+    Everything else that is raised is a bug and keeps its traceback.
     """

@@ -23,10 +23,14 @@ def import_weights(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) 
         raise InputError(f"there is no weights file {path}")
     table = np.full(len(vocabulary), missing, np.float32)
     pairs = _read_json(path) if path.suffix == ".json" else _read_lines(path)
+    seen: set[str] = set()
     for token, weight in pairs:
+        if token in seen:
+            raise InputError(f"{path} has two weights for {token!r}; keep one of them")
+        seen.add(token)
         if token not in vocabulary.ids:
             raise InputError(f"{path} has a weight for {token!r}, which this tokenizer does not know")
-        if not math.isfinite(weight) or weight < 0:
+        if not 0 <= weight <= float(np.finfo(np.float32).max):
             raise InputError(f"{path} gives {token!r} the weight {weight}; weights are finite and not negative")
         table[vocabulary.ids[token]] = weight
     return TokenWeights(table, vocabulary, {"recipe": "imported", "file": path.name, "missing": missing})
@@ -61,7 +65,7 @@ def _read_json(path: Path) -> Iterator[tuple[str, float]]:
     for token, weight in content.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float):
             raise InputError(f"{path} gives {token!r} the weight {weight!r}, which is not a number")
-        yield token, float(weight)
+        yield token, float(weight) if abs(weight) < 1e300 else math.inf
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, float]]:

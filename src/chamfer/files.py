@@ -4,11 +4,11 @@ import errno
 import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from chamfer.errors import InputError
 
@@ -19,18 +19,24 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
 
     Until then, and for ever if an error comes first, whatever stood at ``path`` stands there unchanged.
     """
+    path = Path(os.path.realpath(path))  # a link keeps pointing to what is written
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: there is nothing to replace
+        with path.open("wb") as file:
+            yield file
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex[:8]}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with unfinished.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+        unfinished.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say which file it cannot take
         raise
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- JSON
@@ -54,9 +60,3 @@ def only_writer(folder: Path) -> Iterator[None]:
                 raise
             raise InputError(f"another process is writing to {folder}; wait for it, or use another folder") from error
         yield
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

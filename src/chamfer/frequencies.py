@@ -17,7 +17,7 @@ class DocumentFrequencies:
     """How many of ``documents`` documents contain each token.
 
     Counts of parts of a corpus add up to the counts of the whole, exactly, and a removed document is
-    subtracted; so a growing corpus never needs to be counted again.
+    subtracted, so that a changing corpus is counted document by document, as it changes.
 
     Args:
         counts: ``(vocabulary,)`` int64, the number of documents with each token.
@@ -58,6 +58,8 @@ class DocumentFrequencies:
         """
         if not 0 < sample <= 1:
             raise InputError(f"the share of documents to count must be above 0 and at most 1, not {sample}")
+        if not 0 <= seed < 2**64:
+            raise InputError(f"the seed must be a whole number from 0 to 2**64 - 1, not {seed}")
         counts = np.zeros(vocabulary_size, dtype=np.int64)
         documents = 0
         for document in token_ids:
@@ -84,7 +86,7 @@ class DocumentFrequencies:
         The paper's definition with its footnote.
         """
         if self.documents == 0:
-            raise InputError("IDF needs at least one document")
+            raise InputError("IDF needs at least one counted document; give a larger corpus or sample")
         n = self.counts.astype(np.float64)
         return np.where(n > 0, np.log((self.documents - n + 0.5) / (n + 0.5) + 1), 0.0)
 

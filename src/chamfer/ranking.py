@@ -24,6 +24,10 @@ class Ranking:
     document_ids: tuple[str, ...]
     scores: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if len(self.document_ids) != len(self.scores):
+            raise InputError(f"{len(self.document_ids)} documents need as many scores, not {len(self.scores)}")
+
     def __len__(self) -> int:
         return len(self.document_ids)
 

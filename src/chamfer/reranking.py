@@ -38,6 +38,8 @@ def rerank(
     >>> rerank("how to make bread", texts, encoder=Encoder.load("minilm")).document_ids
     ('1', '0')
     """
+    if isinstance(documents, str):
+        raise InputError("give a list of documents, not one text, whose letters would be ranked one by one")
     if not isinstance(documents, Mapping):
         width = len(str(len(documents)))  # only while sorting: ties must fall in the order of the list
         ranking = rerank(

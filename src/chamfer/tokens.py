@@ -1,8 +1,8 @@
 """Token vectors of many texts, packed without padding."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -44,8 +44,11 @@ class TokenBatch:
                 f"not {self.vectors.dtype} of shape {self.vectors.shape}"
             )
         tokens = len(self.vectors)
-        if self.token_ids.shape != (tokens,):
-            raise InputError(f"{tokens} token vectors need as many token ids, not {self.token_ids.shape}")
+        if self.token_ids.shape != (tokens,) or self.token_ids.dtype != np.int32:
+            raise InputError(
+                f"{tokens} token vectors need as many int32 token ids, "
+                f"not {self.token_ids.dtype} of shape {self.token_ids.shape}"
+            )
         offsets = self.offsets
         if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != tokens:
             raise InputError(f"offsets must run from 0 to {tokens}, the number of token vectors")
@@ -58,8 +61,8 @@ class TokenBatch:
     @classmethod
     def pack(cls, vectors: Sequence[Vectors], token_ids: Sequence[Sequence[int] | TokenIds]) -> Self:
         """Pack one ``(tokens, dimensions)`` array per text, all of the same dimension."""
-        if len(vectors) != len(token_ids):
-            raise InputError(f"{len(vectors)} texts with vectors but {len(token_ids)} with token ids")
+        if [len(array) for array in vectors] != [len(array) for array in token_ids]:
+            raise InputError("every text needs as many token ids as vectors")
         widths = sorted({array.shape[-1] for array in vectors})
         if len(widths) != 1:
             raise InputError(f"texts have vectors of {widths or 'no'} dimensions; encode all with one model")
@@ -77,19 +80,6 @@ class TokenBatch:
         """A batch of no texts."""
         return cls(np.empty((0, dimensions), np.float32), np.empty(0, np.int32), np.zeros(1, np.int64))
 
-    @classmethod
-    def concatenate(cls, batches: Iterable["TokenBatch"]) -> Self:
-        """Put the texts of several batches into one."""
-        parts = list(batches)
-        widths = sorted({part.dimensions for part in parts})
-        if len(widths) != 1:
-            raise InputError(f"batches have vectors of {widths or 'no'} dimensions; encode all with one model")
-        return cls(
-            vectors=np.concatenate([part.vectors for part in parts]),
-            token_ids=np.concatenate([part.token_ids for part in parts]),
-            offsets=offsets_of(np.concatenate([part.lengths for part in parts])),
-        )
-
     @property
     def dimensions(self) -> int:
         """The length of every token vector."""
@@ -103,9 +93,9 @@ class TokenBatch:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: int | slice) -> Self:
+    def __getitem__(self, index: SupportsIndex | slice) -> Self:
         """A view of some neighbouring texts; ``batch[3]`` is a batch of one."""
-        if isinstance(index, int):
+        if not isinstance(index, slice):
             place = range(len(self))[index]
             index = slice(place, place + 1)
         start, stop, step = index.indices(len(self))
@@ -125,7 +115,8 @@ class TokenBatch:
 
     def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """The rows that the chosen texts own, in their order."""
-        starts, lengths = self.offsets[:-1][texts], self.lengths[texts]
+        starts = self.offsets[texts]
+        lengths = self.offsets[texts + 1] - starts
         shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
         rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
         return rows

@@ -1,40 +1,16 @@
 """Weights by the name a user gives them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.exchange import import_weights
 from chamfer.frequencies import DocumentFrequencies
-from chamfer.progress import Progress, quiet
-from chamfer.weights import Special, TokenWeights
+from chamfer.weights import Special, TokenWeights, Validate
 
 NAMES = ("uniform", "idf", "idf-soft")
-
-
-def count_frequencies(
-    encoder: Encoder,
-    texts: Sequence[str],
-    *,
-    sample: float = 1.0,
-    seed: int = 0,
-    progress: Progress = quiet,
-) -> DocumentFrequencies:
-    """Count in how many of the texts each token appears; nothing is encoded."""
-    chunk = 1024
-    counted = DocumentFrequencies.count([], vocabulary_size=len(encoder.vocabulary))
-    with progress("counting tokens", len(texts)) as advance:
-        for start in range(0, len(texts), chunk):
-            part = texts[start : start + chunk]
-            counted += DocumentFrequencies.count(
-                encoder.tokenize(part, "document").token_ids,
-                vocabulary_size=len(encoder.vocabulary),
-                sample=sample,
-                seed=seed,
-            )
-            advance(len(part))
-    return counted
 
 
 def weights_by_name(
@@ -43,7 +19,8 @@ def weights_by_name(
     frequencies: Callable[[], DocumentFrequencies],
     *,
     special: Special = 1.0,
-    validate: Callable[[TokenWeights], float] | None = None,
+    validate: Validate | None = None,
+    made_from: Mapping[str, Any] | None = None,
 ) -> TokenWeights:
     """Make or load weights: ``uniform``, ``idf``, ``idf-soft``, or a file.
 
@@ -53,18 +30,18 @@ def weights_by_name(
         frequencies: called only where they are needed, for counting takes time.
         special: see :meth:`TokenWeights.idf`.
         validate: see :meth:`TokenWeights.idf`.
+        made_from: kept in the metadata of weights that are made here.
     """
+    vocabulary = encoder.vocabulary
     if name == "uniform":
-        return TokenWeights.uniform(encoder.vocabulary)
+        return TokenWeights.uniform(vocabulary)
     if name == "idf":
-        return TokenWeights.idf(frequencies(), encoder.vocabulary, special=special, validate=validate)
+        return TokenWeights.idf(frequencies(), vocabulary, special=special, validate=validate, made_from=made_from)
     if name == "idf-soft":
-        return TokenWeights.soft_idf(frequencies(), encoder.vocabulary)
+        return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
     path = Path(name)
     if path.suffix == ".safetensors":
-        weights = TokenWeights.load(path)
-        weights.check_tokenizer(encoder.vocabulary)
-        return weights
+        return TokenWeights.load(path, vocabulary)
     if path.suffix in (".json", ".txt"):
-        return import_weights(path, encoder.vocabulary)
+        return import_weights(path, vocabulary)
     raise InputError(f"weights are {', '.join(NAMES)} or a .safetensors, .json or .txt file, not {name!r}")

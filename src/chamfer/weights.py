@@ -1,7 +1,7 @@
 """What multiplies each query token."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,6 +19,8 @@ from chamfer.vocabulary import Vocabulary
 
 FORMAT = "chamfer-weights-1"
 Special = float | Literal["auto"]
+Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
+"""How good each of several weights is on a validation slice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,8 @@ class TokenWeights:
         vocabulary: Vocabulary,
         *,
         special: Special = 1.0,
-        validate: Callable[["TokenWeights"], float] | None = None,
+        validate: Validate | None = None,
+        made_from: Mapping[str, Any] | None = None,
     ) -> Self:
         """Weight every token by how few documents contain it, as the paper defines it.
 
@@ -71,40 +74,52 @@ class TokenWeights:
             frequencies: counted over the corpus.
             vocabulary: of the encoder that the corpus was counted with.
             special: the weight of ``[CLS]``, ``[MASK]`` and the like: 0, 1, or ``"auto"`` for whichever of
-                the two ``validate`` prefers.
-            validate: measures some weights on a validation slice; higher is better. Needed for ``"auto"``.
+                the two ``validate`` finds better.
+            validate: measures several weights on a validation slice; higher is better. Needed for ``"auto"``.
+            made_from: kept in the metadata: corpus, encoder, sample, ...
         """
         if special == "auto":
             if validate is None:
                 raise InputError("special='auto' needs a validation slice to choose on; give 0 or 1 instead")
-            choices = [cls.idf(frequencies, vocabulary, special=value) for value in (1.0, 0.0)]
-            return max(choices, key=validate)  # the first of equals, so 1 unless 0 is better
+            made_from = {**(made_from or {}), "special_chosen_by": "validation"}
+            choices = [cls.idf(frequencies, vocabulary, special=value, made_from=made_from) for value in (1.0, 0.0)]
+            measured = validate(choices)
+            return choices[0] if measured[0] >= measured[1] else choices[1]
         table = np.where(vocabulary.is_special, special, _idf(frequencies, vocabulary))
-        made = {"recipe": "idf", "special": special, "documents": frequencies.documents}
+        made = {"recipe": "idf", "special": special, "documents": frequencies.documents, **(made_from or {})}
         return cls(table.astype(np.float32), vocabulary, made)
 
     @classmethod
-    def soft_idf(cls, frequencies: DocumentFrequencies, vocabulary: Vocabulary, *, power: float = 0.5) -> Self:
+    def soft_idf(
+        cls,
+        frequencies: DocumentFrequencies,
+        vocabulary: Vocabulary,
+        *,
+        power: float = 0.5,
+        mean: float | None = None,
+        made_from: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Weight tokens by softened IDF: rare words count more, common ones still count.
 
-        ``(idf(t) / mean idf) ** power``, the mean taken over the distinct tokens of every document; special
-        tokens and tokens in no document weigh 1, like an average token.
+        ``(idf(t) / mean) ** power``; special tokens and tokens in no document weigh 1, like an average token.
 
         Args:
             frequencies: counted over the corpus.
             vocabulary: of the encoder that the corpus was counted with.
             power: 0 gives uniform weights, 1 the proportions of plain IDF.
+            mean: the IDF of an average token; that of the distinct tokens of every document if not given.
+            made_from: kept in the metadata: corpus, encoder, sample, ...
         """
         if not 0 <= power <= 2:
             raise InputError(f"the power of softened IDF lies between 0 and 2, not {power}")
-        known = (frequencies.counts > 0) & ~vocabulary.is_special
         idf = _idf(frequencies, vocabulary)
-        total = float((frequencies.counts * idf)[known].sum())
-        mean = total / max(int(frequencies.counts[known].sum()), 1)
-        if mean <= 0:
+        known = (frequencies.counts > 0) & ~vocabulary.is_special
+        if mean is None:
+            mean = float((frequencies.counts * idf)[known].sum()) / max(int(frequencies.counts[known].sum()), 1)
+        if not mean > 0:
             raise InputError("no document contains a token with text, so there is no average IDF to divide by")
         table = np.where(known, (idf / mean) ** power, 1.0)
-        made = {"recipe": "idf-soft", "power": power, "documents": frequencies.documents}
+        made = {"recipe": "idf-soft", "power": power, "documents": frequencies.documents, **(made_from or {})}
         return cls(table.astype(np.float32), vocabulary, made)
 
     def of(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
@@ -155,24 +170,31 @@ class TokenWeights:
             file.write(save({"table": self.table, "tokens": tokens}, metadata))
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote."""
+    def load(cls, path: Path, vocabulary: Vocabulary | None = None) -> Self:
+        """Read what :meth:`save` wrote; with a vocabulary, refuse weights of another tokenizer."""
         if not path.is_file():
-            raise InputError(f"there is no weights file {path}")
+            raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf")
         try:
             with safe_open(path, "numpy") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != FORMAT:
-                    raise InputError(f"{path} is not a chamfer weights file")
+                    raise InputError(
+                        f"{path} is not a chamfer weights file; import others with: chamfer weights convert"
+                    )
                 table = file.get_tensor("table")
                 tokens = json.loads(file.get_tensor("tokens").tobytes())
-            vocabulary = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
+            own = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
             made = json.loads(metadata["made"])
-        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-            raise InputError(f"{path} is not a chamfer weights file, or it is damaged") from error
-        if vocabulary.fingerprint != metadata["tokenizer"]:
-            raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names")
-        return cls(table, vocabulary, made)
+        except InputError:
+            raise
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is not a chamfer weights file, or it is damaged; make it again") from error
+        if own.fingerprint != metadata["tokenizer"]:
+            raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names; make it again")
+        weights = cls(table, own, made)
+        if vocabulary is not None:
+            weights.check_tokenizer(vocabulary)
+        return weights
 
 
 def _idf(frequencies: DocumentFrequencies, vocabulary: Vocabulary) -> npt.NDArray[np.float64]:

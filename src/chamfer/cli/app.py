@@ -41,10 +41,7 @@ def main() -> None:
     except InputError as error:
         fail(str(error))
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, which is its right
-            sys.stderr.close()
-            sys.exit(1)
-        fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        fail(f"{error.strerror or error}" + (f", at {error.filename}" if error.filename else ""))
 
 
 def fail(sentence: str) -> NoReturn:

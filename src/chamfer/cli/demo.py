@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chamfer.cli.options import CacheFolder
-from chamfer.cli.terminal import progress_bar, results
+from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.files import written_whole
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from chamfer.explain import Match
+    from chamfer.tokens import TokenBatch
+    from chamfer.vocabulary import Vocabulary
     from chamfer.weights import TokenWeights
 
 QUESTIONS = (
@@ -30,6 +32,7 @@ def demo(
     save: Annotated[Path | None, typer.Option("--save", help="Also save what is shown as a picture (.svg).")] = None,
     most: Annotated[int | None, typer.Option("--most", min=10, help="Only so many docstrings.  [default: all]")] = None,
     cache: CacheFolder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, and no answers.")] = False,
 ) -> None:
     """Search the docstrings of Python's own library, with and without weights. Needs no data and no labels.
 
@@ -39,14 +42,14 @@ def demo(
     from rich.text import Text
 
     from chamfer.cache import default_cache, encode_cached
-    from chamfer.cli.evaluate import print_table
+    from chamfer.counting import count_frequencies
     from chamfer.encode import Encoder
     from chamfer.evaluation.docstrings import docstring_collection
     from chamfer.evaluation.experiment import evaluate
+    from chamfer.evaluation.table import as_table, title
     from chamfer.explain import explain
     from chamfer.reranking import rerank_encoded
     from chamfer.retrieve.bm25 import BM25
-    from chamfer.weightings import count_frequencies
     from chamfer.weights import TokenWeights
 
     if save is not None:
@@ -55,17 +58,22 @@ def demo(
     folder = cache or default_cache()
     collection = docstring_collection(most)
     encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
-    results.print(
-        f"[bold]{len(collection.documents)} docstrings[/bold] of Python's standard library: the first sentence "
+    say(
+        f"{len(collection.documents)} docstrings of Python's standard library: the first sentence "
         "looks for the rest, names removed."
     )
     evaluation = evaluate(
         collection, encoder, ["uniform", "idf", "idf-soft"], cache=folder, depth=200, progress=progress_bar
     )
-    print_table(evaluation)
+    if as_json:
+        print_json(evaluation.as_json())
+        return
+    results.print(title(evaluation), markup=False, soft_wrap=True)
+    results.print(as_table(evaluation))
+    say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, DOCUMENT_LENGTH)
 
     texts = list(collection.documents.values())
-    corpus = encode_cached(folder, collection.name, encoder, list(collection.documents), texts)
+    corpus = encode_cached(folder, encoder, list(collection.documents), texts)
     weights = TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary)
     first_stage = BM25(collection.documents)
     for question in QUESTIONS:
@@ -76,7 +84,7 @@ def demo(
         for name in best:
             matches = explain(query, corpus.tokens[corpus.place[name]], weights)
             shown.add_row(Text(name, style="cyan"), _highlighted(collection.documents[name], matches, weights))
-        results.print("", _weighted(matches), shown, sep="\n")
+        results.print("", _weighted(encoder.vocabulary, query, weights), shown, sep="\n")
     results.print(f"\n[dim]{time.perf_counter() - started:.0f} s[/dim]")
     if save is not None:
         # without the web fonts that rich would name: the picture needs nothing from outside
@@ -85,16 +93,16 @@ def demo(
             file.write(picture.encode())
 
 
-def _weighted(matches: "Sequence[Match]") -> "Text":
+def _weighted(vocabulary: "Vocabulary", query: "TokenBatch", weights: "TokenWeights") -> "Text":
     """The question, each token with its weight, heavy ones bright."""
     from rich.text import Text
 
     text = Text("? ", style="bold")
-    for match in matches:
-        if match.query_token.startswith("["):
+    for token_id, weight in zip(query.token_ids, weights.of(query), strict=True):
+        if token_id in vocabulary.special_ids:
             continue
-        style = "bold yellow" if match.weight >= 1.2 else "dim" if match.weight < 0.8 else ""
-        text.append(match.query_token, style).append(f" {match.weight:.1f}  ", "dim")
+        style = "bold yellow" if weight >= 1.2 else "dim" if weight < 0.8 else ""
+        text.append(vocabulary.tokens[token_id], style).append(f" {weight:.1f}  ", "dim")
     return text
 
 

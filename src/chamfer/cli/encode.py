@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, DocumentLength, EncoderName
-from chamfer.cli.terminal import print_json, progress_bar, say
+from chamfer.cli.terminal import print_json, progress_bar, say, say_truncated
 
 
 def encode(
@@ -24,35 +24,28 @@ def encode(
     Example: chamfer encode my-corpus/ --encoder colbert-ir/colbertv2.0
     """
     from chamfer.cache import default_cache, encode_cached
+    from chamfer.counting import count_tokens
     from chamfer.encode import Encoder
     from chamfer.evaluation.beir import load_documents
 
     documents = load_documents(corpus, allow_empty=allow_empty)
+    texts = list(documents.values())
     model = Encoder.load(encoder, document_length=document_length)
-    label = (corpus if corpus.is_dir() else corpus.parent).resolve().name
-    with progress_bar("encoding documents", len(documents)) as advance:
-        encoded = encode_cached(
-            cache or default_cache(),
-            label,
-            model,
-            list(documents),
-            list(documents.values()),
-            advance=advance,
-        )
-    truncated = model.tokenize(list(documents.values()), "document").truncated
+    with progress_bar("encoding documents", len(texts)) as advance:
+        encoded = encode_cached(cache or default_cache(), model, list(documents), texts, advance=advance)
+    truncated = count_tokens(model, texts, progress=progress_bar).truncated
+    tokens = encoded.tokens
     if as_json:
         print_json(
             {
                 "documents": len(encoded),
-                "tokens": len(encoded.tokens.vectors),
-                "dimensions": encoded.tokens.dimensions,
+                "tokens": len(tokens.vectors),
+                "dimensions": tokens.dimensions,
                 "truncated": truncated,
                 "folder": str(encoded.folder),
             }
         )
         return
-    say(
-        f"{len(encoded)} documents, {len(encoded.tokens.vectors)} token vectors of {encoded.tokens.dimensions} "
-        f"dimensions; {truncated} documents were cut to {model.document_length} tokens"
-    )
+    say(f"{len(encoded)} documents, {len(tokens.vectors)} token vectors of {tokens.dimensions} dimensions")
+    say_truncated("documents", truncated, len(texts), model.document_length)
     typer.echo(encoded.folder)

@@ -1,7 +1,7 @@
 """``chamfer evaluate``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,11 +18,7 @@ from chamfer.cli.options import (
     ValidationOption,
     parse_special,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say
-from chamfer.errors import InputError
-
-if TYPE_CHECKING:
-    from chamfer.evaluation.experiment import Evaluation
+from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 
 
 def evaluate(
@@ -61,10 +57,9 @@ def evaluate(
     from chamfer.evaluation import experiment
     from chamfer.evaluation.beir import load_collection
     from chamfer.evaluation.runs import read_run, write_run
+    from chamfer.evaluation.table import as_table, title
 
     runs = {path.stem: read_run(path) for path in run or []}
-    if len({Path(name).stem for name in (*weights, *runs)}) < len(weights) + len(run or []):
-        raise InputError("two systems have the same name; rename one of the files")
     collection = load_collection(dataset, allow_empty=allow_empty)
     given = None if candidates is None else read_run(candidates)
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
@@ -83,53 +78,16 @@ def evaluate(
         baseline=baseline,
         progress=progress_bar,
     )
-    for what, count in evaluation.truncated.items():
-        if count:
-            length = evaluation.settings["query_length" if what == "queries" else "document_length"]
-            say(f"note: {count} of {getattr(evaluation, what)} {what} were cut to {length} tokens")
-    if save_runs is not None:
-        for system in evaluation.systems:
+    say_truncated("queries", evaluation.truncated["queries"], evaluation.queries, model.query_length)
+    say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)
+    for system in evaluation.systems:
+        if system.answered < evaluation.queries:
+            say(f"note: {system.name} finds nothing for {evaluation.queries - system.answered} of the queries")
+        if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
             name = Path(system.name).stem
             write_run(save_runs / f"{name}.trec", system.rankings, tag=name)
     if as_json:
         print_json(evaluation.as_json())
     else:
-        print_table(evaluation)
-
-
-def print_table(evaluation: "Evaluation") -> None:
-    """Print the systems side by side, each with its change against the baseline."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from chamfer.evaluation.measures import MEASURES
-
-    settings = evaluation.settings
-    results.print(
-        f"{evaluation.dataset}, {evaluation.split}: {evaluation.queries} queries, {evaluation.documents} documents, "
-        f"{settings['encoder']}, {settings['form']}, {evaluation.seconds:.0f} s",
-        markup=False,
-        soft_wrap=True,
-    )
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("system\n", no_wrap=True)
-    against = Path(evaluation.baseline).stem
-    for header in (*(name.replace("@", "\n@") for name in MEASURES), f"nDCG@10\nvs {against}", "p\n", "win/tie/loss\n"):
-        table.add_column(header, justify="right", no_wrap=True)
-    best = {name: max(system.measures[name] for system in evaluation.systems) for name in MEASURES}
-    for system in evaluation.systems:
-        cells = [
-            f"[bold]{value:.4f}[/bold]" if value == best[name] else f"{value:.4f}"
-            for name, value in ((name, system.measures[name]) for name in MEASURES)
-        ]
-        if system.name == evaluation.baseline:
-            change = ["", "", ""]
-        else:
-            found = evaluation.against_baseline(system, "nDCG@10")
-            change = [
-                f"{found.difference:+.4f}",
-                "<.001" if found.p_value < 0.001 else f"{found.p_value:.3f}",
-                f"{found.wins}/{found.ties}/{found.losses}",
-            ]
-        table.add_row(escape(Path(system.name).stem), *cells, *change)
-    results.print(table)
+        results.print(title(evaluation), markup=False, soft_wrap=True)
+        results.print(as_table(evaluation))

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +18,14 @@ from chamfer.cli.options import (
     FormOption,
     QueryLength,
 )
-from chamfer.cli.terminal import progress_bar, say
+from chamfer.cli.terminal import progress_bar, say, say_truncated
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
     from chamfer.encode import Encoder
     from chamfer.frequencies import DocumentFrequencies
     from chamfer.kernels import Form
+    from chamfer.ranking import Ranking
     from chamfer.weights import TokenWeights
 
 
@@ -32,17 +33,23 @@ def rerank(
     dataset: Annotated[
         Path | None, typer.Argument(help="A BEIR folder; without one, JSON lines are read from stdin.")
     ] = None,
-    weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "",
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights", help="uniform, idf, idf-soft or a weights file.  [default: idf-soft over the corpus]"
+        ),
+    ] = None,
     encoder: EncoderName = "minilm",
     corpus: Annotated[Path | None, typer.Option("--corpus", help="With stdin: count IDF over this corpus.")] = None,
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of BM25's ranking.")
     ] = None,
     split: Annotated[
-        str | None,
-        typer.Option("--split", help="Only the judged queries of a split.  [default: all queries]"),
+        str | None, typer.Option("--split", help="Only the judged queries of a split.  [default: all queries]")
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are re-ranked.")] = 1000,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=1, help="How many candidates are re-ranked.  [default: 1000]")
+    ] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Keep only the best so many.")] = None,
     form: FormOption = FormName.l2,
     out: Annotated[
@@ -52,24 +59,28 @@ def rerank(
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines instead of a TREC run.")] = False,
 ) -> None:
-    r"""Rank candidates again, with weights: a whole collection, or JSON lines from stdin.
+    """Rank candidates again, with weights: a whole collection, or JSON lines from stdin.
 
-    A line is {"query": "...", "documents": ["...", ...]}, or {"id": "...", "text": "..."} for a document;
-    "id" of the line names the query. The answer is a line {"id": ..., "ranking": [{"id": ..., "score": ...}]}.
+    A line is {"query": "...", "documents": ["...", ...]}, or {"id": "...", "text": "..."} for a document; "id" of the
+    line names the query. The answer is a line {"id": ..., "ranking": [{"id": ..., "score": ...}], "truncated": ...}.
 
     Example: chamfer rerank scifact/ --weights idf-soft --out soft.trec
     """
-    from chamfer import weightings
     from chamfer.cache import default_cache
+    from chamfer.counting import count_tokens
     from chamfer.encode import Encoder
     from chamfer.evaluation.beir import load_collection, load_documents
     from chamfer.evaluation.runs import format_run, read_run, write_run
-    from chamfer.evaluation.split import first_stage, rank_split, without_own_document
+    from chamfer.evaluation.split import find_candidates, rank_split
+    from chamfer.weightings import weights_by_name
 
-    _check_usage(dataset, {"--candidates": candidates, "--split": split, "--out": out}, corpus)
+    for_folders = {"--candidates": candidates, "--split": split, "--depth": depth, "--out": out, "--cache": cache}
+    _check_usage(dataset, for_folders, corpus)
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)
+    chosen = weights or ("uniform" if collection is None and corpus is None else "idf-soft")
 
     def frequencies() -> "DocumentFrequencies":
         if collection is not None:
@@ -77,21 +88,23 @@ def rerank(
         elif corpus is not None:
             documents = load_documents(corpus, allow_empty=allow_empty)
         else:
-            raise InputError(f"{weights} counts tokens in a corpus; name it with --corpus, or give a weights file")
-        return weightings.count_frequencies(model, list(documents.values()), progress=progress_bar)
+            raise InputError(f"{chosen} counts tokens in a corpus; name it with --corpus, or give a weights file")
+        counted = count_tokens(model, list(documents.values()), progress=progress_bar)
+        say_truncated("documents", counted.truncated, len(documents), model.document_length)
+        return counted.frequencies
 
-    chosen = weights or ("uniform" if collection is None and corpus is None else "idf-soft")
-    weighting = weightings.weights_by_name(chosen, model, frequencies)
+    weighting = weights_by_name(chosen, model, frequencies)
     if collection is None:
-        for answer in _answer_lines(model, weighting, form.value, k):
-            sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
-            sys.stdout.flush()
+        for answer in _answer_lines(model, weighting, form.value, k, allow_empty=allow_empty):
+            _print_line(answer)
         return
-    queries = collection.judged_queries(split) if split else collection.queries
-    if candidates is None:
-        found = first_stage(collection, queries, depth=depth)
-    else:
-        found = [without_own_document(one, depth) for one in read_run(candidates) if one.query_id in queries]
+    queries = collection.judged_queries(split) if split else dict(collection.queries)
+    found = find_candidates(
+        collection, queries, given=None if candidates is None else read_run(candidates), depth=depth or 1000
+    )
+    say_truncated(
+        "queries", model.tokenize(list(queries.values()), "query").truncated, len(queries), model.query_length
+    )
     ranked = rank_split(
         collection,
         model,
@@ -101,14 +114,18 @@ def rerank(
         form=form.value,
         progress=progress_bar,
     )[chosen]
-    if out is None:
-        sys.stdout.writelines(format_run(ranked, k=k, tag=chosen))
+    tag = Path(chosen).stem
+    if as_json:
+        for ranking in ranked:
+            _print_line(_as_answer(ranking, k))
+    elif out is None:
+        sys.stdout.writelines(format_run(ranked, k=k, tag=tag))
     else:
-        write_run(out, ranked, k=k, tag=Path(chosen).stem)
+        write_run(out, ranked, k=k, tag=tag)
         say(f"ranked the candidates of {len(ranked)} queries; wrote {out}")
 
 
-def _check_usage(dataset: Path | None, for_folders: dict[str, object], corpus: Path | None) -> None:
+def _check_usage(dataset: Path | None, for_folders: Mapping[str, object], corpus: Path | None) -> None:
     misplaced = next((name for name, value in for_folders.items() if value is not None), None)
     if dataset is None and misplaced is not None:
         raise InputError(f"{misplaced} goes with a BEIR folder; JSON lines come from stdin and are answered on stdout")
@@ -116,29 +133,43 @@ def _check_usage(dataset: Path | None, for_folders: dict[str, object], corpus: P
         raise InputError("--corpus goes with JSON lines from stdin; a BEIR folder has its own corpus")
 
 
-def _answer_lines(model: "Encoder", weights: "TokenWeights", form: "Form", k: int | None) -> Iterator[dict[str, Any]]:
+def _answer_lines(
+    model: "Encoder", weights: "TokenWeights", form: "Form", k: int | None, *, allow_empty: bool
+) -> Iterator[dict[str, Any]]:
     """Rank the documents of each line of stdin, one answer per line as soon as it is there."""
-    from chamfer.evaluation.beir import parse_json_lines
+    from chamfer.jsonlines import parse_json_lines
     from chamfer.reranking import rerank as rerank_texts
 
-    for number, request in parse_json_lines(iter(sys.stdin.buffer), "stdin"):
+    for number, request in parse_json_lines(sys.stdin.buffer, "stdin"):
         try:
-            query_id, query, documents = _parse_request(request, str(number))
+            query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
             ranking = rerank_texts(query, documents, encoder=model, weights=weights, form=form, k=k, query_id=query_id)
         except InputError as error:
             raise InputError(f"stdin, line {number}: {error}") from error
-        yield {
-            "id": ranking.query_id,
-            "ranking": [
-                # JSON has no infinity: a document without tokens has no score
-                {"id": document, "score": score if math.isfinite(score) else None}
-                for document, score in zip(ranking.document_ids, ranking.scores, strict=True)
-            ],
-        }
+        truncated = (
+            model.tokenize([query], "query").truncated + model.tokenize(list(documents.values()), "document").truncated
+        )
+        yield {**_as_answer(ranking, k), "truncated": truncated}
 
 
-def _parse_request(request: dict[str, Any], default_id: str) -> tuple[str, str, dict[str, str]]:
-    query, given = request.get("query"), request.get("documents")
+def _as_answer(ranking: "Ranking", k: int | None) -> dict[str, Any]:
+    pairs = zip(ranking.document_ids[:k], ranking.scores[:k], strict=True)
+    # JSON has no infinity: a document without tokens has no score
+    scored = [{"id": document, "score": score if math.isfinite(score) else None} for document, score in pairs]
+    return {"id": ranking.query_id, "ranking": scored}
+
+
+def _print_line(answer: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _parse_request(
+    request: Mapping[str, Any], default_id: str, *, allow_empty: bool
+) -> tuple[str, str, dict[str, str]]:
+    query_id, query, given = request.get("id", default_id), request.get("query"), request.get("documents")
+    if not isinstance(query_id, str | int):
+        raise InputError(f"'id' must be a text or a whole number, not {query_id!r}")
     if not isinstance(query, str) or not query.strip():
         raise InputError("'query' must be a text that is not empty")
     if not isinstance(given, list) or not given:
@@ -149,8 +180,8 @@ def _parse_request(request: dict[str, Any], default_id: str) -> tuple[str, str, 
         if not isinstance(record, dict) or not all(isinstance(record.get(key), str) for key in ("id", "text")):
             raise InputError(f"document {place + 1} must be a text, or an object with the texts 'id' and 'text'")
         if record["id"] in documents:
-            raise InputError(f"the document id {record['id']!r} is used twice")
-        if not record["text"].strip():
-            raise InputError(f"document {record['id']!r} has no text")
+            raise InputError(f"the document id {record['id']!r} is used twice; ids must be unique in a line")
+        if not record["text"].strip() and not allow_empty:
+            raise InputError(f"document {record['id']!r} has no text; --allow-empty keeps such documents, ranked last")
         documents[record["id"]] = record["text"]
-    return str(request.get("id", default_id)), query, documents
+    return str(query_id), query, documents

@@ -11,7 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from chamfer.progress import Advance
 
-results = Console(highlight=False)
+# In a pipe rich would assume 80 columns and cut tables to fit.
+results = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 messages = Console(stderr=True, highlight=False)
 
 
@@ -29,6 +30,12 @@ def say(text: str) -> None:
     messages.print(text, markup=False, soft_wrap=True)
 
 
+def say_truncated(what: str, truncated: int, total: int, length: int) -> None:
+    """Tell how many texts the encoder does not see all of, if there are any."""
+    if truncated:
+        say(f"note: {truncated} of {total} {what} were cut to {length} tokens")
+
+
 def print_json(value: Any) -> None:  # noqa: ANN401 -- JSON
     """Print a result for a program to read."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -5,17 +5,20 @@ from typing import Annotated
 
 import typer
 
+from chamfer import __version__
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
     CacheFolder,
     DocumentLength,
     EncoderName,
-    SpecialOption,
+    FormName,
+    FormOption,
+    QueryLength,
     ValidationOption,
     parse_special,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say
+from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
 
 app = typer.Typer(help="Make, look at and convert token weights.", no_args_is_help=True)
@@ -29,47 +32,91 @@ def idf(
     out: Annotated[Path, typer.Option("--out", help="The .safetensors file to write.")],
     encoder: EncoderName = "minilm",
     soft: Annotated[bool, typer.Option("--soft", help="Softened IDF, the recommended default.")] = False,
-    power: Annotated[float, typer.Option("--power", help="How soft: 0 is uniform, 1 plain proportions.")] = 0.5,
-    special: SpecialOption = "1",
+    power: Annotated[
+        float | None, typer.Option("--power", help="With --soft: 0 is uniform, 1 plain IDF.  [default: 0.5]")
+    ] = None,
+    special: Annotated[
+        str | None, typer.Option("--special", help="Plain IDF: special tokens weigh 0, 1 or auto.  [default: 1]")
+    ] = None,
     validation: ValidationOption = "dev",
     sample: Annotated[float, typer.Option("--sample", help="Count only this share of the documents.")] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="With --sample: another seed, other documents.")] = 0,
+    form: FormOption = FormName.l2,
+    query_length: QueryLength = None,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    as_json: AsJson = False,
 ) -> None:
     """Weigh tokens by how few documents contain them; no label is needed and nothing is encoded.
 
+    With --special auto, 0 or 1 is chosen on the judged queries of --validation; --form and --query-length play a
+    part only there.
+
     Example: chamfer weights idf my-corpus/ --soft --out soft.safetensors
     """
-    from chamfer.cache import default_cache
+    from chamfer.cache import default_cache, fingerprint
+    from chamfer.counting import count_tokens
     from chamfer.encode import Encoder
     from chamfer.evaluation.beir import load_collection, load_documents
     from chamfer.evaluation.experiment import validator
-    from chamfer.weightings import count_frequencies
     from chamfer.weights import TokenWeights
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}; see chamfer weights convert")
+    if soft and special is not None:
+        raise InputError("--special goes with plain IDF; under --soft, special tokens weigh 1")
+    if power is not None and not soft:
+        raise InputError("--power goes with --soft")
+    chosen = parse_special(special or "1")
+    if chosen == "auto" and not corpus.is_dir():
+        raise InputError("--special auto needs a BEIR folder with judged queries; give --special 0 or 1 instead")
     documents = load_documents(corpus, allow_empty=allow_empty)
-    model = Encoder.load(encoder, document_length=document_length)
-    counted = count_frequencies(model, list(documents.values()), sample=sample, progress=progress_bar)
+    texts = list(documents.values())
+    model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
+    counted, truncated = count_tokens(model, texts, sample=sample, seed=seed, progress=progress_bar)
+    made_from: dict[str, object] = {
+        "corpus": corpus.resolve().name,
+        "texts": fingerprint(list(documents), texts),
+        "encoder": encoder,
+        "document_length": model.document_length,
+        "chamfer": __version__,
+    }
+    if sample < 1:
+        made_from |= {"sample": sample, "seed": seed}
     if soft:
-        weights = TokenWeights.soft_idf(counted, model.vocabulary, power=power)
+        weights = TokenWeights.soft_idf(
+            counted, model.vocabulary, power=0.5 if power is None else power, made_from=made_from
+        )
     else:
-        chosen, validate = parse_special(special), None
+        validate = None
         if chosen == "auto":
             collection = load_collection(corpus, allow_empty=allow_empty)
-            validate = validator(collection, model, validation, cache=cache or default_cache(), progress=progress_bar)
-        weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate)
+            folder = cache or default_cache()
+            validate = validator(collection, model, validation, cache=folder, form=form.value, progress=progress_bar)
+            made_from |= {"validation": validation, "form": form.value}
+        weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate, made_from=made_from)
     weights.save(out)
     seen = int((counted.counts > 0).sum())
-    say(f"{seen} of {len(model.vocabulary)} tokens appear in {counted.documents} documents; wrote {out}")
+    say_truncated("documents", truncated, len(texts), model.document_length)
+    if as_json:
+        print_json(
+            {
+                "file": str(out),
+                "tokens": len(model.vocabulary),
+                "seen": seen,
+                "truncated": truncated,
+                "made": dict(weights.metadata),
+            }
+        )
+    else:
+        say(f"{seen} of {len(model.vocabulary)} tokens appear in {counted.documents} documents; wrote {out}")
 
 
 @app.command("show")
 def show(
     file: WeightsFile,
-    top: Annotated[int, typer.Option("--top", help="How many at each end.")] = 15,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many at each end.")] = 15,
     as_json: AsJson = False,
 ) -> None:
     """Print how weights were made, and the heaviest and the lightest tokens.
@@ -111,6 +158,7 @@ def convert(
     source: Annotated[Path, typer.Argument(help="A .safetensors, .json or .txt weights file.")],
     target: Annotated[Path, typer.Argument(help="The file to write; its ending says in which format.")],
     encoder: EncoderName = "minilm",
+    as_json: AsJson = False,
 ) -> None:
     """Convert between our format, idf.json (token -> weight) and query_token_weights.txt (token, tab, weight).
 
@@ -133,4 +181,7 @@ def convert(
         weights.save(target)
     else:
         export_weights(weights, target)
-    say(f"wrote {target}")
+    if as_json:
+        print_json({"file": str(target), "tokens": len(weights.vocabulary), "made": dict(weights.metadata)})
+    else:
+        say(f"wrote {target}")

@@ -1,12 +1,12 @@
 """Judged collections in the BEIR layout."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chamfer.errors import InputError
+from chamfer.jsonlines import read_json_lines
 
 Judgements = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade; 0 is judged and not relevant."""
@@ -37,13 +37,19 @@ def load_collection(folder: Path, *, allow_empty: bool = False) -> Collection:
     unless ``allow_empty`` keeps it: it then has no tokens and can never be ranked above another.
     """
     documents = load_documents(folder / "corpus.jsonl", allow_empty=allow_empty)
+    path = folder / "queries.jsonl"
     queries: dict[str, str] = {}
-    for number, record in read_json_lines(folder / "queries.jsonl"):
-        _add(queries, "query", folder / "queries.jsonl", number, record, text_of(record), allow_empty=False)
+    for number, record in read_json_lines(path):
+        identifier, text = _identified(record, queries, f"{path}, line {number}")
+        if not text:
+            raise InputError(f"{path}, line {number}: query {identifier!r} has no text; remove it or mend it")
+        queries[identifier] = text
     if not queries:
-        raise InputError(f"{folder / 'queries.jsonl'} holds no queries")
-    judgements = {path.stem: _load_judgements(path, queries) for path in sorted((folder / "qrels").glob("*.tsv"))}
-    return Collection(folder.resolve().name, documents, queries, judgements)
+        raise InputError(f"{path} holds no queries; a line is an object with '_id' and 'text'")
+    splits = sorted((folder / "qrels").glob("*.tsv"))
+    return Collection(
+        folder.resolve().name, documents, queries, {split.stem: _load_judgements(split, queries) for split in splits}
+    )
 
 
 def load_documents(path: Path, *, allow_empty: bool = False) -> dict[str, str]:
@@ -52,71 +58,44 @@ def load_documents(path: Path, *, allow_empty: bool = False) -> dict[str, str]:
         path = path / "corpus.jsonl"
     documents: dict[str, str] = {}
     for number, record in read_json_lines(path):
-        _add(documents, "document", path, number, record, text_of(record), allow_empty=allow_empty)
+        identifier, text = _identified(record, documents, f"{path}, line {number}")
+        if not text and not allow_empty:
+            raise InputError(
+                f"{path}, line {number}: document {identifier!r} has no text; remove it, or keep such documents, "
+                "ranked last, with --allow-empty (allow_empty=True)"
+            )
+        documents[identifier] = text
     if not any(documents.values()):
-        raise InputError(f"{path} holds no documents with text")
+        raise InputError(f"{path} holds no documents with text; a line is an object with '_id', 'title' and 'text'")
     return documents
 
 
-def text_of(record: Mapping[str, Any]) -> str:
-    """Title and text of a record, joined by a space where both are there."""
-    return " ".join(part for part in (str(record.get(key) or "").strip() for key in ("title", "text")) if part)
-
-
-def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the object of each line; blank lines are passed over."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    with path.open("rb") as file:
-        yield from parse_json_lines(file, str(path))
-
-
-def parse_json_lines(lines: Iterator[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Like :func:`read_json_lines`, from lines that are already open."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8"
-            raise InputError(f"{name}, line {number}: not a JSON object ({reason})") from error
-        if not isinstance(record, dict):
-            raise InputError(f"{name}, line {number}: not a JSON object but {type(record).__name__}")
-        yield number, record
-
-
-def _add(
-    texts: dict[str, str],
-    what: str,
-    path: Path,
-    number: int,
-    record: Mapping[str, Any],
-    text: str,
-    *,
-    allow_empty: bool,
-) -> None:
+def _identified(record: Mapping[str, Any], known: Mapping[str, str], where: str) -> tuple[str, str]:
+    """The id of a record, new and not empty, and its title and text joined by a space."""
     identifier = record.get("_id")
     if not isinstance(identifier, str) or not identifier:
-        raise InputError(f"{path}, line {number}: a {what} needs a non-empty string under '_id'")
-    if identifier in texts:
-        raise InputError(f"{path}, line {number}: the id {identifier!r} was used before; ids must be unique")
-    if not text and not allow_empty:
-        way_out = "; --allow-empty keeps such documents, ranked last" if what == "document" else ""
-        raise InputError(f"{path}, line {number}: {what} {identifier!r} has no text{way_out}")
-    texts[identifier] = text
+        raise InputError(f"{where}: an object needs a string under '_id' that is not empty")
+    if identifier in known:
+        raise InputError(f"{where}: the id {identifier!r} was used before; ids must be unique")
+    parts = []
+    for key in ("title", "text"):
+        value = record.get(key)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{where}: '{key}' of {identifier!r} must be a string, not {type(value).__name__}")
+        parts.append((value or "").strip())
+    return identifier, " ".join(part for part in parts if part)
 
 
 def _load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[str, int]]:
     judged: dict[str, dict[str, int]] = {}
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            fields = line.rstrip("\n").split("\t")
-            if number == 1 and fields[-1] == "score":
-                continue
             if not line.strip():
                 continue
             try:
+                fields = line.decode().rstrip("\r\n").split("\t")
+                if number == 1 and fields[-1] == "score":
+                    continue
                 query, document, grade = fields[0], fields[1], int(fields[2])
             except (IndexError, ValueError) as error:
                 raise InputError(
@@ -124,5 +103,6 @@ def _load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[s
                 ) from error
             if query not in queries:
                 raise InputError(f"{path}, line {number}: query {query!r} is not in queries.jsonl")
-            judged.setdefault(query, {})[document] = grade
+            if judged.setdefault(query, {}).setdefault(document, grade) != grade:
+                raise InputError(f"{path}, line {number}: {document!r} was judged otherwise for {query!r} before")
     return judged

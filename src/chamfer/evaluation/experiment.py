@@ -1,24 +1,24 @@
 """Systems side by side on one judged collection."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache as remember
 from pathlib import Path
 from typing import Any
 
+from chamfer.cache import fingerprint
+from chamfer.counting import count_tokens
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluation.beir import Collection
 from chamfer.evaluation.compare import Comparison, compare
 from chamfer.evaluation.measures import MEASURES, PerQuery, measure
-from chamfer.evaluation.split import first_stage, rank_split, without_own_document
-from chamfer.frequencies import DocumentFrequencies
+from chamfer.evaluation.split import find_candidates, rank_split
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
 from chamfer.weightings import weights_by_name
-from chamfer.weights import Special, TokenWeights
+from chamfer.weights import Special, TokenWeights, Validate
 
 # Queries that "auto" looks at: enough to choose between two, few enough to take seconds.
 VALIDATION_QUERIES = 200
@@ -37,6 +37,11 @@ class System:
     def measures(self) -> dict[str, float]:
         """The mean of each measure over the queries."""
         return {name: float(values.mean()) for name, values in self.values.items()}
+
+    @property
+    def answered(self) -> int:
+        """How many queries it found at least one document for."""
+        return sum(len(ranking) > 0 for ranking in self.rankings)
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Evaluation:
                     "name": system.name,
                     "measures": {name: round(value, 6) for name, value in system.measures.items()},
                     "against_baseline": {name: self.against_baseline(system, name)._asdict() for name in MEASURES},
+                    "answered": system.answered,
                     "made": dict(system.made),
                 }
                 for system in self.systems
@@ -118,44 +124,50 @@ def evaluate(
     runs = runs or {}
     source = "bm25" if candidates is None else "candidates"
     names = [source, *weights, *runs]
-    if not weights or len(set(names)) != len(names):
+    if not weights or len({Path(name).stem for name in names}) != len(names):
         raise InputError(f"systems need different names, and at least one weighting; these are: {', '.join(names)}")
     baseline = baseline or ("uniform" if "uniform" in weights else weights[0])
     if baseline not in names:
         raise InputError(f"the baseline must be one of {', '.join(names)}, not {baseline!r}")
-
+    if special == "auto" and validation == split:
+        raise InputError(f"special tokens cannot be chosen on {split!r}, the split that is measured")
     queries = collection.judged_queries(split)
-    tokenized = encoder.tokenize(list(collection.documents.values()), "document")
-    vocabulary_size = len(encoder.vocabulary)
-    frequencies = remember(lambda: DocumentFrequencies.count(tokenized.token_ids, vocabulary_size=vocabulary_size))
-    validate = None
-    if special == "auto":
-        if validation == split:
-            raise InputError(f"special tokens cannot be chosen on {split!r}, the split that is measured")
-        validate = validator(collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress)
-    weightings = {
-        name: weights_by_name(name, encoder, frequencies, special=special, validate=validate) for name in weights
+    for name, run in runs.items():
+        if not any(ranking.query_id in queries for ranking in run):
+            raise InputError(f"the run {name!r} is for none of the {len(queries)} queries; is it of this collection?")
+
+    found = find_candidates(collection, queries, given=candidates, depth=depth)
+    texts = list(collection.documents.values())
+    counted = count_tokens(encoder, texts, progress=progress)
+    made_from = {
+        "corpus": collection.name,
+        "texts": fingerprint(list(collection.documents), texts),
+        "encoder": encoder.name,
+        "document_length": encoder.document_length,
     }
-    if candidates is None:
-        candidates = first_stage(collection, queries, depth=depth)
-    else:
-        candidates = [without_own_document(found, depth) for found in candidates if found.query_id in queries]
-    ranked = rank_split(collection, encoder, weightings, candidates, cache=cache, form=form, progress=progress)
+    validate = validator(collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress)
+    weightings = {
+        name: weights_by_name(
+            name, encoder, lambda: counted.frequencies, special=special, validate=validate, made_from=made_from
+        )
+        for name in weights
+    }
+    ranked = rank_split(collection, encoder, weightings, found, cache=cache, form=form, progress=progress)
 
     judgements = {query: collection.judgements[split][query] for query in queries}
     made = {name: weighting.metadata for name, weighting in weightings.items()}
     systems = tuple(
         System(name, rankings, measure(rankings, judgements), made.get(name, {}))
-        for name, rankings in {source: candidates, **ranked, **runs}.items()
+        for name, rankings in {source: found, **ranked, **runs}.items()
     )
     return Evaluation(
         dataset=collection.name,
         split=split,
         queries=len(queries),
-        documents=len(collection.documents),
+        documents=len(texts),
         truncated={
             "queries": encoder.tokenize(list(queries.values()), "query").truncated,
-            "documents": tokenized.truncated,
+            "documents": counted.truncated,
         },
         settings={
             "encoder": encoder.name,
@@ -179,16 +191,15 @@ def validator(
     depth: int = 1000,
     form: Form = "l2",
     progress: Progress = quiet,
-) -> Callable[[TokenWeights], float]:
-    """Give a function that measures weights by nDCG@10 on some judged queries of a split."""
-    queries = dict(list(collection.judged_queries(split).items())[:VALIDATION_QUERIES])
-    judgements = {query: collection.judgements[split][query] for query in queries}
-    candidates = first_stage(collection, queries, depth=depth)
+) -> Validate:
+    """Give a function that measures weights by nDCG@10 on some judged queries of a split, BM25 as first stage."""
 
-    def ndcg(weights: TokenWeights) -> float:
-        ranked = rank_split(
-            collection, encoder, {"weights": weights}, candidates, cache=cache, form=form, progress=progress
-        )
-        return float(measure(ranked["weights"], judgements)["nDCG@10"].mean())
+    def validate(weights: Sequence[TokenWeights]) -> list[float]:
+        queries = dict(list(collection.judged_queries(split).items())[:VALIDATION_QUERIES])
+        judgements = {query: collection.judgements[split][query] for query in queries}
+        candidates = find_candidates(collection, queries, depth=depth)
+        weightings = {str(place): one for place, one in enumerate(weights)}
+        ranked = rank_split(collection, encoder, weightings, candidates, cache=cache, form=form, progress=progress)
+        return [float(measure(ranked[name], judgements)["nDCG@10"].mean()) for name in weightings]
 
-    return ndcg
+    return validate

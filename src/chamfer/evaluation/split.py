@@ -1,4 +1,4 @@
-"""Rankings for the judged queries of one split: first stage, then each weighting."""
+"""Rankings for some queries of a collection: candidates first, then each weighting."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +15,31 @@ from chamfer.retrieve.bm25 import BM25
 from chamfer.weights import TokenWeights
 
 
+def find_candidates(
+    collection: Collection, queries: Mapping[str, str], *, given: Sequence[Ranking] | None = None, depth: int = 1000
+) -> list[Ranking]:
+    """Give the best ``depth`` candidates of each query: BM25's, or those of a ranking from elsewhere.
+
+    The document with a query's own id is left out, as BEIR does: in ArguAna every query is a document.
+    """
+    if given is None:
+        # One more than asked for, because the query's own document is usually the first.
+        found = BM25(collection.documents).search(queries, depth + 1)
+    else:
+        found = [ranking for ranking in given if ranking.query_id in queries]
+        if not found:
+            raise InputError(f"the candidates are for none of the {len(queries)} queries; are they of this collection?")
+        for ranking in found:
+            unknown = next(
+                (document for document in ranking.document_ids if document not in collection.documents), None
+            )
+            if unknown is not None:
+                raise InputError(
+                    f"candidate {unknown!r} of query {ranking.query_id!r} is not a document of {collection.name}"
+                )
+    return [_without_own_document(ranking, depth) for ranking in found]
+
+
 def rank_split(
     collection: Collection,
     encoder: Encoder,
@@ -29,19 +54,12 @@ def rank_split(
 
     Documents and queries are encoded into ``cache``, or read from it.
     """
-    documents, queries = collection.documents, {ranking.query_id for ranking in candidates}
-    texts = {identifier: text for identifier, text in collection.queries.items() if identifier in queries}
-    if len(texts) != len(queries):
-        unknown = sorted(queries - set(texts))[0]
-        raise InputError(f"the first stage ranks for query {unknown!r}, which is not in {collection.name}")
+    documents = collection.documents
+    queries = {ranking.query_id: collection.queries[ranking.query_id] for ranking in candidates}
     with progress("encoding documents", len(documents)) as advance:
-        corpus = encode_cached(
-            cache, collection.name, encoder, list(documents), list(documents.values()), advance=advance
-        )
-    with progress("encoding queries", len(texts)) as advance:
-        encoded = encode_cached(
-            cache, collection.name, encoder, list(texts), list(texts.values()), role="query", advance=advance
-        )
+        corpus = encode_cached(cache, encoder, list(documents), list(documents.values()), advance=advance)
+    with progress("encoding queries", len(queries)) as advance:
+        encoded = encode_cached(cache, encoder, list(queries), list(queries.values()), role="query", advance=advance)
     rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
     with progress("re-ranking", len(candidates)) as advance:
         for found in candidates:
@@ -52,15 +70,7 @@ def rank_split(
     return rankings
 
 
-def first_stage(collection: Collection, queries: Mapping[str, str], *, depth: int = 1000) -> list[Ranking]:
-    """Rank with BM25 the best ``depth`` documents for each query, the query's own document left out."""
-    # One more than asked for, because the query's own document is usually the first.
-    found = BM25(collection.documents).search(queries, depth + 1)
-    return [without_own_document(ranking, depth) for ranking in found]
-
-
-def without_own_document(ranking: Ranking, depth: int | None = None) -> Ranking:
-    """Drop the document that has the query's id, as BEIR does, and keep the best ``depth``."""
+def _without_own_document(ranking: Ranking, depth: int) -> Ranking:
     kept = [
         (document, score)
         for document, score in zip(ranking.document_ids, ranking.scores, strict=True)

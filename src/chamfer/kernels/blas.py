@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ def minima(
     is taken after the minimum, once per query token and document.
     """
     query = query.astype(np.float32)
-    lengths = documents.lengths[candidates]
+    lengths = documents.offsets[candidates + 1] - documents.offsets[candidates]
     closest = np.full((len(candidates), len(query)), np.inf, dtype=np.float32)
 
     def fill(chosen: npt.NDArray[np.int64]) -> None:
@@ -38,9 +39,13 @@ def minima(
     block_of = np.cumsum(lengths[filled]) // BLOCK
     blocks = np.split(filled, np.flatnonzero(np.diff(block_of)) + 1) if len(filled) else []
     # NumPy turns 16 bits into 32 on one core only, and that takes most of the time: one block per thread.
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(fill, blocks))
+    list(_threads().map(fill, blocks))
     if form == "l2":
         closest += np.einsum("td,td->t", query, query)
         np.sqrt(np.maximum(closest, 0, out=closest), out=closest)
     return closest
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="chamfer")

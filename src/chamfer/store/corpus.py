@@ -19,6 +19,16 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 VECTORS, TOKEN_IDS, LENGTHS, IDS = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
 
+EMPTY_MANIFEST: dict[str, Any] = {
+    "format": FORMAT,
+    "made_from": {},
+    "documents": 0,
+    "tokens": 0,
+    "dimensions": 0,
+    "id_bytes": 0,
+    "complete": False,
+}
+
 # Documents between two commits: what an interruption can lose. 512 documents encode in about 20 s on
 # two cores, and one fsync each is lost in that.
 COMMIT_EVERY = 512
@@ -56,7 +66,10 @@ class EncodedCorpus:
             found = (folder / name).stat().st_size if (folder / name).exists() else -1
             if found != size:
                 raise InputError(f"{folder / name} should hold {size} bytes; delete {folder} and encode again")
-        ids = tuple(json.loads(line) for line in (folder / IDS).read_text(encoding="utf-8").splitlines())
+        try:
+            ids = tuple(json.loads(line) for line in (folder / IDS).read_bytes().splitlines())
+        except ValueError:
+            ids = ()
         vectors: Vectors
         if tokens:
             vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(tokens, dimensions))
@@ -101,6 +114,8 @@ def encode_corpus(
             something else is refused.
         advance: told of the documents that are done, also by an earlier call.
     """
+    if len(set(ids)) != len(ids) or len(ids) != len(texts):
+        raise InputError(f"{len(texts)} documents need as many different ids")
     manifest = _read_manifest(folder)
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
         advance(len(ids))
@@ -108,15 +123,7 @@ def encode_corpus(
     with only_writer(folder):
         manifest = _read_manifest(folder)
         if manifest is None:
-            manifest = {
-                "format": FORMAT,
-                "made_from": dict(made_from),
-                "documents": 0,
-                "tokens": 0,
-                "dimensions": 0,
-                "id_bytes": 0,
-                "complete": False,
-            }
+            manifest = {**EMPTY_MANIFEST, "made_from": dict(made_from)}
         elif manifest["made_from"] != dict(made_from):
             raise InputError(
                 f"{folder} holds vectors of another model, corpus or length; choose another folder or delete it"
@@ -149,10 +156,14 @@ def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: T
         (LENGTHS, batch.lengths.astype(np.int32).tobytes()),
         (IDS, id_lines),
     ):
-        with (folder / name).open("ab") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with (folder / name).open("ab") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            error.filename = error.filename or str(folder / name)
+            raise
     committed = {
         **manifest,
         "documents": manifest["documents"] + len(ids),
@@ -188,9 +199,11 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_bytes())
         if manifest["format"] != FORMAT:
-            raise InputError(f"{path} has format {manifest['format']}, this version reads format {FORMAT}")
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise InputError(f"{path} has format {manifest['format']}, this version reads {FORMAT}; encode again")
+        return {key: manifest[key] for key in EMPTY_MANIFEST}
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error
-    return manifest
