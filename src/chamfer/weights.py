@@ -34,8 +34,8 @@ class TokenWeights:
 
     >>> words = Vocabulary(("[CLS]", "a", "cat"), special_ids=frozenset({0}))
     >>> counted = DocumentFrequencies.count([[0, 1], [0, 1, 2]], vocabulary_size=3)
-    >>> TokenWeights.idf(counted, words).table.round(3).tolist()
-    [1.0, 0.182, 0.693]
+    >>> [f"{weight:.3f}" for weight in TokenWeights.idf(counted, words).table]
+    ['1.000', '0.182', '0.693']
     """
 
     table: npt.NDArray[np.float32]
