@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=default_cache())
     parser.add_argument("--again", action="store_true", help="measure also what was measured before")
     arguments = parser.parse_args()
+    measured_on = environment()  # before anyone changes the code below a run of an hour
     folders = sorted(
         (path.parent for path in arguments.data.glob("*/corpus.jsonl") if path.parent.name != LARGE),
         key=lambda folder: (folder / "corpus.jsonl").stat().st_size,
@@ -48,7 +49,7 @@ def main() -> None:
         evaluation = measure_collection(folder, arguments.cache)
         print(title(evaluation))
         Console().print(as_table(evaluation))
-        write_json(out, {"environment": environment(), **evaluation.as_json()})
+        write_json(out, {"environment": measured_on, **evaluation.as_json()})
 
 
 def measure_collection(folder: Path, cache: Path) -> Evaluation:

@@ -142,6 +142,7 @@ class Encoder:
             "length": self.query_length if role == "query" else self.document_length,
             "prompt": self._prompt(role),
             "expansion": self._transformer.query_expansion if role == "query" else None,
+            "architecture": self._architecture,
             # The first module is the transformer, whose settings are the lines above.
             "modules": [(type(module).__name__, module.get_config_dict()) for module in modules],
         }
@@ -151,6 +152,12 @@ class Encoder:
     def _tokenizer_settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = json.loads(self._tokenizer.backend_tokenizer.to_str())
         return {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
+
+    @cached_property
+    def _architecture(self) -> dict[str, Any]:
+        """What is done with the parameters: heads, activations, ...; not where they were loaded from, and by what."""
+        settings: dict[str, Any] = self._transformer.config.to_dict()
+        return {key: value for key, value in settings.items() if not key.startswith("_") and "version" not in key}
 
     @cached_property
     def _parameters_digest(self) -> str:
