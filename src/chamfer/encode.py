@@ -295,7 +295,10 @@ def minilm_folder() -> Path:
 
 def _is_late_interaction(source: str) -> bool:
     """Whether a checkpoint was made for token vectors: Stanford's, PyLate's, or saved as a multi-vector model."""
-    architectures = (_read_json(source, "config.json") or {}).get("architectures") or []
+    config = _read_json(source, "config.json")
+    if config is None:  # asking for the other files as well would only repeat the hub client's waiting
+        raise FileNotFoundError("there is no config.json in such a folder, nor on a model hub that can be reached")
+    architectures = config.get("architectures") or []
     if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
         return True
     model_type = (_read_json(source, "config_sentence_transformers.json") or {}).get("model_type")
