@@ -40,6 +40,8 @@ def main() -> None:
         (path.parent for path in arguments.data.glob("*/corpus.jsonl") if path.parent.name != LARGE),
         key=lambda folder: (folder / "corpus.jsonl").stat().st_size,
     )
+    if not folders:
+        parser.error(f"there is no collection in {arguments.data}")
     for folder in folders:
         out = RESULTS / f"{folder.name}.json"
         if (arguments.collections and folder.name not in arguments.collections) or (

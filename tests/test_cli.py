@@ -113,6 +113,7 @@ def test_weights_are_made_shown_and_converted(run: Run, collection_folder: Path,
     sampled = run("weights", "idf", collection_folder, "--sample", "0.9", "--out", "idf.safetensors", "--json")
     assert json.loads(sampled.stdout)["made"]["sample"] == 0.9
     assert "heaviest" in run("weights", "show", "soft.safetensors").stdout
+    assert "[MASK] 1.000" in run("weights", "show", "soft.safetensors").stdout
     shown = json.loads(run("weights", "show", "soft.safetensors", "--top", "2", "--json").stdout)
     assert len(shown["heaviest"]) == len(shown["lightest"]) == 2
     assert shown["special"]["[MASK]"] == 1
@@ -126,6 +127,7 @@ def test_special_tokens_can_be_chosen_on_a_split(run: Run, collection_folder: Pa
     )
     assert done.returncode == 0, done.stderr
     assert TokenWeights.load(tmp_path / "w.safetensors").metadata["special"] in (0, 1)
+    assert "chosen on dev" in done.stderr
 
 
 def test_rerank_reads_json_lines(run: Run) -> None:
@@ -139,6 +141,17 @@ def test_rerank_reads_json_lines(run: Run) -> None:
     assert [len(answer["ranking"]) for answer in answers] == [1, 1]
     assert set(answers[1]["ranking"][0]) == {"id", "score"}
     assert answers[0]["truncated"] == 0
+
+
+def test_equal_documents_score_equally_and_keep_their_order(run: Run) -> None:
+    for text in ("dog", "the cat sat on a mat"):
+        line = json.dumps({"query": "the dog", "documents": ["it is a dog", text, text, text]})
+        ranking = json.loads(run("rerank", stdin=line).stdout)["ranking"]
+        equal = [entry for entry in ranking if entry["id"] != "0"]
+        assert [entry["id"] for entry in equal] == ["1", "2", "3"]
+        assert len({entry["score"] for entry in equal}) == 1
+    same = json.loads(run("rerank", stdin=json.dumps({"query": "dog", "documents": ["dog"]})).stdout)
+    assert same["ranking"][0]["score"] == 0
 
 
 def test_rerank_keeps_documents_without_text_on_request(run: Run) -> None:
@@ -160,6 +173,11 @@ def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp
     assert {json.loads(line)["id"] for line in answers.splitlines()} == set(QUERIES)
     done = run("rerank", collection_folder, "--weights", "uniform", "--split", "dev", "-k", "1", "--out", "run.trec")
     assert "wrote run.trec" in done.stderr
+    with (collection_folder / "queries.jsonl").open("a") as file:
+        file.write(json.dumps({"_id": "q9", "text": "unheard"}) + "\n")
+    done = run("rerank", collection_folder, "--document-length", "5")
+    assert "no candidates for 1 of 5 queries" in done.stderr
+    assert "documents were cut to 5 tokens" in done.stderr
     assert len((tmp_path / "run.trec").read_text().splitlines()) == 2
 
 
@@ -188,7 +206,7 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["evaluate", "nowhere"], "there is no file nowhere/corpus.jsonl"),
+        (["evaluate", "nowhere"], "nowhere is no folder"),
         (["evaluate", "{pets}", "--split", "train"], "no split 'train'"),
         (["evaluate", "{pets}", "--weights", "heavy"], "not 'heavy'"),
         (["evaluate", "{pets}", "--weights", "none.safetensors"], "there is no weights file none.safetensors"),

@@ -74,6 +74,17 @@ class TestCollections:
         with pytest.raises(InputError, match=message):
             load_collection(collection_folder)
 
+    def test_judged_documents_that_are_not_there_are_counted(self, collection_folder: Path) -> None:
+        with (collection_folder / "qrels" / "test.tsv").open("a") as file:
+            file.write("q1\tgone\t1\n")
+        collection = load_collection(collection_folder)
+        assert (collection.unknown_judged("test"), collection.unknown_judged("dev")) == (1, 0)
+
+    def test_a_split_without_judgements_is_refused(self, collection_folder: Path) -> None:
+        (collection_folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\n")
+        with pytest.raises(InputError, match="'train' of pets judges nothing"):
+            load_collection(collection_folder).judged_queries("train")
+
     def test_a_split_that_is_not_there_is_named_with_those_that_are(self, collection_folder: Path) -> None:
         with pytest.raises(InputError, match="no split 'train'; it has: dev, test"):
             load_collection(collection_folder).judged_queries("train")
@@ -228,7 +239,7 @@ class TestExperiments:
         ("arguments", "message"),
         [
             ({"weights": ["idf"], "special": "auto", "validation": "test"}, "the split that is measured"),
-            ({"weights": ["uniform", "uniform"]}, "different names"),
+            ({"weights": ["uniform", "uniform"]}, "would be called 'uniform'"),
             ({"weights": []}, "at least one weighting"),
             ({"weights": ["uniform"], "baseline": "nothing"}, "baseline must be one of bm25, uniform"),
             ({"weights": ["heavy"]}, "not 'heavy'"),
@@ -236,7 +247,7 @@ class TestExperiments:
             ({"weights": ["uniform"], "candidates": [Ranking("q1", ("d9",), (1.0,))]}, "'d9' of query 'q1'"),
             ({"weights": ["uniform"], "candidates": [Ranking("q9", ("d1",), (1.0,))]}, "for none of the 4 queries"),
             ({"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}}, "'old' is for none of the 4"),
-            ({"weights": ["uniform", "bm25.safetensors"]}, "different names"),
+            ({"weights": ["uniform", "bm25.safetensors"]}, "would be called 'bm25'"),
         ],
     )
     def test_what_cannot_be_evaluated_is_refused(

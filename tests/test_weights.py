@@ -93,6 +93,13 @@ def test_a_saved_file_comes_back_as_it_was(tmp_path: Path) -> None:
     assert loaded.metadata == {"recipe": "idf-soft", "power": 0.3, "documents": 3, "corpus": "pets"}
 
 
+def test_a_path_may_be_a_string_and_must_say_what_it_is(tmp_path: Path) -> None:
+    TokenWeights.uniform(WORDS).save(str(tmp_path / "w.safetensors"))
+    assert TokenWeights.load(str(tmp_path / "w.safetensors")).table.tolist() == [1] * 6
+    with pytest.raises(InputError, match=r"saved to a \.safetensors file, not 'w\.json'"):
+        TokenWeights.uniform(WORDS).save(tmp_path / "w.json")
+
+
 def test_weights_of_another_tokenizer_are_refused() -> None:
     other = Vocabulary((*WORDS.tokens[:-1], "ever"), WORDS.special_ids)
     with pytest.raises(InputError, match="another tokenizer"):

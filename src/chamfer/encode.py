@@ -211,25 +211,25 @@ class Encoder:
         encode = model.encode_query if role == "query" else model.encode_document
         vectors = [np.empty((0, self.dimensions), dtype=np.float32)] * len(texts)
         token_ids = [np.empty(0, dtype=np.int32)] * len(texts)
-        filled = [place for place, text in enumerate(texts) if text.strip()]
-        advance(len(texts) - len(filled))
-        # Texts of like length share a batch, so that little is wasted on padding.
-        filled.sort(key=lambda place: len(texts[place]))
-        for start in range(0, len(filled), BATCH):
-            places = filled[start : start + BATCH]
-            outputs: list[dict[str, Any]] = encode(
-                [texts[place] for place in places],
-                batch_size=BATCH,
-                output_value=None,
-                show_progress_bar=False,
-            )
-            for place, features in zip(places, outputs, strict=True):
+        # Equal texts are encoded once: in different rows of a batch their vectors would differ in the last bits, and
+        # so would their scores. Texts of like length share a batch, so that little is wasted on padding.
+        places_of: dict[str, list[int]] = {}
+        for place, text in enumerate(texts):
+            places_of.setdefault(text, []).append(place)
+        distinct = sorted((text for text in places_of if text.strip()), key=len)
+        advance(sum(len(places) for text, places in places_of.items() if not text.strip()))
+        for start in range(0, len(distinct), BATCH):
+            batch = distinct[start : start + BATCH]
+            outputs: list[dict[str, Any]] = encode(batch, batch_size=BATCH, output_value=None, show_progress_bar=False)
+            for text, features in zip(batch, outputs, strict=True):
                 scored = features["attention_mask"].bool()
-                if role == "document" and self._says_nothing(features["input_ids"][scored].cpu().numpy()):
+                ids = features["input_ids"][scored].int().cpu().numpy()
+                if role == "document" and self._says_nothing(ids):
                     continue
-                vectors[place] = features["token_embeddings"][scored].float().cpu().numpy()
-                token_ids[place] = features["input_ids"][scored].int().cpu().numpy()
-            advance(len(places))
+                for place in places_of[text]:
+                    vectors[place] = features["token_embeddings"][scored].float().cpu().numpy()
+                    token_ids[place] = ids
+            advance(sum(len(places_of[text]) for text in batch))
         if not texts:
             return TokenBatch.empty(self.dimensions)
         return TokenBatch.pack(vectors, token_ids)

@@ -139,13 +139,17 @@ class TokenWeights:
     def extremes(self, count: int) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The heaviest and the lightest tokens with their weights.
 
-        Left out are special tokens and tokens without weight, which are many and alike. Equal weights are
-        ordered by token.
+        Left out are special tokens and tokens without weight, which are many and alike. Of equal weights, whole
+        words come before word pieces and numbers.
         """
+
+        def dull(token: str) -> tuple[bool, str]:
+            return not token.isalpha(), token
+
         choice = np.flatnonzero((self.table > 0) & ~self.vocabulary.is_special)
         tokens = [(self.vocabulary.tokens[place], float(self.table[place])) for place in choice]
-        heaviest = sorted(tokens, key=lambda pair: (-pair[1], pair[0]))[:count]
-        lightest = sorted(tokens, key=lambda pair: (pair[1], pair[0]))[:count]
+        heaviest = sorted(tokens, key=lambda pair: (-pair[1], dull(pair[0])))[:count]
+        lightest = sorted(tokens, key=lambda pair: (pair[1], dull(pair[0])))[:count]
         return heaviest, lightest
 
     def check_tokenizer(self, vocabulary: Vocabulary) -> None:
@@ -157,8 +161,13 @@ class TokenWeights:
                 f"{vocabulary.fingerprint}); make weights with this encoder"
             )
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write one safetensors file that holds the weights, the vocabulary and how they were made."""
+        path = Path(path)
+        if path.suffix != ".safetensors":
+            raise InputError(
+                f"weights are saved to a .safetensors file, not {path.name!r}; see chamfer.exchange for others"
+            )
         tokens = np.frombuffer(json.dumps(self.vocabulary.tokens, ensure_ascii=False).encode(), np.uint8)
         metadata = {
             "format": FORMAT,
@@ -170,8 +179,9 @@ class TokenWeights:
             file.write(save({"table": self.table, "tokens": tokens}, metadata))
 
     @classmethod
-    def load(cls, path: Path, vocabulary: Vocabulary | None = None) -> Self:
+    def load(cls, path: str | Path, vocabulary: Vocabulary | None = None) -> Self:
         """Read what :meth:`save` wrote; with a vocabulary, refuse weights of another tokenizer."""
+        path = Path(path)
         if not path.is_file():
             raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf")
         try:
@@ -188,7 +198,9 @@ class TokenWeights:
         except InputError:
             raise
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is not a chamfer weights file, or it is damaged; make it again") from error
+            raise InputError(
+                f"{path} is not a chamfer weights file, or it is damaged; other formats need: chamfer weights convert"
+            ) from error
         if own.fingerprint != metadata["tokenizer"]:
             raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names; make it again")
         weights = cls(table, own, made)

@@ -30,7 +30,9 @@ DOCUMENT_LENGTH = 128
 
 def demo(
     save: Annotated[Path | None, typer.Option("--save", help="Also save what is shown as a picture (.svg).")] = None,
-    most: Annotated[int | None, typer.Option("--most", min=10, help="Only so many docstrings.  [default: all]")] = None,
+    most: Annotated[
+        int | None, typer.Option("--most", min=10, help="Only so many docstrings.", show_default="all")
+    ] = None,
     cache: CacheFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, and no answers.")] = False,
 ) -> None:

@@ -37,12 +37,12 @@ def evaluate(
     special: SpecialOption = "1",
     validation: ValidationOption = "dev",
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="The system to compare with.  [default: uniform]")
+        str | None, typer.Option("--baseline", help="The system to compare with.", show_default="uniform")
     ] = None,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     save_runs: Annotated[
-        Path | None, typer.Option("--save-runs", help="Write each system's ranking here as a TREC run.")
+        Path | None, typer.Option("--save-runs", help="Write BM25's and each weighting's ranking to this folder.")
     ] = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
@@ -52,16 +52,21 @@ def evaluate(
 
     Example: chamfer evaluate scifact/ --weights uniform --weights idf-soft
     """
-    from chamfer.cache import default_cache
-    from chamfer.encode import Encoder
-    from chamfer.evaluation import experiment
     from chamfer.evaluation.beir import load_collection
     from chamfer.evaluation.runs import read_run, write_run
-    from chamfer.evaluation.table import as_table, title
 
     runs = {path.stem: read_run(path) for path in run or []}
     collection = load_collection(dataset, allow_empty=allow_empty)
+    collection.judged_queries(split)
     given = None if candidates is None else read_run(candidates)
+    chosen = parse_special(special)
+
+    # Only now what takes seconds to import: a wrong path is told at once.
+    from chamfer.cache import default_cache
+    from chamfer.encode import Encoder
+    from chamfer.evaluation import experiment
+    from chamfer.evaluation.table import as_table, title
+
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     evaluation = experiment.evaluate(
         collection,
@@ -73,16 +78,20 @@ def evaluate(
         runs=runs,
         depth=depth,
         form=form.value,
-        special=parse_special(special),
+        special=chosen,
         validation=validation,
         baseline=baseline,
         progress=progress_bar,
     )
     say_truncated("queries", evaluation.truncated["queries"], evaluation.queries, model.query_length)
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)
+    unknown = collection.unknown_judged(split)
+    if unknown:
+        say(f"note: {unknown} judgements are of documents that are not in the corpus")
     for system in evaluation.systems:
-        if system.answered < evaluation.queries:
-            say(f"note: {system.name} finds nothing for {evaluation.queries - system.answered} of the queries")
+        silent = evaluation.queries - system.answered
+        if silent and system.name not in weights:  # a weighting answers whenever its candidates do
+            say(f"note: {system.name} finds nothing for {silent} of {evaluation.queries} queries")
         if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
             name = Path(system.name).stem
             write_run(save_runs / f"{name}.trec", system.rankings, tag=name)

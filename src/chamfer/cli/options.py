@@ -27,7 +27,7 @@ DocumentLength: TypeAlias = Annotated[
     int | None, typer.Option("--document-length", help="Cut documents to so many tokens.", metavar="TOKENS")
 ]
 CacheFolder: TypeAlias = Annotated[
-    Path | None, typer.Option("--cache", help="Where vectors are kept.  [default: the user's cache folder]")
+    Path | None, typer.Option("--cache", help="Where vectors are kept.", show_default="the user's cache folder")
 ]
 FormOption: TypeAlias = Annotated[FormName, typer.Option("--form", help="Form of the score.")]
 SpecialOption: TypeAlias = Annotated[

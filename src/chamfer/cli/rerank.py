@@ -36,7 +36,9 @@ def rerank(
     weights: Annotated[
         str | None,
         typer.Option(
-            "--weights", help="uniform, idf, idf-soft or a weights file.  [default: idf-soft over the corpus]"
+            "--weights",
+            help="uniform, idf, idf-soft or a weights file.",
+            show_default="idf-soft; uniform for stdin without --corpus",
         ),
     ] = None,
     encoder: EncoderName = "minilm",
@@ -45,15 +47,15 @@ def rerank(
         Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of BM25's ranking.")
     ] = None,
     split: Annotated[
-        str | None, typer.Option("--split", help="Only the judged queries of a split.  [default: all queries]")
+        str | None, typer.Option("--split", help="Only the judged queries of a split.", show_default="all queries")
     ] = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", min=1, help="How many candidates are re-ranked.  [default: 1000]")
+        int | None, typer.Option("--depth", min=1, help="How many candidates are re-ranked.", show_default="1000")
     ] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Keep only the best so many.")] = None,
     form: FormOption = FormName.l2,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the TREC run to this file.  [default: stdout]")
+        Path | None, typer.Option("--out", help="Write the TREC run to this file.", show_default="stdout")
     ] = None,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
@@ -82,15 +84,15 @@ def rerank(
     collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)
     chosen = weights or ("uniform" if collection is None and corpus is None else "idf-soft")
 
+    documents = collection.documents if collection is not None else {}
+    if corpus is not None:
+        documents = load_documents(corpus, allow_empty=allow_empty)
+    counted = count_tokens(model, list(documents.values()), progress=progress_bar)
+    say_truncated("documents", counted.truncated, len(documents), model.document_length)
+
     def frequencies() -> "DocumentFrequencies":
-        if collection is not None:
-            documents = collection.documents
-        elif corpus is not None:
-            documents = load_documents(corpus, allow_empty=allow_empty)
-        else:
+        if not documents:
             raise InputError(f"{chosen} counts tokens in a corpus; name it with --corpus, or give a weights file")
-        counted = count_tokens(model, list(documents.values()), progress=progress_bar)
-        say_truncated("documents", counted.truncated, len(documents), model.document_length)
         return counted.frequencies
 
     weighting = weights_by_name(chosen, model, frequencies)
@@ -114,6 +116,9 @@ def rerank(
         form=form.value,
         progress=progress_bar,
     )[chosen]
+    silent = len(queries) - sum(len(ranking) > 0 for ranking in ranked)
+    if silent:
+        say(f"note: there are no candidates for {silent} of {len(queries)} queries")
     tag = Path(chosen).stem
     if as_json:
         for ranking in ranked:

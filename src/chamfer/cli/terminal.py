@@ -22,7 +22,12 @@ def progress_bar(what: str, total: int) -> Iterator[Advance]:
     columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)
+        try:
+            yield lambda done: bar.advance(task, done)
+        except KeyboardInterrupt:
+            bar.stop()
+            say(f"interrupted while {what}; what was finished is kept, and the same command goes on from there")
+            raise
 
 
 def say(text: str) -> None:

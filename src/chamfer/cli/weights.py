@@ -33,10 +33,10 @@ def idf(
     encoder: EncoderName = "minilm",
     soft: Annotated[bool, typer.Option("--soft", help="Softened IDF, the recommended default.")] = False,
     power: Annotated[
-        float | None, typer.Option("--power", help="With --soft: 0 is uniform, 1 plain IDF.  [default: 0.5]")
+        float | None, typer.Option("--power", help="With --soft: 0 is uniform, 1 plain IDF.", show_default="0.5")
     ] = None,
     special: Annotated[
-        str | None, typer.Option("--special", help="Plain IDF: special tokens weigh 0, 1 or auto.  [default: 1]")
+        str | None, typer.Option("--special", help="Plain IDF: special tokens weigh 0, 1 or auto.", show_default="1")
     ] = None,
     validation: ValidationOption = "dev",
     sample: Annotated[float, typer.Option("--sample", help="Count only this share of the documents.")] = 1.0,
@@ -111,6 +111,8 @@ def idf(
         )
     else:
         say(f"{seen} of {len(model.vocabulary)} tokens appear in {counted.documents} documents; wrote {out}")
+        if chosen == "auto":
+            say(f"special tokens weigh {weights.metadata['special']:g}, chosen on {validation}")
 
 
 @app.command("show")
@@ -145,8 +147,11 @@ def show(
             }
         )
         return
+    vocabulary = weights.vocabulary
+    special = "  ".join(f"{vocabulary.tokens[i]} {weights.table[i]:.3f}" for i in sorted(vocabulary.special_ids))
     made = ", ".join(f"{key}: {value}" for key, value in weights.metadata.items())
     results.print(f"{made}  (tokenizer {weights.vocabulary.fingerprint})", markup=False)
+    results.print(f"special: {special}; {(weights.table == 0).sum()} tokens weigh 0", markup=False)
     table = Table("heaviest", "weight", "lightest", "weight", box=None, header_style="bold", pad_edge=False)
     for (heavy, most), (light, least) in zip(heaviest, lightest, strict=True):
         table.add_row(escape(heavy), f"{most:.3f}", escape(light), f"{least:.3f}")
@@ -184,4 +189,4 @@ def convert(
     if as_json:
         print_json({"file": str(target), "tokens": len(weights.vocabulary), "made": dict(weights.metadata)})
     else:
-        say(f"wrote {target}")
+        say(f"{(weights.table > 0).sum()} of {len(weights.table)} tokens have a weight; wrote {target}")

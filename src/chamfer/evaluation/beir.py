@@ -21,12 +21,18 @@ class Collection:
     queries: Mapping[str, str]
     judgements: Mapping[str, Judgements]
 
+    def unknown_judged(self, split: str) -> int:
+        """How many judgements of a split are of documents that are not in the corpus: nothing can find those."""
+        return sum(document not in self.documents for grades in self.judgements[split].values() for document in grades)
+
     def judged_queries(self, split: str) -> dict[str, str]:
         """The queries of a split that have at least one judgement, in the order of the file."""
         if split not in self.judgements:
             known = ", ".join(sorted(self.judgements)) or "none"
             raise InputError(f"{self.name} has no split {split!r}; it has: {known}")
         judged = self.judgements[split]
+        if not judged:
+            raise InputError(f"the split {split!r} of {self.name} judges nothing")
         return {identifier: text for identifier, text in self.queries.items() if identifier in judged}
 
 
@@ -36,6 +42,10 @@ def load_collection(folder: Path, *, allow_empty: bool = False) -> Collection:
     A document is its title and its text with a space between. A document with neither is an error,
     unless ``allow_empty`` keeps it: it then has no tokens and can never be ranked above another.
     """
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is no folder; a judged collection is one with corpus.jsonl, queries.jsonl and qrels/"
+        )
     documents = load_documents(folder / "corpus.jsonl", allow_empty=allow_empty)
     path = folder / "queries.jsonl"
     queries: dict[str, str] = {}

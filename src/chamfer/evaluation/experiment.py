@@ -124,8 +124,12 @@ def evaluate(
     runs = runs or {}
     source = "bm25" if candidates is None else "candidates"
     names = [source, *weights, *runs]
-    if not weights or len({Path(name).stem for name in names}) != len(names):
-        raise InputError(f"systems need different names, and at least one weighting; these are: {', '.join(names)}")
+    labels = [Path(name).stem for name in names]
+    if not weights:
+        raise InputError("an evaluation needs at least one weighting")
+    if len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"two systems would be called {twice!r}; rename the file of one of them")
     baseline = baseline or ("uniform" if "uniform" in weights else weights[0])
     if baseline not in names:
         raise InputError(f"the baseline must be one of {', '.join(names)}, not {baseline!r}")

@@ -41,8 +41,11 @@ def minima(
     # NumPy turns 16 bits into 32 on one core only, and that takes most of the time: one block per thread.
     list(_threads().map(fill, blocks))
     if form == "l2":
-        closest += np.einsum("td,td->t", query, query)
-        np.sqrt(np.maximum(closest, 0, out=closest), out=closest)
+        squares = np.einsum("td,td->t", query, query)
+        closest += squares
+        # What 32 bits leave of the difference of equal numbers is noise, and the root would magnify it.
+        closest[closest < 1e-6 * squares] = 0
+        np.sqrt(closest, out=closest)
     return closest
 
 

@@ -29,9 +29,8 @@ EMPTY_MANIFEST: dict[str, Any] = {
     "complete": False,
 }
 
-# Documents between two commits: what an interruption can lose. 512 documents encode in about 20 s on
-# two cores, and one fsync each is lost in that.
-COMMIT_EVERY = 512
+# Documents between two commits: what an interruption can lose, some ten seconds of work on two cores.
+COMMIT_EVERY = 256
 
 
 @dataclass(frozen=True)
