@@ -30,6 +30,7 @@ ROOMS = [
     "retrieve",
     "reranking",
     "explain",
+    "learn",
     "evaluation",
     "cli",
 ]

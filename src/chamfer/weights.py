@@ -14,10 +14,14 @@ from safetensors.numpy import save
 from chamfer.errors import InputError
 from chamfer.files import written_whole
 from chamfer.frequencies import DocumentFrequencies
-from chamfer.tokens import TokenBatch
+from chamfer.tokens import TokenBatch, TokenIds, Vectors
 from chamfer.vocabulary import Vocabulary
 
 FORMAT = "chamfer-weights-1"
+
+MOST = 4.0
+"""Learning moves a weight at most ``exp(4)``, 55 times, by its token and as much by its context."""
+
 Special = float | Literal["auto"]
 Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
 """How good each of several weights is on a validation slice."""
@@ -31,6 +35,8 @@ class TokenWeights:
         table: ``(vocabulary,)`` float32, finite and not negative.
         vocabulary: what the ids stand for.
         metadata: how the weights were made and from what, as JSON; kept with the file.
+        context: ``(dimensions,)`` float32, a direction ``u`` in the encoder's space; a token with vector ``q`` then
+            weighs ``table[id] * exp(<u, q>)``, so that its role in the sentence plays a part.
 
     >>> words = Vocabulary(("[CLS]", "a", "cat"), special_ids=frozenset({0}))
     >>> counted = DocumentFrequencies.count([[0, 1], [0, 1, 2]], vocabulary_size=3)
@@ -41,6 +47,7 @@ class TokenWeights:
     table: npt.NDArray[np.float32]
     vocabulary: Vocabulary
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    context: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         if self.table.shape != (len(self.vocabulary),) or self.table.dtype != np.float32:
@@ -50,6 +57,8 @@ class TokenWeights:
             )
         if not np.isfinite(self.table).all() or (self.table < 0).any():
             raise InputError("token weights must be finite and not negative")
+        if self.context is not None and (self.context.dtype != np.float32 or not np.isfinite(self.context).all()):
+            raise InputError("the context of token weights must be float32 and finite")
 
     @classmethod
     def uniform(cls, vocabulary: Vocabulary) -> Self:
@@ -128,13 +137,24 @@ class TokenWeights:
         Returns:
             ``(tokens,)`` float32.
         """
-        ids = batch.token_ids
+        return self.of_tokens(batch.token_ids, batch.vectors)
+
+    def of_tokens(self, ids: TokenIds, vectors: Vectors) -> npt.NDArray[np.float32]:
+        """Like :meth:`of`, for token ids and vectors that are in no batch."""
         if len(ids) and (ids.min() < 0 or ids.max() >= len(self.table)):
             raise InputError(
                 f"token id {ids.max()} lies outside the {len(self.table)} tokens that have weights; "
                 "encode with the model that the weights were made for"
             )
-        return self.table[ids]
+        if self.context is None:
+            return self.table[ids]
+        if vectors.shape[1] != len(self.context):
+            raise InputError(
+                f"these weights were learnt for vectors of {len(self.context)} dimensions, not {vectors.shape[1]}; "
+                "encode with the model that they were made for"
+            )
+        factor: npt.NDArray[np.float32] = np.exp(np.clip(vectors.astype(np.float32) @ self.context, -MOST, MOST))
+        return self.table[ids] * factor
 
     def extremes(self, count: int) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The heaviest and the lightest tokens with their weights.
@@ -176,7 +196,10 @@ class TokenWeights:
             "made": json.dumps(dict(self.metadata)),
         }
         with written_whole(path) as file:
-            file.write(save({"table": self.table, "tokens": tokens}, metadata))
+            tensors: dict[str, npt.NDArray[Any]] = {"table": self.table, "tokens": tokens}
+            if self.context is not None:
+                tensors["context"] = self.context
+            file.write(save(tensors, metadata))
 
     @classmethod
     def load(cls, path: str | Path, vocabulary: Vocabulary | None = None) -> Self:
@@ -193,6 +216,7 @@ class TokenWeights:
                     )
                 table = file.get_tensor("table")
                 tokens = json.loads(file.get_tensor("tokens").tobytes())
+                context = file.get_tensor("context") if "context" in file.keys() else None  # noqa: SIM118 -- no mapping
             own = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
             made = json.loads(metadata["made"])
         except InputError:
@@ -203,7 +227,7 @@ class TokenWeights:
             ) from error
         if own.fingerprint != metadata["tokenizer"]:
             raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names; make it again")
-        weights = cls(table, own, made)
+        weights = cls(table, own, made, context)
         if vocabulary is not None:
             weights.check_tokenizer(vocabulary)
         return weights

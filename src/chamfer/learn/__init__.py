@@ -1,0 +1,1 @@
+"""Judged queries in, token weights out; the model's parameters never change."""

@@ -1,0 +1,279 @@
+"""Learning: losses and gradients, recipes, selection, theory."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chamfer import Encoder, InputError, Ranking, TokenWeights, kernels
+from chamfer.cache import encode_cached
+from chamfer.evaluation.beir import load_collection
+from chamfer.evaluation.measures import measure
+from chamfer.exchange import export_weights
+from chamfer.learn import judged
+from chamfer.learn.judged import LeftOut, judged_minima
+from chamfer.learn.objective import cross_entropy, pack
+from chamfer.learn.paper import PRESETS, Preset, fit_paper
+from chamfer.learn.prior import Learner, fit_prior
+from chamfer.learn.quality import quality
+from chamfer.learn.selection import Start, candidates_of, choose, cross_validate, fit_candidates
+from chamfer.learn.theory import generalisation_bound, pairs_needed, sample_complexity
+from chamfer.store.corpus import EncodedCorpus
+from tests.problems import random_problem, uniform
+
+Parts = tuple[EncodedCorpus, EncodedCorpus, list[Ranking], Mapping[str, Mapping[str, int]]]
+
+
+def test_the_gradient_is_that_of_the_loss() -> None:
+    queries = random_problem(0, queries=5, candidates=6)
+    for context in (False, True):
+        learner = Learner(queries, uniform(), context=context)
+        size = len(learner._seen) + learner._dimensions
+        x = np.random.default_rng(1).normal(0, 0.3, size)
+        steps = np.eye(size) * 1e-2
+        quotients = [(learner._loss(x + h, 3.0, 1.0)[0] - learner._loss(x - h, 3.0, 1.0)[0]) / 2e-2 for h in steps]
+        # 32-bit arithmetic inside, so the quotients are good to about 1e-3
+        np.testing.assert_allclose(learner._loss(x, 3.0, 1.0)[1], quotients, atol=2e-3)
+
+
+def test_cross_entropy_counts_relevant_and_the_hardest_others() -> None:
+    scores = np.array([[2.0, 1.0, 0.0, -1.0, 9.0]], np.float32)
+    relevant = np.array([[True, False, False, False, False]])
+    is_candidate = np.array([[True, True, True, True, False]])
+    loss, gradient = cross_entropy(scores, relevant, is_candidate, negatives=2)
+    shares = np.exp([2.0, 1.0, 0.0])
+    np.testing.assert_allclose(loss, [-np.log(shares[0] / shares.sum())], rtol=1e-5)
+    np.testing.assert_allclose(gradient[0, :3], shares / shares.sum() - [1, 0, 0], rtol=1e-5)
+    np.testing.assert_array_equal(gradient[0, 3:], [0, 0])
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_the_paper_loss_is_convex_in_the_weights(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    distances = generator.uniform(0, 2, (8, 5))
+    relevant = np.arange(8)[None] < 2
+
+    def loss(weights: np.ndarray) -> float:
+        scores = -(distances @ weights)[None].astype(np.float64)
+        return float(cross_entropy(scores, relevant, np.ones((1, 8), np.bool_), negatives=8)[0][0])
+
+    one, other = generator.uniform(0, 3, (2, 5))
+    assert loss((one + other) / 2) <= (loss(one) + loss(other)) / 2 + 1e-9
+    shares = np.exp(-distances @ one) / np.exp(-distances @ one).sum()
+    centred = distances - shares @ distances
+    assert np.linalg.eigvalsh(centred.T @ (centred * shares[:, None])).min() >= -1e-12
+
+
+def test_hidden_weights_are_recovered_once_the_matrix_has_full_rank() -> None:
+    queries = random_problem(2, queries=60)
+    hidden = np.random.default_rng(3).uniform(0.1, 2, 12)
+    rows, scores = [], []
+    for query in queries:
+        x = np.zeros((len(query.distances), 12))
+        np.add.at(x.T, query.token_ids, query.distances.T)
+        rows.append(x)
+        scores.append(x @ hidden)
+    recovered = np.linalg.lstsq(np.concatenate(rows), np.concatenate(scores), rcond=None)[0]
+    np.testing.assert_allclose(recovered, hidden, atol=1e-6)
+    assert sample_complexity(queries).smallest_eigenvalue > 0
+
+
+@pytest.mark.parametrize("recipe", ["paper", "prior", "context"])
+def test_recipes_find_what_matters(recipe: str) -> None:
+    train, test = random_problem(4, queries=150), random_problem(5, queries=80)
+    if recipe == "paper":
+        weights = fit_paper(train, uniform())
+    else:
+        weights = fit_prior(train, uniform(), penalty=1.0, context_penalty=1.0 if recipe == "context" else None)
+    assert weights.table[:4].min() > weights.table[4:].max()
+    # Adam's steps of 1e-4 on weights that sum to 1 move the paper's little in 100 iterations
+    assert quality(test, weights).mean() > quality(test, uniform()).mean() + (0.0 if recipe == "paper" else 0.1)
+
+
+def test_the_same_input_gives_the_same_weights() -> None:
+    queries = random_problem(6)
+    first, second = (fit_prior(queries, uniform(), context_penalty=1.0) for _ in range(2))
+    np.testing.assert_array_equal(first.table, second.table)
+    assert first.context is not None
+    assert second.context is not None
+    np.testing.assert_array_equal(first.context, second.context)
+    np.testing.assert_array_equal(fit_paper(queries, uniform()).table, fit_paper(queries, uniform()).table)
+
+
+def test_a_heavy_penalty_keeps_the_prior() -> None:
+    weights = fit_prior(random_problem(7), uniform(), penalty=1e9)
+    np.testing.assert_allclose(weights.table, 1, atol=1e-3)
+
+
+def test_the_paper_keeps_idf_where_no_query_has_the_token_and_the_mass_where_one_has() -> None:
+    queries = [q for q in random_problem(8) if 11 not in q.token_ids]
+    idf = uniform()
+    idf.table[11] = 7
+    weights = fit_paper(queries, idf)
+    assert weights.table[11] == 7
+    assert weights.table[:11].sum() == pytest.approx(11, rel=1e-5)
+    assert (weights.table >= 0).all()
+
+
+def test_the_published_presets_are_complete() -> None:
+    assert len(PRESETS) == 13
+    assert PRESETS["scifact"] == Preset(0.1, 50, 250)
+    assert Preset() == Preset(0.1, 10, 100)
+
+
+def test_quality_is_what_ir_measures_gives() -> None:
+    weights = fit_prior(random_problem(9), uniform())
+    queries = random_problem(10, queries=20, candidates=40)
+    generator = np.random.default_rng(11)
+    judgements, rankings = {}, []
+    for query in queries:
+        query.grades[generator.choice(40, 3)] = 2
+        names = [f"d{place:02}" for place in range(40)]
+        judgements[query.query_id] = {
+            name: int(grade) for name, grade in zip(names, query.grades, strict=True) if grade
+        }
+        ideal = np.sort(query.grades[query.grades > 0])[::-1]
+        object.__setattr__(query, "ideal", ideal)
+        rankings.append(Ranking.of(query.query_id, names, -(query.distances @ weights.table[query.token_ids])))
+    found, expected = quality(queries, weights), measure(rankings, judgements)
+    np.testing.assert_allclose(found[:, 0], expected["nDCG@10"], atol=1e-9)
+    np.testing.assert_allclose(found[:, 1], expected["R@10"], atol=1e-9)
+
+
+def test_packing_keeps_every_distance_and_every_relevant_document() -> None:
+    queries = random_problem(12, queries=70) + random_problem(13, queries=3, tokens=9, candidates=50)
+    blocks = pack(queries, pool=10)
+    assert sorted(place for block in blocks for place in block.places) == list(range(73))
+    for block in blocks:
+        assert (block.relevant.sum(axis=1) >= 1).all()
+        assert block.is_candidate.sum(axis=1).max() <= 11
+
+
+def test_the_bounds_fall_with_more_pairs() -> None:
+    assert generalisation_bound(100, 10**7) < generalisation_bound(100, 10**6)
+    needed = pairs_needed(100, 0.5)
+    assert generalisation_bound(100, needed) <= 0.5 < generalisation_bound(100, int(needed * 0.99))
+    with pytest.raises(InputError, match="above 0"):
+        pairs_needed(100, 0)
+
+
+def start() -> Start:
+    return Start(uniform(), uniform(), uniform())
+
+
+def test_cross_validation_measures_every_query_once_on_weights_that_never_saw_it() -> None:
+    queries = random_problem(14, queries=30)
+    candidates = candidates_of(["prior"])
+    measured = cross_validate(queries, start(), candidates, folds=3)
+    assert set(measured) == {"uniform", "idf", "soft", *(candidate.name for candidate in candidates)}
+    assert all(values.shape == (30, 2) for values in measured.values())
+    again = cross_validate(queries, start(), candidates, folds=3)
+    np.testing.assert_array_equal(again[candidates[0].name], measured[candidates[0].name])
+    with pytest.raises(InputError, match="at least 3 judged queries"):
+        cross_validate(queries[:2], start(), candidates, folds=3)
+
+
+def test_every_recipe_is_fitted_under_its_own_name() -> None:
+    candidates = candidates_of(["paper", "prior", "context"], search=True)
+    assert len({candidate.name for candidate in candidates}) == len(candidates)
+    fitted = dict(fit_candidates(random_problem(15, queries=12), start(), candidates[-3:]))
+    assert {weights.metadata["recipe"] for weights in fitted.values()} == {"context"}
+    assert all(weights.context is not None for weights in fitted.values())
+
+
+def test_uniform_stays_when_nothing_beats_it_beyond_noise() -> None:
+    generator = np.random.default_rng(16)
+    uniform_values = generator.uniform(0, 1, (50, 2))
+    noisy = np.clip(uniform_values + generator.normal(0.001, 0.2, (50, 2)), 0, 1)
+    better = np.clip(uniform_values + generator.normal(0.2, 0.1, (50, 2)), 0, 1)
+    assert choose({"uniform": uniform_values, "prior": uniform_values - 0.1}).name == "uniform"
+    assert choose({"uniform": uniform_values, "prior": better}).name == "prior"
+    kept = choose({"uniform": uniform_values, "prior": noisy}, margin=3.0)
+    assert kept.name == "uniform"
+    assert "beyond noise" in kept.why
+
+
+class TestJudgedMinima:
+    @pytest.fixture
+    def parts(self, collection_folder: Path, encoder: Encoder, tmp_path: Path) -> Parts:
+        collection = load_collection(collection_folder)
+        queries = collection.judged_queries("test")
+        corpus = encode_cached(tmp_path, encoder, list(collection.documents), list(collection.documents.values()))
+        encoded = encode_cached(tmp_path, encoder, list(queries), list(queries.values()), role="query")
+        found = {"q1": ("d5", "d4"), "q2": ("d1", "d3"), "q3": ("d2", "d3"), "d2": ("d5", "d1")}
+        candidates = [Ranking(query, found[query], (2.0, 1.0)) for query in queries]
+        return encoded, corpus, candidates, collection.judgements["test"]
+
+    def test_distances_grades_and_missed_documents(self, parts: Parts, tmp_path: Path) -> None:
+        encoded, corpus, candidates, judgements = parts
+        found, left_out = judged_minima(tmp_path, *parts)
+        assert left_out == LeftOut()
+        for query, ranking in zip(found, candidates, strict=True):
+            relevant = {document for document, grade in judgements[query.query_id].items() if grade > 0}
+            names = sorted({*ranking.document_ids, *relevant})
+            places = [corpus.place[name] for name in names]
+            tokens = encoded.tokens[encoded.place[query.query_id]]
+            np.testing.assert_array_equal(query.distances, kernels.minima(tokens, corpus.tokens, candidates=places))
+            assert [names[place] for place in np.flatnonzero(query.grades)] == sorted(relevant)
+            assert [names[place] for place in np.flatnonzero(~query.retrieved)] == sorted(
+                relevant - set(ranking.document_ids)
+            )
+
+    def test_nothing_is_computed_twice_and_interrupted_work_goes_on(
+        self, parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(judged, "PART", 1)
+        compute = judged._minima
+        calls: list[int] = []
+
+        def counted(*arguments: Any) -> Any:
+            if len(calls) == 2 and not (tmp_path / "go on").exists():
+                raise KeyboardInterrupt
+            calls.append(1)
+            return compute(*arguments)
+
+        monkeypatch.setattr(judged, "_minima", counted)
+        with pytest.raises(KeyboardInterrupt):
+            judged_minima(tmp_path, *parts)
+        (tmp_path / "go on").touch()
+        first, _ = judged_minima(tmp_path, *parts)
+        second, _ = judged_minima(tmp_path, *parts)
+        assert len(calls) == len(first) == 4
+        np.testing.assert_array_equal(first[3].distances, second[3].distances)
+
+    def test_queries_that_teach_nothing_are_named(self, parts: Parts, tmp_path: Path) -> None:
+        encoded, corpus, candidates, _ = parts
+        everything = dict.fromkeys(corpus.ids, 1)
+        judgements = {"q1": {"gone": 1}, "q2": everything, "q3": {"d2": 1, "d1": 0}}
+        chosen = [ranking for ranking in candidates if ranking.query_id in judgements]
+        found, left_out = judged_minima(tmp_path, encoded, corpus, chosen, judgements)
+        assert [query.query_id for query in found] == ["q3"]
+        assert left_out == LeftOut(("q1",), ("q2",), 1)
+        with pytest.raises(InputError, match="nothing can be learnt"):
+            judged_minima(tmp_path, encoded, corpus, chosen[:2], judgements)
+
+    def test_learning_leaves_the_model_as_it_was(self, parts: Parts, tmp_path: Path, encoder: Encoder) -> None:
+        before = Encoder._parameters_digest.func(encoder)  # type: ignore[attr-defined]
+        found, _ = judged_minima(tmp_path, *parts)
+        weights = fit_prior(found, TokenWeights.uniform(encoder.vocabulary), context_penalty=1.0)
+        assert np.isfinite(weights.table).all()
+        assert Encoder._parameters_digest.func(encoder) == before  # type: ignore[attr-defined]
+
+
+def test_context_is_kept_with_the_weights(tmp_path: Path) -> None:
+    learnt = fit_prior(random_problem(17), uniform(), context_penalty=0.1)
+    learnt.save(tmp_path / "w.safetensors")
+    loaded = TokenWeights.load(tmp_path / "w.safetensors")
+    query = random_problem(18, queries=1)[0]
+    assert learnt.context is not None
+    expected = learnt.table[query.token_ids] * np.exp(query.vectors @ learnt.context)
+    np.testing.assert_allclose(loaded.of_tokens(query.token_ids, query.vectors), expected, rtol=1e-5)
+    with pytest.raises(InputError, match="vectors of 6 dimensions, not 3"):
+        loaded.of_tokens(query.token_ids, query.vectors[:, :3])
+    with pytest.raises(InputError, match="one number per token"):
+        export_weights(loaded, tmp_path / "w.json")
