@@ -38,7 +38,7 @@ def command(tmp_path: Path, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPa
 
     def words(*arguments: str | Path) -> list[str]:
         given = [str(argument) for argument in arguments]
-        encodes = given[0] in ("encode", "rerank", "evaluate") or given[:2] == ["weights", "idf"]
+        encodes = given[0] in ("encode", "rerank", "evaluate", "learn") or given[:2] == ["weights", "idf"]
         return [*given, *(["--encoder", str(plain_checkpoint)] if encodes else [])]
 
     return words
@@ -226,6 +226,16 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
             ["weights", "idf", "{pets}/corpus.jsonl", "--out", "w.safetensors", "--special", "auto"],
             "needs a BEIR folder",
         ),
+        (["learn", "{pets}", "--out", "w.safetensors"], "no split 'train'"),
+        (["learn", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
+        (
+            ["learn", "{pets}", "--out", "w.safetensors", "--split", "test", "--preset", "x"],
+            "a preset is one of arguana",
+        ),
+        (
+            ["learn", "{pets}", "--out", "w.safetensors", "--split", "dev", "--validation", "dev"],
+            "the split that they are learnt from",
+        ),
         (["rerank", "--out", "x.trec"], "--out goes with a BEIR folder"),
         (["rerank", "--depth", "3"], "--depth goes with a BEIR folder"),
         (["rerank", "{pets}", "--corpus", "{pets}"], "--corpus goes with JSON lines"),
@@ -262,6 +272,19 @@ def test_a_full_disk_ends_in_one_sentence_and_leaves_nothing_half_written(
     left = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     assert not any(path.suffix in (".trec", ".safetensors") or path.name.startswith(".w") for path in left)
     assert run(*arguments).returncode == 0, "with space again, the same command works"
+
+
+def test_learn_writes_weights_that_evaluate_takes(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    arguments = ["learn", collection_folder, "--split", "test", "--folds", "2", "--out", "learnt.safetensors"]
+    report = json.loads(run(*arguments, "--json").stdout)
+    assert report["chosen"] in [row["name"] for row in report["candidates"]]
+    assert report["left_out"]["without_negatives"] == 2
+    done = run(*arguments, "--recipe", "prior")
+    assert "prior" in done.stdout
+    assert "wrote learnt.safetensors" in done.stderr
+    assert TokenWeights.load(tmp_path / "learnt.safetensors").metadata["recipe"] == "prior"
+    done = run("evaluate", collection_folder, "--weights", "uniform", "--weights", "learnt.safetensors")
+    assert "learnt" in done.stdout
 
 
 def test_saved_runs_never_replace_what_was_read(run: Run, collection_folder: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Learning: losses and gradients, recipes, selection, theory."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.measures import measure
 from chamfer.exchange import export_weights
 from chamfer.learn import judged
+from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import LeftOut, judged_minima
 from chamfer.learn.objective import cross_entropy, pack
 from chamfer.learn.paper import PRESETS, Preset, fit_paper
@@ -196,6 +198,36 @@ def test_uniform_stays_when_nothing_beats_it_beyond_noise() -> None:
     kept = choose({"uniform": uniform_values, "prior": noisy}, margin=3.0)
     assert kept.name == "uniform"
     assert "beyond noise" in kept.why
+
+
+@pytest.mark.parametrize("recipe", ["auto", "paper", "prior", "context"])
+def test_fit_weights_reports_every_candidate_and_its_choice(recipe: Any) -> None:
+    train, validation = random_problem(19, queries=60), random_problem(20, queries=30)
+    for held_out in ((), validation):
+        weights, report = fit_weights(train, start(), recipe=recipe, validation=held_out)
+        names = [row.name for row in report.rows]
+        assert report.choice.name in names
+        assert {"uniform", "idf", "soft"} < set(names)
+        assert report.queries == 60 + len(held_out)
+        assert all(row.ndcg_interval[0] <= row.ndcg <= row.ndcg_interval[1] for row in report.rows)
+        assert all(row.wins + row.ties + row.losses == (30 if held_out else 60) for row in report.rows)
+        assert np.isfinite(weights.table).all()
+        json.dumps(report.as_json())
+    if recipe != "paper":
+        assert quality(validation, weights).mean() > quality(validation, uniform()).mean()
+
+
+def test_fit_weights_keeps_uniform_where_labels_say_nothing() -> None:
+    for seed in range(5):
+        queries = random_problem(seed, queries=30)
+        generator = np.random.default_rng(seed)
+        for query in queries:
+            query.grades[:] = generator.permutation(query.grades)
+        weights, report = fit_weights(queries, start())
+        assert report.choice.name == "uniform"
+        np.testing.assert_array_equal(weights.table, 1)
+    with pytest.raises(InputError, match="a recipe is auto, paper, prior, context, not 'magic'"):
+        fit_weights(queries, start(), recipe="magic")  # type: ignore[arg-type]
 
 
 class TestJudgedMinima:

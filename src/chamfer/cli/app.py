@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from chamfer import __version__
-from chamfer.cli import demo, encode, evaluate, rerank, weights
+from chamfer.cli import demo, encode, evaluate, learn, rerank, weights
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 
@@ -22,6 +22,7 @@ app.command("encode")(encode.encode)
 app.add_typer(weights.app, name="weights")
 app.command("rerank")(rerank.rerank)
 app.command("evaluate")(evaluate.evaluate)
+app.command("learn")(learn.learn)
 
 
 @app.callback(invoke_without_command=True)

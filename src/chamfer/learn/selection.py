@@ -22,6 +22,10 @@ PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
 CONTEXT_PENALTIES = (3.0, 0.3)
 
 
+MARGIN = 2.5
+"""Standard errors. The best of some thirty candidates is about two above zero by luck alone."""
+
+
 class Start(NamedTuple):
     """Weights that need no label: what learning starts from and must beat."""
 
@@ -135,7 +139,7 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(measured: Mapping[str, Quality], *, margin: float = 1.0) -> Choice:
+def choose(measured: Mapping[str, Quality], *, margin: float = MARGIN) -> Choice:
     """Choose the candidate that is best beyond noise.
 
     The best mean of nDCG@10 and Recall@10 wins if it is above uniform by more than ``margin`` standard errors of the
