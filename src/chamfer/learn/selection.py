@@ -17,9 +17,9 @@ from chamfer.weights import TokenWeights
 Recipe = Literal["paper", "prior", "context"]
 RECIPES: tuple[Recipe, ...] = ("paper", "prior", "context")
 
-PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
+PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1)
 """From stiff to loose, so that each solution starts the next."""
-CONTEXT_PENALTIES = (3.0, 0.3)
+CONTEXT_PENALTIES = (10.0, 3.0)
 
 
 MARGIN = 2.5
