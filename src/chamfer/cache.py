@@ -2,8 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from chamfer.encode import Encoder, Role
 from chamfer.progress import Advance, ignore
@@ -38,6 +39,16 @@ def encode_cached(
         made_from=made_from,
         advance=advance,
     )
+
+
+def origin(corpus: str, documents: Mapping[str, str], encoder: Encoder) -> dict[str, Any]:
+    """What weights that are counted over a corpus are made from, for their metadata."""
+    return {
+        "corpus": corpus,
+        "texts": fingerprint(list(documents), list(documents.values())),
+        "encoder": encoder.name,
+        "document_length": encoder.document_length,
+    }
 
 
 def fingerprint(ids: Sequence[str], texts: Sequence[str]) -> str:

@@ -226,9 +226,9 @@ class Encoder:
                 ids = features["input_ids"][scored].int().cpu().numpy()
                 if role == "document" and self._says_nothing(ids):
                     continue
+                states = features["token_embeddings"][scored].float().cpu().numpy()
                 for place in places_of[text]:
-                    vectors[place] = features["token_embeddings"][scored].float().cpu().numpy()
-                    token_ids[place] = ids
+                    vectors[place], token_ids[place] = states, ids
             advance(sum(len(places_of[text]) for text in batch))
         if not texts:
             return TokenBatch.empty(self.dimensions)

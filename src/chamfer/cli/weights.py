@@ -55,7 +55,7 @@ def idf(
 
     Example: chamfer weights idf my-corpus/ --soft --out soft.safetensors
     """
-    from chamfer.cache import default_cache, fingerprint
+    from chamfer.cache import default_cache, origin
     from chamfer.counting import count_tokens
     from chamfer.encode import Encoder
     from chamfer.evaluation.beir import load_collection, load_documents
@@ -75,13 +75,7 @@ def idf(
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     counted, truncated = count_tokens(model, texts, sample=sample, seed=seed, progress=progress_bar)
-    made_from: dict[str, object] = {
-        "corpus": corpus.resolve().name,
-        "texts": fingerprint(list(documents), texts),
-        "encoder": encoder,
-        "document_length": model.document_length,
-        "chamfer": __version__,
-    }
+    made_from = {**origin(corpus.resolve().name, documents, model), "chamfer": __version__}
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}
     if soft:

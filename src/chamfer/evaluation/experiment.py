@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chamfer.cache import fingerprint
+from chamfer.cache import origin
 from chamfer.counting import count_tokens
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
@@ -143,12 +143,7 @@ def evaluate(
     found = find_candidates(collection, queries, given=candidates, depth=depth)
     texts = list(collection.documents.values())
     counted = count_tokens(encoder, texts, progress=progress)
-    made_from = {
-        "corpus": collection.name,
-        "texts": fingerprint(list(collection.documents), texts),
-        "encoder": encoder.name,
-        "document_length": encoder.document_length,
-    }
+    made_from = origin(collection.name, collection.documents, encoder)
     validate = validator(collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress)
     weightings = {
         name: weights_by_name(

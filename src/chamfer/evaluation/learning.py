@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from chamfer.cache import encode_cached, fingerprint
+from chamfer.cache import origin
 from chamfer.counting import count_frequencies
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluation.beir import Collection
-from chamfer.evaluation.split import find_candidates
+from chamfer.evaluation.split import encode_split, find_candidates
 from chamfer.kernels import Form
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, LeftOut, judged_minima
@@ -61,16 +61,12 @@ def learn_collection(
     if validation == split:
         raise InputError(f"weights cannot be chosen on {split!r}, the split that they are learnt from")
     chosen = {name: collection.judged_queries(name) for name in (split, validation) if name is not None}
-    texts = list(collection.documents.values())
     judged, left_out = {}, {}
     for name, queries in chosen.items():
         judged[name], left_out[name] = _minima(collection, encoder, queries, name, cache, depth, form, progress)
-    frequencies = count_frequencies(encoder, texts, progress=progress)
+    frequencies = count_frequencies(encoder, list(collection.documents.values()), progress=progress)
     made_from = {
-        "corpus": collection.name,
-        "texts": fingerprint(list(collection.documents), texts),
-        "encoder": encoder.name,
-        "document_length": encoder.document_length,
+        **origin(collection.name, collection.documents, encoder),
         "learnt_from": {name: len(queries) for name, queries in judged.items()},
         "form": form,
     }
@@ -103,11 +99,7 @@ def _minima(
     form: Form,
     progress: Progress,
 ) -> tuple[Sequence[JudgedQuery], LeftOut]:
-    documents = collection.documents
-    with progress("encoding documents", len(documents)) as advance:
-        corpus = encode_cached(cache, encoder, list(documents), list(documents.values()), advance=advance)
-    with progress("encoding queries", len(queries)) as advance:
-        encoded = encode_cached(cache, encoder, list(queries), list(queries.values()), role="query", advance=advance)
+    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
     candidates = find_candidates(collection, queries, depth=depth)
     judgements: Mapping[str, Any] = collection.judgements[split]
     with progress("computing minima", len(candidates)) as advance:

@@ -12,6 +12,7 @@ from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
 from chamfer.reranking import rerank_encoded
 from chamfer.retrieve.bm25 import BM25
+from chamfer.store.corpus import EncodedCorpus
 from chamfer.weights import TokenWeights
 
 
@@ -40,6 +41,18 @@ def find_candidates(
     return [_without_own_document(ranking, depth) for ranking in found]
 
 
+def encode_split(
+    collection: Collection, encoder: Encoder, queries: Mapping[str, str], *, cache: Path, progress: Progress = quiet
+) -> tuple[EncodedCorpus, EncodedCorpus]:
+    """Encode some queries and all documents of a collection into ``cache``, or read them from it."""
+    documents = collection.documents
+    with progress("encoding documents", len(documents)) as advance:
+        corpus = encode_cached(cache, encoder, list(documents), list(documents.values()), advance=advance)
+    with progress("encoding queries", len(queries)) as advance:
+        encoded = encode_cached(cache, encoder, list(queries), list(queries.values()), role="query", advance=advance)
+    return encoded, corpus
+
+
 def rank_split(
     collection: Collection,
     encoder: Encoder,
@@ -54,12 +67,8 @@ def rank_split(
 
     Documents and queries are encoded into ``cache``, or read from it.
     """
-    documents = collection.documents
     queries = {ranking.query_id: collection.queries[ranking.query_id] for ranking in candidates}
-    with progress("encoding documents", len(documents)) as advance:
-        corpus = encode_cached(cache, encoder, list(documents), list(documents.values()), advance=advance)
-    with progress("encoding queries", len(queries)) as advance:
-        encoded = encode_cached(cache, encoder, list(queries), list(queries.values()), role="query", advance=advance)
+    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
     rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
     with progress("re-ranking", len(candidates)) as advance:
         for found in candidates:

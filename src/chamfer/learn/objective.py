@@ -99,6 +99,11 @@ def tokens_seen(queries: Iterable[JudgedQuery]) -> npt.NDArray[np.int32]:
     return np.unique(np.concatenate([query.token_ids for query in queries]))
 
 
+def slots_of(block: Block, seen: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """``(q, t)`` where each token stands among the seen ones; padding points behind the last of them."""
+    return np.where(block.is_token, np.searchsorted(seen, block.token_ids), len(seen))
+
+
 def _pack_block(queries: Sequence[JudgedQuery], places: list[int], pool: int | None, *, with_vectors: bool) -> Block:
     kept = [_hardest(queries[place], pool) for place in places]
     tokens = max(len(queries[place].token_ids) for place in places)

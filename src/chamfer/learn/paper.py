@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.objective import cross_entropy, pack, tokens_seen
+from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
 from chamfer.weights import TokenWeights
 
 ITERATIONS = 100
@@ -64,7 +64,7 @@ def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset 
         raise InputError(f"alpha lies between 0 and 1 and each loss needs negatives, not {preset}")
     seen = tokens_seen(queries)
     blocks = pack(queries, with_vectors=False)
-    slots = [np.where(b.is_token, np.searchsorted(seen, b.token_ids), len(seen)) for b in blocks]
+    slots = [slots_of(block, seen) for block in blocks]
     weights = np.full(len(seen), 1 / len(seen))
     mean, square = np.zeros(len(seen)), np.zeros(len(seen))
     for step in range(1, ITERATIONS + 1):

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.objective import cross_entropy, pack, tokens_seen
+from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
 from chamfer.weights import MOST, TokenWeights
 
 Floats = npt.NDArray[np.float32]
@@ -79,11 +79,7 @@ class Learner:
         self._seen = tokens_seen(queries)
         self._blocks = pack(queries, pool=POOL, with_vectors=context)
         self._dimensions = queries[0].vectors.shape[1] if context else 0
-        # Padding points behind the last seen token, where delta is always 0.
-        self._slots = [
-            np.where(block.is_token, np.searchsorted(self._seen, block.token_ids), len(self._seen))
-            for block in self._blocks
-        ]
+        self._slots = [slots_of(block, self._seen) for block in self._blocks]
         self._priors = [np.where(block.is_token, prior.table[block.token_ids], 0) for block in self._blocks]
 
     def solve(self, penalty: float, context_penalty: float, start: Solution | None = None) -> Solution:
@@ -113,7 +109,7 @@ class Learner:
         self, x: npt.NDArray[np.float64], penalty: float, context_penalty: float
     ) -> tuple[float, npt.NDArray[np.float64]]:
         delta, u = np.split(x, [len(self._seen)])
-        padded = np.append(delta, 0).astype(np.float32)
+        padded = np.append(delta, 0).astype(np.float32)  # padding never moves
         direction = u.astype(np.float32)
         total = 0.0
         of_delta, of_u = np.zeros(len(padded)), np.zeros(self._dimensions)
