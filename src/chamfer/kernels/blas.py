@@ -1,11 +1,13 @@
 """The minima by matrix products, on any machine with NumPy."""
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from chamfer.kernels.form import Form
 from chamfer.tokens import TokenBatch, Vectors
@@ -28,7 +30,7 @@ def minima(
     closest = np.full((len(candidates), len(query)), np.inf, dtype=np.float32)
 
     def fill(chosen: npt.NDArray[np.int64]) -> None:
-        tokens = documents.vectors[documents.rows(candidates[chosen])].astype(np.float32)
+        tokens = _in_32_bits(documents.vectors[documents.rows(candidates[chosen])])
         distances = tokens @ (-2 * query if form == "l2" else -query).T
         if form == "l2":
             distances += np.einsum("td,td->t", tokens, tokens)[:, None]
@@ -38,8 +40,10 @@ def minima(
     filled = np.flatnonzero(lengths)
     block_of = np.cumsum(lengths[filled]) // BLOCK
     blocks = np.split(filled, np.flatnonzero(np.diff(block_of)) + 1) if len(filled) else []
-    # NumPy turns 16 bits into 32 on one core only, and that takes most of the time: one block per thread.
-    list(_threads().map(fill, blocks))
+    # One block per thread: BLAS splits so thin a product badly. Its number of threads is the process's, so callers
+    # take turns; each has all cores.
+    with _turn, _libraries().limit(limits=1, user_api="blas"):
+        list(_threads().map(fill, blocks))
     if form == "l2":
         squares = np.einsum("td,td->t", query, query)
         closest += squares
@@ -49,6 +53,31 @@ def minima(
     return closest
 
 
+def _in_32_bits(vectors: Vectors) -> npt.NDArray[np.float32]:
+    """Turn 16 bits into 32 in a buffer of this thread, good until its next call.
+
+    Torch does it in a twentieth of NumPy's time, and a new array each time would cost as much again in page faults.
+    """
+    import torch  # here, so that what needs no scores starts quickly
+
+    needed = vectors.size
+    if len(getattr(_own, "buffer", ())) < needed:
+        _own.buffer = torch.empty(max(needed, BLOCK * vectors.shape[1]), dtype=torch.float32)
+    kept = _own.buffer[:needed].view(vectors.shape)
+    kept.copy_(torch.from_numpy(vectors))
+    found: npt.NDArray[np.float32] = kept.numpy()
+    return found
+
+
+_own = threading.local()
+_turn = threading.Lock()
+
+
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="chamfer")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
