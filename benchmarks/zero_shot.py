@@ -12,17 +12,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.console import Console
 
-from chamfer import Encoder, TokenWeights, count_frequencies
+from chamfer import TokenWeights, count_frequencies
 from chamfer.cache import default_cache
 from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.experiment import Evaluation, evaluate
 from chamfer.evaluation.table import as_table, title
 from chamfer.files import write_json
 from environment import environment
+from judged import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "zero-shot"
-QUERY_LENGTH, DOCUMENT_LENGTH = 64, 256
-LONG_QUERIES = {"arguana": 512}  # whole arguments are its queries
 QUERY_MEAN = "idf-soft-query-mean"
 LARGE = "acl-titles"  # known items; measured with the index
 
@@ -36,17 +35,9 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure also what was measured before")
     arguments = parser.parse_args()
     measured_on = environment()  # before anyone changes the code below a run of an hour
-    folders = sorted(
-        (path.parent for path in arguments.data.glob("*/corpus.jsonl") if path.parent.name != LARGE),
-        key=lambda folder: (folder / "corpus.jsonl").stat().st_size,
-    )
-    if not folders:
-        parser.error(f"there is no collection in {arguments.data}")
-    for folder in folders:
+    for folder in collections(arguments.data, arguments.collections):
         out = RESULTS / f"{folder.name}.json"
-        if (arguments.collections and folder.name not in arguments.collections) or (
-            out.exists() and not arguments.again
-        ):
+        if folder.name == LARGE or (out.exists() and not arguments.again):
             continue
         evaluation = measure_collection(folder, arguments.cache)
         print(title(evaluation))
@@ -59,9 +50,7 @@ def measure_collection(folder: Path, cache: Path) -> Evaluation:
 
     The trial that suggested softened IDF divided by that mean, which a user without queries does not have.
     """
-    encoder = Encoder.load(
-        "minilm", query_length=LONG_QUERIES.get(folder.name, QUERY_LENGTH), document_length=DOCUMENT_LENGTH
-    )
+    encoder = encoder_for(folder)
     collection = load_collection(folder, allow_empty=True)
     frequencies = count_frequencies(encoder, list(collection.documents.values()))
     known = (frequencies.counts > 0) & ~encoder.vocabulary.is_special

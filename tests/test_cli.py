@@ -15,7 +15,7 @@ import pytest
 from chamfer import TokenWeights, __version__
 from chamfer.cli.app import main
 from chamfer.vocabulary import Vocabulary
-from tests.conftest import DOCUMENTS, QUERIES
+from tests.conftest import DOCUMENTS, QUERIES, write_lines
 
 
 class Done(NamedTuple):
@@ -226,14 +226,17 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
             ["weights", "idf", "{pets}/corpus.jsonl", "--out", "w.safetensors", "--special", "auto"],
             "needs a BEIR folder",
         ),
-        (["learn", "{pets}", "--out", "w.safetensors"], "no split 'train'"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "train"], "no split 'train'"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no split train or dev"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--plot", "w.gif"], "saved as .png, .svg, .pdf"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--test", "test", "--hold-out", "0.5"], "not on both"),
         (["learn", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
         (
-            ["learn", "{pets}", "--out", "w.safetensors", "--split", "test", "--preset", "x"],
+            ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "test", "--preset", "x"],
             "a preset is one of arguana",
         ),
         (
-            ["learn", "{pets}", "--out", "w.safetensors", "--split", "dev", "--validation", "dev"],
+            ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "dev", "--validation", "dev"],
             "the split that they are learnt from",
         ),
         (["rerank", "--out", "x.trec"], "--out goes with a BEIR folder"),
@@ -275,16 +278,43 @@ def test_a_full_disk_ends_in_one_sentence_and_leaves_nothing_half_written(
 
 
 def test_learn_writes_weights_that_evaluate_takes(run: Run, collection_folder: Path, tmp_path: Path) -> None:
-    arguments = ["learn", collection_folder, "--split", "test", "--folds", "2", "--out", "learnt.safetensors"]
+    arguments = ["learn", collection_folder, "--qrels", "test", "--folds", "2", "--out", "learnt.safetensors"]
     report = json.loads(run(*arguments, "--json").stdout)
     assert report["chosen"] in [row["name"] for row in report["candidates"]]
-    assert report["left_out"]["without_negatives"] == 2
+    assert report["left_out"]["test"]["without_negatives"] == ["q2", "q3"]
+    assert report["held_out"] is None
     done = run(*arguments, "--recipe", "prior")
-    assert "prior" in done.stdout
+    assert "chosen: prior" in done.stdout
+    assert "2 queries whose candidates are all relevant were left out (q2, q3)" in done.stderr
     assert "wrote learnt.safetensors" in done.stderr
     assert TokenWeights.load(tmp_path / "learnt.safetensors").metadata["recipe"] == "prior"
     done = run("evaluate", collection_folder, "--weights", "uniform", "--weights", "learnt.safetensors")
     assert "learnt" in done.stdout
+
+
+def test_learn_measures_on_other_queries_and_tells_how_many_are_enough(run: Run, tmp_path: Path) -> None:
+    """A corpus, queries and judgements from three places, the judgements as TREC writes them."""
+    things = ["cat", "dog", "sky", "night", "day", "mat"]
+    documents = [{"_id": f"{one}-{other}", "text": f"the {one} and a {other}"} for one in things for other in things]
+    write_lines(tmp_path / "notes.jsonl", documents)
+    asked = [(one, other) for one in things for other in things[:2]]
+    write_lines(
+        tmp_path / "asked.jsonl", [{"_id": f"{one}+{other}", "text": f"why {one} {other}"} for one, other in asked]
+    )
+    (tmp_path / "judged.txt").write_text("".join(f"{one}+{other} 0 {one}-{other} 1\n" for one, other in asked))
+    given = ["learn", "notes.jsonl", "--queries", "asked.jsonl", "--qrels", "judged.txt", "--out", "w.safetensors"]
+    more = ["--hold-out", "0.25", "--curve", "--plot", "report.svg"]
+    done = run(*given, *more)
+    assert done.returncode == 0, done.stderr
+    assert "on 3 other queries, nDCG@10" in done.stdout
+    assert "0 (uniform)" in done.stdout
+    assert "Theorem 1: lambda_min(A)" in done.stdout
+    assert "<svg" in (tmp_path / "report.svg").read_text()
+    report = json.loads(run(*given, *more, "--json").stdout)
+    assert report["held_out"]["queries"] == 3
+    assert report["queries"] == 9
+    assert [point["queries"] for point in report["curve"]] == [0, 6]
+    assert report["theory"]["pairs"] > 0
 
 
 def test_saved_runs_never_replace_what_was_read(run: Run, collection_folder: Path, tmp_path: Path) -> None:

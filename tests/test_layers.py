@@ -14,6 +14,7 @@ ROOMS = [
     "errors",
     "files",
     "progress",
+    "threads",
     "jsonlines",
     "tokens",
     "vocabulary",
@@ -75,12 +76,12 @@ def test_the_architecture_page_lists_the_rooms_in_this_order() -> None:
     assert rows == ROOMS
 
 
-@pytest.mark.parametrize("owner", ["encode"])
-def test_only_one_room_knows_sentence_transformers(owner: str) -> None:
-    users = {
-        path.stem for path in FILES if "sentence_transformers" in path.read_text() or "import torch" in path.read_text()
-    }
-    assert users == {owner}
+@pytest.mark.parametrize(
+    ("library", "owners"), [("sentence_transformers", {"encode"}), ("import torch", {"encode", "kernels"})]
+)
+def test_few_rooms_know_the_large_libraries(library: str, owners: set[str]) -> None:
+    users = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in FILES if library in path.read_text()}
+    assert users == owners
 
 
 def test_importing_chamfer_imports_no_torch() -> None:

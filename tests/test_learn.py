@@ -1,6 +1,7 @@
 """Learning: losses and gradients, recipes, selection, theory."""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.measures import measure
 from chamfer.exchange import export_weights
 from chamfer.learn import judged
+from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import LeftOut, judged_minima
 from chamfer.learn.objective import cross_entropy, pack
 from chamfer.learn.paper import PRESETS, Preset, fit_paper
+from chamfer.learn.plot import check_plot, plot_learning
 from chamfer.learn.prior import Learner, fit_prior
 from chamfer.learn.quality import quality
-from chamfer.learn.selection import Start, candidates_of, choose, cross_validate, fit_candidates
+from chamfer.learn.selection import Candidate, Start, candidates_of, choose, cross_validate, fit_candidates
+from chamfer.learn.splits import divide, split_queries
 from chamfer.learn.theory import generalisation_bound, pairs_needed, sample_complexity
 from chamfer.store.corpus import EncodedCorpus
 from tests.problems import random_problem, uniform
@@ -228,6 +232,48 @@ def test_fit_weights_keeps_uniform_where_labels_say_nothing() -> None:
         np.testing.assert_array_equal(weights.table, 1)
     with pytest.raises(InputError, match="a recipe is auto, paper, prior, context, not 'magic'"):
         fit_weights(queries, start(), recipe="magic")  # type: ignore[arg-type]
+
+
+def test_given_splits_are_used_and_others_drawn_with_a_seed() -> None:
+    train, dev, test = (random_problem(seed, queries=20) for seed in (21, 22, 23))
+    assert split_queries({"train": train, "dev": dev, "test": test}) == (train, dev, test)
+    for name in ("train", "dev"):
+        splits = split_queries({name: train, "test": test})
+        assert [len(part) for part in splits] == [16, 4, 20]
+        assert splits.test is test
+    parts = split_queries({"test": test}, seed=1)
+    assert [len(part) for part in parts] == [7, 3, 10]
+    assert {query.query_id for part in parts for query in part} == {query.query_id for query in test}
+    assert split_queries({"test": test}, seed=1) == parts
+    assert split_queries({"test": test}, seed=2) != parts
+    with pytest.raises(InputError, match="1 judged queries cannot be divided so that 50% are held out"):
+        divide([1], 0.5)
+
+
+def test_the_curve_rises_with_more_judged_queries() -> None:
+    points = learning_curve(random_problem(24, queries=120), start(), Candidate("prior", penalty=1.0), repeats=2)
+    assert [point.queries for point in points] == [0, 10, 20, 40, 80]
+    assert points[0].ndcg < points[1].ndcg < points[-1].ndcg
+    assert all(point.ndcg_lowest <= point.ndcg <= point.ndcg_highest for point in points)
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_a_report_is_drawn(tmp_path: Path, kind: str) -> None:
+    queries = random_problem(25, queries=30)
+    weights, report = fit_weights(queries, start(), recipe="prior")
+    points = learning_curve(queries, start(), Candidate("prior"), repeats=1)
+    for curve in ((), points):
+        plot_learning(tmp_path / f"report.{kind}", report, weights, uniform(), queries, curve)
+        head = (tmp_path / f"report.{kind}").read_bytes()[:300]
+        assert {"png": b"PNG", "svg": b"<svg", "pdf": b"%PDF"}[kind] in head or b"<!DOCTYPE svg" in head
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"saved as .png, .svg, .pdf, not 'report.gif'"):
+        check_plot(tmp_path / "report.gif")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InputError, match=r"pip install 'chamfer\[plot\]'"):
+        check_plot(tmp_path / "report.png")
 
 
 class TestJudgedMinima:

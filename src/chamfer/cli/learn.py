@@ -1,8 +1,9 @@
 """``chamfer learn``."""
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,10 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, say
 from chamfer.errors import InputError
 
+if TYPE_CHECKING:
+    from chamfer.evaluation.learning import CollectionLearnt
+    from chamfer.learn.theory import SampleComplexity
+
 
 class RecipeName(StrEnum):
     """The recipes, for the command line."""
@@ -30,18 +35,36 @@ class RecipeName(StrEnum):
 
 
 def learn(
-    dataset: Annotated[Path, typer.Argument(help="A judged collection in the BEIR layout.")],
+    dataset: Annotated[Path, typer.Argument(help="A collection in the BEIR layout, or corpus.jsonl with --queries.")],
     out: Annotated[Path, typer.Option("--out", help="The .safetensors file to write.")],
-    split: Annotated[str, typer.Option("--split", help="The judged queries to learn from.")] = "train",
+    qrels: Annotated[
+        list[str] | None,
+        typer.Option("--qrels", help="Learn from this split or file; repeat it.", show_default="train and dev"),
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="Read the queries here.", show_default="the collection's")
+    ] = None,
     validation: Annotated[
-        str | None, typer.Option("--validation", help="Choose on this split.", show_default="cross-validation")
+        str | None,
+        typer.Option("--validation", help="Choose on this split or file.", show_default="cross-validation"),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", help="Measure the result on this split or file.", show_default="none")
+    ] = None,
+    hold_out: Annotated[
+        float, typer.Option("--hold-out", min=0, max=0.9, help="Measure on this share of the queries instead.")
+    ] = 0.0,
+    most: Annotated[
+        int | None, typer.Option("--most", min=3, help="Use so many queries of a split.", show_default="all")
     ] = None,
     recipe: Annotated[RecipeName, typer.Option("--recipe", help="How to learn; auto tries all.")] = RecipeName.auto,
     preset: Annotated[
         str | None, typer.Option("--preset", help="The paper's hyper-parameters for a dataset, such as scifact.")
     ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Show quality against the number of judged queries.")] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the report to this .png, .svg or .pdf.")] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Of the cross-validation.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the folds.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")] = 0,
     depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are learnt from.")] = 1000,
     form: FormOption = FormName.l2,
     encoder: EncoderName = "minilm",
@@ -53,31 +76,42 @@ def learn(
 ) -> None:
     """Learn token weights from judged queries; the model stays as it is, and uniform weights unless labels insist.
 
-    Example: chamfer learn scifact/ --out learnt.safetensors
+    Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
-    from rich.table import Table
-
     from chamfer.evaluation.beir import load_collection
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}")
-    collection = load_collection(dataset, allow_empty=allow_empty)
-    collection.judged_queries(split)
+    named = [name for name in (*(qrels or []), validation, test) if name is not None]
+    files = [Path(name) for name in dict.fromkeys(named) if Path(name).is_file()]
+    collection = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
+    for name in named:
+        collection.judged_queries(name)
 
     from chamfer.cache import default_cache
     from chamfer.encode import Encoder
     from chamfer.evaluation.learning import learn_collection
+    from chamfer.learn.curve import learning_curve
     from chamfer.learn.paper import PRESETS
+    from chamfer.learn.plot import check_plot, plot_learning
+    from chamfer.learn.selection import Candidate
+    from chamfer.learn.table import as_table, curve_table
+    from chamfer.learn.theory import sample_complexity
 
     if preset is not None and preset not in PRESETS:
         raise InputError(f"a preset is one of {', '.join(PRESETS)}, not {preset!r}")
+    if plot is not None:
+        check_plot(plot)
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    weights, report, left_out = learn_collection(
+    learnt = learn_collection(
         collection,
         model,
         cache=cache or default_cache(),
-        split=split,
+        splits=qrels or (),
         validation=validation,
+        test=test,
+        hold_out=hold_out,
+        most=most,
         recipe=recipe.value,
         preset=None if preset is None else PRESETS[preset],
         depth=depth,
@@ -86,26 +120,65 @@ def learn(
         seed=seed,
         progress=progress_bar,
     )
-    weights.save(out)
-    counts = {
-        "without_relevant": len(left_out.without_relevant),
-        "without_negatives": len(left_out.without_negatives),
-        "unknown_documents": left_out.unknown_documents,
-    }
+    learnt.weights.save(out)
+    points, theory = [], None
+    if curve:
+        candidate = learnt.report.candidate or Candidate("prior")
+        points = learning_curve(learnt.queries, learnt.start, candidate, seed=seed, progress=progress_bar)
+        theory = sample_complexity(learnt.queries, form=form.value)
+    if plot is not None:
+        plot_learning(plot, learnt.report, learnt.weights, learnt.start.soft, learnt.queries, points)
     if as_json:
-        print_json({"file": str(out), **report.as_json(), "left_out": counts})
+        print_json(
+            {
+                "file": str(out),
+                **learnt.report.as_json(),
+                "left_out": {name: asdict(one) for name, one in learnt.left_out.items()},
+                "held_out": learnt.held_out and learnt.held_out.as_json(),
+                "curve": [point._asdict() for point in points],
+                "theory": theory and theory._asdict(),
+            }
+        )
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for header in ("candidate", "nDCG@10", "95 %", "R@10", "95 %", "win/tie/loss"):
-        table.add_column(header, justify="left" if header == "candidate" else "right", no_wrap=True)
-    for row in sorted(report.rows, key=lambda row: -(row.ndcg + row.recall)):
-        style = "bold" if row.name == report.choice.name else ""
-        spans = [f"{low:.3f}-{high:.3f}" for low, high in (row.ndcg_interval, row.recall_interval)]
-        won = f"{row.wins}/{row.ties}/{row.losses}"
-        table.add_row(row.name, f"{row.ndcg:.4f}", spans[0], f"{row.recall:.4f}", spans[1], won, style=style)
-    results.print(table)
-    results.print(f"{report.choice.name}: {report.choice.why}", markup=False, soft_wrap=True)
-    for what, count in counts.items():
-        if count:
-            say(f"note: {count} {'judgements' if what == 'unknown_documents' else 'queries'} left out: {what}")
-    say(f"{report.queries} judged queries, {report.seen} tokens seen, {report.measured_on}; wrote {out}")
+    results.print(as_table(learnt.report))
+    _print_outcome(learnt)
+    if theory is not None:
+        results.print(curve_table(points))
+        _print_theory(theory)
+    for name, left_out in learnt.left_out.items():
+        for reason in left_out.reasons():
+            say(f"note: {name}: {reason}")
+    say(f"wrote {out}{'' if plot is None else f' and {plot}'}")
+
+
+def _print_outcome(learnt: "CollectionLearnt") -> None:
+    report, held_out = learnt.report, learnt.held_out
+    lines = [
+        f"chosen: {report.choice.name}; {report.choice.why}",
+        f"learnt from {report.queries} judged queries with {report.seen} different tokens, {report.measured_on}",
+        "heaviest: " + ", ".join(f"{token} {weight:.2f}" for token, weight in report.heaviest),
+        "lightest: " + ", ".join(f"{token} {weight:.2f}" for token, weight in report.lightest),
+    ]
+    if not report.converged:
+        lines.append("the solver stopped before it converged; a heavier penalty may do better")
+    if held_out is not None:
+        for name, found in held_out.against_uniform.items():
+            before, after = held_out.uniform[name], held_out.learnt[name]
+            change = f"{found.difference / before:+.1%}" if before else "from nothing"
+            lines.append(
+                f"on {held_out.queries} other queries, {name}: uniform {before:.4f}, learnt {after:.4f} ({change}, "
+                f"p = {found.p_value:.4f}, win/tie/loss {found.wins}/{found.ties}/{found.losses})"
+            )
+    for line in lines:
+        results.print(line, markup=False, soft_wrap=True)
+
+
+def _print_theory(theory: "SampleComplexity") -> None:
+    needed = "no number of pairs is enough" if theory.needed is None else f"{theory.needed:.3g} pairs are enough"
+    results.print(
+        f"Theorem 1: lambda_min(A) = {theory.smallest_eigenvalue:.3g} over {theory.tokens} tokens, so {needed} to "
+        f"recover hidden weights from exact scores; here are {theory.pairs} pairs\n"
+        f"generalisation bound with these pairs: {theory.excess_risk:.2f} (it says nothing above 1)",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,6 +1,6 @@
 """Judged collections in the BEIR layout."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,30 +36,28 @@ class Collection:
         return {identifier: text for identifier, text in self.queries.items() if identifier in judged}
 
 
-def load_collection(folder: Path, *, allow_empty: bool = False) -> Collection:
-    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/*.tsv`` from a folder.
+def load_collection(
+    path: Path, *, queries: Path | None = None, qrels: Sequence[Path] = (), allow_empty: bool = False
+) -> Collection:
+    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/*.tsv`` from a folder, or the same from other places.
 
     A document is its title and its text with a space between. A document with neither is an error,
     unless ``allow_empty`` keeps it: it then has no tokens and can never be ranked above another.
+
+    Args:
+        path: the folder; or a corpus alone, if the queries are given.
+        queries: read the queries here instead.
+        qrels: further judgements, each a split under the name of its path.
+        allow_empty: keep documents without text.
     """
-    if not folder.is_dir():
-        raise InputError(
-            f"{folder} is no folder; a judged collection is one with corpus.jsonl, queries.jsonl and qrels/"
-        )
-    documents = load_documents(folder / "corpus.jsonl", allow_empty=allow_empty)
-    path = folder / "queries.jsonl"
-    queries: dict[str, str] = {}
-    for number, record in read_json_lines(path):
-        identifier, text = _identified(record, queries, f"{path}, line {number}")
-        if not text:
-            raise InputError(f"{path}, line {number}: query {identifier!r} has no text; remove it or mend it")
-        queries[identifier] = text
-    if not queries:
-        raise InputError(f"{path} holds no queries; a line is an object with '_id' and 'text'")
-    splits = sorted((folder / "qrels").glob("*.tsv"))
-    return Collection(
-        folder.resolve().name, documents, queries, {split.stem: _load_judgements(split, queries) for split in splits}
-    )
+    if not (path.is_dir() or (path.is_file() and queries)):
+        raise InputError(f"{path} is no folder; a judged collection is one with corpus.jsonl, queries.jsonl and qrels/")
+    documents = load_documents(path, allow_empty=allow_empty)
+    texts = _load_queries(queries or path / "queries.jsonl")
+    judgements = {str(file): load_judgements(file, texts) for file in qrels}
+    if path.is_dir():
+        judgements |= {file.stem: load_judgements(file, texts) for file in sorted((path / "qrels").glob("*.tsv"))}
+    return Collection(path.resolve().name, documents, texts, judgements)
 
 
 def load_documents(path: Path, *, allow_empty: bool = False) -> dict[str, str]:
@@ -80,6 +78,47 @@ def load_documents(path: Path, *, allow_empty: bool = False) -> dict[str, str]:
     return documents
 
 
+def load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """Read judgements: BEIR's (query, document, grade; tabs) or TREC's (query, 0, document, grade; blanks)."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path} with judgements")
+    judged: dict[str, dict[str, int]] = {}
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                fields = line.decode().rstrip("\r\n").split("\t")
+                if number == 1 and fields[-1] == "score":
+                    continue
+                if len(fields) == 1:
+                    fields = fields[0].split()
+                if len(fields) == 4:
+                    del fields[1]
+                query, document, grade = fields[0], fields[1], int(fields[2])
+            except (IndexError, ValueError) as error:
+                raise InputError(
+                    f"{path}, line {number}: expected query-id, corpus-id and a whole number, separated by tabs"
+                ) from error
+            if query not in queries:
+                raise InputError(f"{path}, line {number}: query {query!r} is not among the queries")
+            if judged.setdefault(query, {}).setdefault(document, grade) != grade:
+                raise InputError(f"{path}, line {number}: {document!r} was judged otherwise for {query!r} before")
+    return judged
+
+
+def _load_queries(path: Path) -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for number, record in read_json_lines(path):
+        identifier, text = _identified(record, queries, f"{path}, line {number}")
+        if not text:
+            raise InputError(f"{path}, line {number}: query {identifier!r} has no text; remove it or mend it")
+        queries[identifier] = text
+    if not queries:
+        raise InputError(f"{path} holds no queries; a line is an object with '_id' and 'text'")
+    return queries
+
+
 def _identified(record: Mapping[str, Any], known: Mapping[str, str], where: str) -> tuple[str, str]:
     """The id of a record, new and not empty, and its title and text joined by a space."""
     identifier = record.get("_id")
@@ -94,25 +133,3 @@ def _identified(record: Mapping[str, Any], known: Mapping[str, str], where: str)
             raise InputError(f"{where}: '{key}' of {identifier!r} must be a string, not {type(value).__name__}")
         parts.append((value or "").strip())
     return identifier, " ".join(part for part in parts if part)
-
-
-def _load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    judged: dict[str, dict[str, int]] = {}
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                fields = line.decode().rstrip("\r\n").split("\t")
-                if number == 1 and fields[-1] == "score":
-                    continue
-                query, document, grade = fields[0], fields[1], int(fields[2])
-            except (IndexError, ValueError) as error:
-                raise InputError(
-                    f"{path}, line {number}: expected query-id, corpus-id and a whole number, separated by tabs"
-                ) from error
-            if query not in queries:
-                raise InputError(f"{path}, line {number}: query {query!r} is not in queries.jsonl")
-            if judged.setdefault(query, {}).setdefault(document, grade) != grade:
-                raise InputError(f"{path}, line {number}: {document!r} was judged otherwise for {query!r} before")
-    return judged

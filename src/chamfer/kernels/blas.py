@@ -1,15 +1,12 @@
 """The minima by matrix products, on any machine with NumPy."""
 
-import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from chamfer.kernels.form import Form
+from chamfer.threads import in_threads
 from chamfer.tokens import TokenBatch, Vectors
 
 # Document tokens per product. 8,192 x 384 x 4 bytes = 12 MB: large enough for BLAS, small enough that
@@ -40,10 +37,7 @@ def minima(
     filled = np.flatnonzero(lengths)
     block_of = np.cumsum(lengths[filled]) // BLOCK
     blocks = np.split(filled, np.flatnonzero(np.diff(block_of)) + 1) if len(filled) else []
-    # One block per thread: BLAS splits so thin a product badly. Its number of threads is the process's, so callers
-    # take turns; each has all cores.
-    with _turn, _libraries().limit(limits=1, user_api="blas"):
-        list(_threads().map(fill, blocks))
+    in_threads(fill, blocks)
     if form == "l2":
         squares = np.einsum("td,td->t", query, query)
         closest += squares
@@ -70,14 +64,3 @@ def _in_32_bits(vectors: Vectors) -> npt.NDArray[np.float32]:
 
 
 _own = threading.local()
-_turn = threading.Lock()
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="chamfer")
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -1,6 +1,6 @@
 """Judged queries in, weights and a report out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +14,7 @@ from chamfer.learn.paper import Preset
 from chamfer.learn.quality import Quality
 from chamfer.learn.selection import (
     RECIPES,
+    Candidate,
     Choice,
     Recipe,
     Start,
@@ -33,6 +34,7 @@ class Row(NamedTuple):
     """One candidate on held-out queries: means with bootstrap intervals of 95 %, and queries won against uniform."""
 
     name: str
+    recipe: str
     ndcg: float
     ndcg_interval: tuple[float, float]
     recall: float
@@ -51,6 +53,10 @@ class LearningReport:
     """How many tokens the judged queries have."""
     measured_on: str
     choice: Choice
+    candidate: Candidate | None
+    """What was chosen, with its hyper-parameters; None if it needs no label."""
+    converged: bool
+    """Whether the solver was done before its last step."""
     rows: tuple[Row, ...]
     heaviest: Sequence[tuple[str, float]]
     lightest: Sequence[tuple[str, float]]
@@ -63,6 +69,7 @@ class LearningReport:
             "measured_on": self.measured_on,
             "chosen": self.choice.name,
             "why": self.choice.why,
+            "converged": self.converged,
             "candidates": [row._asdict() for row in self.rows],
             "heaviest": [{"token": token, "weight": weight} for token, weight in self.heaviest],
             "lightest": [{"token": token, "weight": weight} for token, weight in self.lightest],
@@ -107,7 +114,7 @@ def fit_weights(
     candidates = candidates_of(recipes, preset, search=recipe == "paper")
     with progress("fitting candidates", len(candidates) * (1 if validation else folds)) as advance:
         if validation:
-            measured = measure_candidates(queries, validation, start, candidates, advance)
+            (measured,) = measure_candidates([(queries, validation)], start, candidates, advance)
         else:
             measured = cross_validate(queries, start, candidates, folds=folds, seed=seed, advance=advance)
     if recipe == "auto":
@@ -117,30 +124,36 @@ def fit_weights(
         best = max(allowed, key=lambda name: (measured[name].mean(), name))
         choice = Choice(best, f"best held-out mean of nDCG@10 and Recall@10 among {recipe}'s candidates")
     everything = [*queries, *validation]
-    ready: Mapping[str, TokenWeights] = start._asdict()
-    if choice.name in ready:
-        weights = ready[choice.name]
+    by_name = {candidate.name: candidate for candidate in candidates}
+    chosen = by_name.get(choice.name)
+    if chosen is None:
+        weights: TokenWeights = start._asdict()[choice.name]
     else:
-        wanted = [candidate for candidate in candidates if candidate.name == choice.name]
-        weights = next(fit_candidates(everything, start, wanted))[1]
+        weights = next(fit_candidates(everything, start, [chosen]))[1]
     heaviest, lightest = weights.extremes(10)
     report = LearningReport(
         queries=len(everything),
         seen=len(tokens_seen(everything)),
         measured_on=f"{len(validation)} validation queries" if validation else f"{folds}-fold cross-validation",
         choice=choice,
-        rows=tuple(_row(name, values, measured["uniform"], seed) for name, values in measured.items()),
+        candidate=chosen,
+        converged=weights.metadata.get("converged", True),
+        rows=tuple(
+            _row(name, by_name[name].recipe if name in by_name else name, values, measured["uniform"], seed)
+            for name, values in measured.items()
+        ),
         heaviest=heaviest,
         lightest=lightest,
     )
     return Learnt(weights, report)
 
 
-def _row(name: str, values: Quality, uniform: Quality, seed: int) -> Row:
+def _row(name: str, recipe: str, values: Quality, uniform: Quality, seed: int) -> Row:
     ndcg, recall = values.mean(axis=0)
     difference = values.mean(axis=1) - uniform.mean(axis=1)
     return Row(
         name,
+        recipe,
         float(ndcg),
         _interval(values[:, 0], seed),
         float(recall),

@@ -58,6 +58,20 @@ class LeftOut:
     unknown_documents: int = 0
     """Judgements of documents that are not in the corpus."""
 
+    def reasons(self) -> list[str]:
+        """A sentence for each reason that applies, with the first of the queries."""
+        found = []
+        for queries, why in (
+            (self.without_relevant, "without a relevant document in the corpus"),
+            (self.without_negatives, "whose candidates are all relevant"),
+        ):
+            if queries:
+                some = ", ".join(queries[:3]) + (", ..." if len(queries) > 3 else "")
+                found.append(f"{len(queries)} queries {why} were left out ({some})")
+        if self.unknown_documents:
+            found.append(f"{self.unknown_documents} judgements are of documents that are not in the corpus")
+        return found
+
 
 def judged_minima(
     folder: Path,

@@ -103,7 +103,8 @@ class Learner:
         table = self._prior.table.copy()
         table[self._seen] *= np.exp(np.clip(solution.delta, -MOST, MOST)).astype(np.float32)
         context = solution.u.astype(np.float32) if self._dimensions else None
-        return TokenWeights(table, self._prior.vocabulary, {**self._prior.metadata, "seen": len(self._seen)}, context)
+        made = {**self._prior.metadata, "seen": len(self._seen), "converged": solution.converged}
+        return TokenWeights(table, self._prior.vocabulary, made, context)
 
     def _loss(
         self, x: npt.NDArray[np.float64], penalty: float, context_penalty: float

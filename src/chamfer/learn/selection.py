@@ -1,6 +1,7 @@
 """Which weights to trust: every candidate measured on queries that it was not fitted to."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from chamfer.learn.paper import PRESETS, Preset, fit_paper
 from chamfer.learn.prior import Learner
 from chamfer.learn.quality import Quality, quality
 from chamfer.progress import Advance, ignore
+from chamfer.threads import in_threads
 from chamfer.weights import TokenWeights
 
 Recipe = Literal["paper", "prior", "context"]
@@ -76,36 +78,45 @@ def fit_candidates(
     queries: Sequence[JudgedQuery], start: Start, candidates: Sequence[Candidate]
 ) -> Iterator[tuple[Candidate, TokenWeights]]:
     """Fit candidates to some queries, one after the other; neighbours in the list start from each other."""
-    learner: Learner | None = None
-    learner_of, near = None, None
-    for candidate in candidates:
-        if candidate.recipe == "paper":
-            yield candidate, fit_paper(queries, start.idf, candidate.preset)
+    for (recipe, prior), alike in groupby(candidates, key=lambda candidate: (candidate.recipe, candidate.prior)):
+        if recipe == "paper":
+            for candidate in alike:
+                yield candidate, fit_paper(queries, start.idf, candidate.preset)
             continue
-        if learner is None or learner_of != (candidate.recipe, candidate.prior):
-            prior = start.soft if candidate.prior == "soft" else start.uniform
-            learner = Learner(queries, prior, context=candidate.recipe == "context")
-            learner_of, near = (candidate.recipe, candidate.prior), None
-        near = learner.solve(candidate.penalty, candidate.context_penalty or 0.0, near)
-        weights = learner.weights(near)
-        made = {**weights.metadata, "recipe": candidate.recipe, "prior": candidate.prior, "penalty": candidate.penalty}
-        if candidate.context_penalty is not None:
-            made["context_penalty"] = candidate.context_penalty
-        yield candidate, TokenWeights(weights.table, weights.vocabulary, made, weights.context)
+        learner = Learner(queries, start.soft if prior == "soft" else start.uniform, context=recipe == "context")
+        near = None
+        for candidate in alike:
+            near = learner.solve(candidate.penalty, candidate.context_penalty or 0.0, near)
+            weights = learner.weights(near)
+            made = {**weights.metadata, "recipe": recipe, "prior": prior, "penalty": candidate.penalty}
+            if candidate.context_penalty is not None:
+                made["context_penalty"] = candidate.context_penalty
+            yield candidate, TokenWeights(weights.table, weights.vocabulary, made, weights.context)
+
+
+Trial = tuple[Sequence[JudgedQuery], Sequence[JudgedQuery]]
+"""Queries to fit to, and others to measure on."""
 
 
 def measure_candidates(
-    train: Sequence[JudgedQuery],
-    held_out: Sequence[JudgedQuery],
-    start: Start,
-    candidates: Sequence[Candidate],
-    advance: Advance = ignore,
-) -> dict[str, Quality]:
-    """Fit every candidate to some queries and measure it on others, the starting weights beside them."""
-    measured = {name: quality(held_out, weights) for name, weights in start._asdict().items()}
-    for candidate, weights in fit_candidates(train, start, candidates):
-        measured[candidate.name] = quality(held_out, weights)
-        advance(1)
+    trials: Sequence[Trial], start: Start, candidates: Sequence[Candidate], advance: Advance = ignore
+) -> list[dict[str, Quality]]:
+    """Fit every candidate to the queries of each trial and measure it on the others, beside the starting weights."""
+    alike = [list(group) for _, group in groupby(candidates, key=lambda candidate: candidate[:2])]
+
+    def measure(task: tuple[Trial, list[Candidate]]) -> dict[str, Quality]:
+        (train, held_out), some = task
+        found = {}
+        for candidate, weights in fit_candidates(train, start, some):
+            found[candidate.name] = quality(held_out, weights)
+            advance(1)
+        return found
+
+    measured = [{name: quality(trial[1], weights) for name, weights in start._asdict().items()} for trial in trials]
+    tasks = [(place, some) for place in range(len(trials)) for some in alike]
+    done = in_threads(measure, [(trials[place], some) for place, some in tasks])
+    for (place, _), found in zip(tasks, done, strict=True):
+        measured[place] |= found
     return measured
 
 
@@ -122,13 +133,14 @@ def cross_validate(
     if len(queries) < folds:
         raise InputError(f"{folds} folds need at least {folds} judged queries, not {len(queries)}; judge some more")
     fold_of = np.random.default_rng(seed).permutation(len(queries)) % folds
-    measured: dict[str, Quality] = {}
+    trials: list[Trial] = []
     for fold in range(folds):
         train = [query for query, own in zip(queries, fold_of, strict=True) if own != fold]
-        places = np.flatnonzero(fold_of == fold)
-        held_out = [queries[int(place)] for place in places]
-        for name, values in measure_candidates(train, held_out, start, candidates, advance).items():
-            measured.setdefault(name, np.zeros((len(queries), 2)))[places] = values
+        trials.append((train, [query for query, own in zip(queries, fold_of, strict=True) if own == fold]))
+    measured: dict[str, Quality] = {}
+    for fold, found in enumerate(measure_candidates(trials, start, candidates, advance)):
+        for name, values in found.items():
+            measured.setdefault(name, np.zeros((len(queries), 2)))[fold_of == fold] = values
     return measured
 
 

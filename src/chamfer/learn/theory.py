@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
 from chamfer.errors import InputError
+from chamfer.kernels import Form
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 
@@ -29,12 +30,16 @@ class SampleComplexity(NamedTuple):
     """The query-document pairs that ``A`` was estimated from."""
     smallest_eigenvalue: float
     """``lambda_min(A)``, ``A`` the mean of ``x x^T / len(q)``; ``x`` holds the best cosine of each query token."""
-    needed: float
-    """``log(T / delta) / (lambda_min(A) * f(epsilon))``; infinite where some combination of weights has no effect."""
+    needed: float | None
+    """``log(T / delta) / (lambda_min(A) * f(epsilon))``; None where some combination of weights has no effect."""
+    excess_risk: float
+    """:func:`generalisation_bound` for these tokens and pairs."""
 
 
-def sample_complexity(queries: Sequence[JudgedQuery], *, delta: float = 0.05, epsilon: float = 0.5) -> SampleComplexity:
-    """Estimate ``lambda_min(A)`` from the minima (l2 form) of judged queries, and the bound of Theorem 1.
+def sample_complexity(
+    queries: Sequence[JudgedQuery], *, form: Form = "l2", delta: float = 0.05, epsilon: float = 0.5
+) -> SampleComplexity:
+    """Estimate ``lambda_min(A)`` from the minima of judged queries, and the bound of Theorem 1.
 
     ``f(epsilon) = epsilon + (1 - epsilon) log(1 - epsilon)``, which is what the matrix Chernoff inequality gives; the
     paper prints a minus sign in the middle.
@@ -51,13 +56,14 @@ def sample_complexity(queries: Sequence[JudgedQuery], *, delta: float = 0.05, ep
         slots = np.searchsorted(seen, query.token_ids)
         # A token that a query has twice counts with the sum of its cosines, as in the score.
         spread = sparse.csr_array((np.ones(len(slots)), (np.arange(len(slots)), slots)), (len(slots), len(seen)))
-        x = sparse.csr_array((1 - distances**2 / 2) @ spread)
+        cosines = 1 - distances**2 / 2 if form == "l2" else -distances
+        x = sparse.csr_array(cosines @ spread)
         total = total + (x.T @ x) / len(slots)
         pairs += len(distances)
     smallest = max(_smallest_eigenvalue(total / pairs), 0.0)
     rate = epsilon + (1 - epsilon) * math.log(1 - epsilon)
-    needed = math.log(len(seen) / delta) / (smallest * rate) if smallest > 1e-12 else math.inf
-    return SampleComplexity(len(seen), pairs, smallest, needed)
+    needed = math.log(len(seen) / delta) / (smallest * rate) if smallest > 1e-12 else None
+    return SampleComplexity(len(seen), pairs, smallest, needed, generalisation_bound(len(seen), pairs, delta=delta))
 
 
 def generalisation_bound(tokens: int, pairs: int, *, delta: float = 0.05) -> float:

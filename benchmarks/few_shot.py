@@ -1,0 +1,100 @@
+"""Learnt weights on whole judged collections: every choice on training and validation queries, measured on test.
+
+Writes ``results/few-shot/COLLECTION.json``, one file per collection; one that is there is passed over unless
+``--again``.
+"""
+
+import argparse
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chamfer import TokenWeights
+from chamfer.cache import default_cache
+from chamfer.evaluation.beir import load_collection
+from chamfer.evaluation.learning import judge_split, measure_held_out, starting_weights
+from chamfer.files import write_json
+from chamfer.learn.fit import LearningReport, fit_weights
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.selection import Recipe, Start, candidates_of, fit_candidates
+from chamfer.learn.splits import Splits, split_queries
+from environment import environment
+from judged import collections, encoder_for
+
+RESULTS = Path(__file__).parent / "results" / "few-shot"
+MOST = {"boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
+
+
+def main() -> None:
+    """Learn on every collection that is asked for, smallest first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("collections", nargs="*", help="names of folders; all if none is given")
+    parser.add_argument("--data", type=Path, required=True, help="where the collections are")
+    parser.add_argument("--cache", type=Path, default=default_cache())
+    parser.add_argument("--seed", type=int, default=0, help="of splits and folds")
+    parser.add_argument("--again", action="store_true", help="measure also what was measured before")
+    arguments = parser.parse_args()
+    measured_on = environment()
+    for folder in collections(arguments.data, arguments.collections):
+        out = RESULTS / f"{folder.name}.json"
+        if out.exists() and not arguments.again:
+            continue
+        record = measure_collection(folder, arguments.cache, arguments.seed)
+        write_json(out, {"environment": measured_on, **record})
+        print(f"{folder.name}: {record['chosen']} in {record['auto_seconds']} s")
+        for name, system in record["systems"].items():
+            changes = [f"{key} {system['learnt'][key]:.4f} ({system['change'][key]:+.1%})" for key in system["learnt"]]
+            print(f"  {name:8} {'  '.join(changes)}")
+
+
+def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
+    """Learn with each recipe and with ``auto``, and measure all on the test queries."""
+    collection = load_collection(folder, allow_empty=True)
+    encoder = encoder_for(folder)
+    judged = {
+        name: judge_split(collection, encoder, name, cache=cache, most=MOST.get(folder.name), seed=seed).queries
+        for name in collection.judgements
+    }
+    splits = split_queries(judged, seed=seed)
+    queries = [*splits.train, *splits.validation]
+    start = starting_weights(collection, encoder, learnt_from=len(queries))
+    began = time.perf_counter()
+    chosen, report = fit_weights(queries, start, seed=seed)
+    seconds = time.perf_counter() - began
+    systems = {
+        "idf": start.idf,
+        "idf-soft": start.soft,
+        "paper": fit_weights(splits.train, start, recipe="paper", validation=splits.validation).weights,
+        "prior": _best_of("prior", report, queries, start),
+        "context": _best_of("context", report, queries, start),
+        "auto": chosen,
+    }
+    return {
+        "dataset": collection.name,
+        "queries": {name: len(part) for name, part in splits._asdict().items()},
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "systems": {name: _measured(weights, splits, start) for name, weights in systems.items()},
+        **report.as_json(),
+    }
+
+
+def _best_of(recipe: Recipe, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
+    """The candidate of a recipe that was best on held-out queries, fitted to all of them."""
+    rows = {row.name: row.ndcg + row.recall for row in report.rows if row.recipe == recipe}
+    best = max(rows, key=lambda name: rows[name])
+    candidate = next(one for one in candidates_of([recipe]) if one.name == best)
+    return next(fit_candidates(queries, start, [candidate]))[1]
+
+
+def _measured(weights: TokenWeights, splits: Splits, start: Start) -> Mapping[str, Any]:
+    found = measure_held_out(splits.test, weights, start.uniform)
+    change = {name: found.learnt[name] / found.uniform[name] - 1 for name in found.learnt}
+    return {**found.as_json(), "change": change, "made": dict(weights.metadata)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""How much data is enough: quality against the number of judged queries."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.quality import quality
+from chamfer.learn.selection import Candidate, Start, fit_candidates
+from chamfer.learn.splits import divide
+from chamfer.progress import Progress, quiet
+
+FIRST = 10
+
+
+class Point(NamedTuple):
+    """What so many judged queries give on others: means over the repeats, and the lowest and highest nDCG@10."""
+
+    queries: int
+    ndcg: float
+    ndcg_lowest: float
+    ndcg_highest: float
+    recall: float
+
+
+def learning_curve(
+    queries: Sequence[JudgedQuery],
+    start: Start,
+    candidate: Candidate,
+    *,
+    repeats: int = 5,
+    seed: int = 0,
+    progress: Progress = quiet,
+) -> list[Point]:
+    """Learn from more and more queries and measure on a third that is never learnt from.
+
+    The first point, 0 queries, is uniform weights. Each repeat holds out another third and draws other queries;
+    numbers of queries double from 10 on.
+
+    Args:
+        queries: judged queries with their minima.
+        start: weights that need no label.
+        candidate: the recipe with its hyper-parameters; its penalties mean less with every query, so few
+            queries stay near the prior.
+        repeats: how often.
+        seed: of what is drawn.
+        progress: shows long work.
+    """
+    most = len(queries) - round(len(queries) / 3)
+    sizes = [0, *(FIRST * 2**power for power in range(20) if FIRST * 2**power < most), most]
+    values = np.zeros((repeats, len(sizes), 2))
+    with progress("measuring the curve", repeats * len(sizes)) as advance:
+        for repeat in range(repeats):
+            others, held_out = divide(queries, 1 / 3, seed=seed + repeat)
+            order = np.random.default_rng(seed + repeat).permutation(most)
+            for place, size in enumerate(sizes):
+                if size == 0:
+                    weights = start.uniform
+                else:
+                    chosen = [others[one] for one in order[:size]]
+                    _, weights = next(fit_candidates(chosen, start, [candidate]))
+                values[repeat, place] = quality(held_out, weights).mean(axis=0)
+                advance(1)
+    ndcg, recall = values[:, :, 0], values[:, :, 1].mean(axis=0)
+    return [
+        Point(size, float(ndcg[:, at].mean()), float(ndcg[:, at].min()), float(ndcg[:, at].max()), float(recall[at]))
+        for at, size in enumerate(sizes)
+    ]

@@ -1,0 +1,116 @@
+"""A report of learning as a picture: measures, weights and, where it was asked for, the curve."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chamfer.errors import InputError
+from chamfer.files import written_whole
+from chamfer.learn.curve import Point
+from chamfer.learn.fit import LearningReport, Row
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.objective import tokens_seen
+from chamfer.weights import TokenWeights
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+KINDS = (".png", ".svg", ".pdf")
+MOST_ROWS = 12
+LEARNT, GIVEN, QUIET = "#2f6f9f", "#c77d2e", "#8a8a8a"
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a picture that could not be drawn, before any work is done for it."""
+    if path.suffix not in KINDS:
+        raise InputError(f"a plot is saved as {', '.join(KINDS)}, not {path.name!r}")
+    try:
+        import matplotlib.figure  # noqa: F401 -- only whether it is there
+    except ImportError as error:
+        raise InputError("plots need matplotlib: pip install 'chamfer[plot]'") from error
+
+
+def plot_learning(
+    path: Path,
+    report: LearningReport,
+    weights: TokenWeights,
+    prior: TokenWeights,
+    queries: Sequence[JudgedQuery],
+    curve: Sequence[Point] = (),
+) -> None:
+    """Draw held-out measures of the best candidates and how the weights of seen tokens spread."""
+    check_plot(path)
+    from matplotlib.figure import Figure
+
+    panels = 3 if curve else 2
+    figure = Figure(figsize=(5.2 * panels, 4.6), layout="constrained")
+    axes = figure.subplots(1, panels, width_ratios=[1.4, *[1] * (panels - 1)])
+    _measures(axes[0], report)
+    _weights(axes[1], weights, prior, queries)
+    if curve:
+        _curve(axes[2], curve)
+    drawn = BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], dpi=150)
+    with written_whole(path) as file:
+        file.write(drawn.getvalue())
+
+
+def _measures(axes: "Axes", report: LearningReport) -> None:
+    rows = _worth_drawing(report)
+    places = np.arange(len(rows))
+    for offset, colour, label, value, interval in (
+        (-0.13, LEARNT, "nDCG@10", "ndcg", "ndcg_interval"),
+        (0.13, GIVEN, "Recall@10", "recall", "recall_interval"),
+    ):
+        means = np.array([getattr(row, value) for row in rows])
+        low, high = np.array([getattr(row, interval) for row in rows]).T
+        spread = np.array([means - low, high - means])
+        axes.errorbar(means, places + offset, xerr=spread, fmt="o", color=colour, label=label, capsize=2, markersize=4)
+    axes.set_yticks(places, [row.name for row in rows])
+    for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_fontweight("bold" if row.name == report.choice.name else "normal")
+    axes.invert_yaxis()
+    axes.set_title(f"Held-out quality, {report.measured_on}", fontsize=10)
+    axes.grid(axis="x", color="#e5e5e5")
+    axes.legend(fontsize=8)
+
+
+def _worth_drawing(report: LearningReport) -> list[Row]:
+    """The best candidates, the chosen one and those that need no label, best first."""
+    best = sorted(report.rows, key=lambda row: -(row.ndcg + row.recall))
+    always = {"uniform", "idf", "soft", report.choice.name}
+    return [row for place, row in enumerate(best) if place < MOST_ROWS - len(always) or row.name in always]
+
+
+def _weights(axes: "Axes", weights: TokenWeights, prior: TokenWeights, queries: Sequence[JudgedQuery]) -> None:
+    seen = tokens_seen(queries)
+    given, learnt = prior.table[seen], weights.table[seen]
+    # Weights are worth what they are beside each other: each set is drawn relative to its own mean.
+    relative = [table / max(float(table.mean()), 1e-12) for table in (given, learnt)]
+    bins = np.geomspace(0.02, 50, 45).tolist()
+    for table, colour, label in zip(relative, (QUIET, LEARNT), ("softened IDF", "chosen"), strict=True):
+        axes.hist(np.clip(table, bins[0], bins[-1]), bins, color=colour, alpha=0.6, label=label)
+    axes.set_xscale("log")
+    axes.set_xlabel("weight / mean weight")
+    axes.set_ylabel("tokens of the judged queries")
+    axes.set_title("Weights", fontsize=10)
+    axes.legend(fontsize=8)
+
+
+def _curve(axes: "Axes", curve: Sequence[Point]) -> None:
+    uniform, *learnt = curve
+    sizes = [point.queries for point in learnt]
+    lowest, highest = [point.ndcg_lowest for point in learnt], [point.ndcg_highest for point in learnt]
+    axes.fill_between(sizes, lowest, highest, color=LEARNT, alpha=0.2, linewidth=0)
+    axes.plot(sizes, [point.ndcg for point in learnt], "o-", color=LEARNT, label="learnt")
+    axes.axhline(uniform.ndcg, color=QUIET, linestyle="--", label="uniform")
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, [str(size) for size in sizes], minor=False)
+    axes.minorticks_off()
+    axes.set_xlabel("judged queries learnt from")
+    axes.set_ylabel("nDCG@10 on others (mean, lowest, highest)")
+    axes.set_title("How much data is enough", fontsize=10)
+    axes.legend(fontsize=8)

@@ -1,0 +1,49 @@
+"""Who is learnt from, who is chosen on, who is measured: the paper's splits of judged queries, seeded."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from chamfer.errors import InputError
+from chamfer.learn.judged import JudgedQuery
+
+T = TypeVar("T")
+
+
+class Splits(NamedTuple):
+    """Judged queries to learn from, to choose on and to measure on; no query is in two of them."""
+
+    train: Sequence[JudgedQuery]
+    validation: Sequence[JudgedQuery]
+    test: Sequence[JudgedQuery]
+
+
+def split_queries(judged: Mapping[str, Sequence[JudgedQuery]], *, seed: int = 0) -> Splits:
+    """Give train, validation and test queries of a collection.
+
+    Given splits are used where they exist. Where only one of ``train`` and ``dev`` does, a fifth of it is for
+    validation. Where there is only ``test``, its queries are divided: 35 % train, 15 % validation, 50 % test.
+    """
+    if "train" in judged and "dev" in judged:
+        return Splits(judged["train"], judged["dev"], judged["test"])
+    for name in ("train", "dev"):
+        if name in judged:
+            return Splits(*divide(judged[name], 0.2, seed=seed), judged["test"])
+    learnt, test = divide(judged["test"], 0.5, seed=seed)
+    return Splits(*divide(learnt, 0.3, seed=seed), test)
+
+
+def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T], list[T]]:
+    """Divide at random: the rest first, then ``share`` of the queries; both keep their order.
+
+    >>> divide(["a", "b", "c", "d"], 0.5)
+    (['a', 'd'], ['b', 'c'])
+    """
+    held = round(len(queries) * share)
+    if not 0 < held < len(queries):
+        raise InputError(f"{len(queries)} judged queries cannot be divided so that {share:.0%} are held out")
+    chosen = np.zeros(len(queries), np.bool_)
+    chosen[np.random.default_rng(seed).permutation(len(queries))[:held]] = True
+    rest = [query for query, out in zip(queries, chosen, strict=True) if not out]
+    return rest, [query for query, out in zip(queries, chosen, strict=True) if out]

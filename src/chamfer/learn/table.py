@@ -1,0 +1,41 @@
+"""A report of learning as tables for people."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from chamfer.learn.curve import Point
+from chamfer.learn.fit import LearningReport
+
+
+def as_table(report: LearningReport) -> Table:
+    """The best candidate of each recipe beside the weights that need no label; the chosen one in bold."""
+    table = _empty("candidate", "nDCG@10", "95 %", "R@10", "95 %", "win/tie/loss")
+    shown: set[str] = set()
+    for row in sorted(report.rows, key=lambda row: -(row.ndcg + row.recall)):
+        if row.recipe in shown and row.name != report.choice.name:
+            continue
+        shown.add(row.recipe)
+        spans = [f"{low:.3f}-{high:.3f}" for low, high in (row.ndcg_interval, row.recall_interval)]
+        won = f"{row.wins}/{row.ties}/{row.losses}"
+        style = "bold" if row.name == report.choice.name else ""
+        table.add_row(row.name, f"{row.ndcg:.4f}", spans[0], f"{row.recall:.4f}", spans[1], won, style=style)
+    return table
+
+
+def curve_table(curve: Sequence[Point]) -> Table:
+    """Quality against the number of judged queries."""
+    table = _empty("judged queries", "nDCG@10", "lowest-highest", "R@10")
+    for point in curve:
+        span = f"{point.ndcg_lowest:.3f}-{point.ndcg_highest:.3f}"
+        name = str(point.queries) if point.queries else "0 (uniform)"
+        table.add_row(name, f"{point.ndcg:.4f}", span, f"{point.recall:.4f}")
+    return table
+
+
+def _empty(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column(first, no_wrap=True)
+    for header in others:
+        table.add_column(header, justify="right", no_wrap=True)
+    return table

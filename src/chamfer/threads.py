@@ -1,0 +1,63 @@
+"""Work shared among threads, each with a BLAS of one thread.
+
+BLAS splits small products badly, and its threads and ours would wait for each other.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Call a function for every item, on all cores, and give the results in the order of the items.
+
+    The function must not call this in turn.
+    """
+    with _one_blas_thread():
+        futures = [_pool().submit(function, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:  # after an error or an interruption, what has not begun never does
+                future.cancel()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="chamfer")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+_lock = threading.Lock()
+_inside = 0
+_limit: Any = None
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """BLAS's number of threads belongs to the process: the first caller in lowers it, the last one out restores it."""
+    global _inside, _limit
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _limit = _libraries().limit(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()
