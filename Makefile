@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test check bench bench-zero-shot readme clean
+.PHONY: demo test check bench bench-zero-shot bench-few-shot readme clean
 
 demo: .venv/installed
 	$(BIN)/chamfer demo
@@ -20,10 +20,18 @@ check: .venv/installed
 	$(BIN)/python -m build --wheel --outdir build/wheel
 
 # Slow evidence: quality on whole judged collections. What was measured is passed over, unless AGAIN=1.
-bench: bench-zero-shot
+bench: bench-zero-shot bench-few-shot
 
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
+bench-few-shot: .venv/installed
+	$(BIN)/python benchmarks/few_shot.py --data $(DATA) $(if $(AGAIN),--again)
+	mkdir -p build
+	$(BIN)/chamfer learn $(DATA)/scifact --query-length 64 --document-length 256 --test test --out build/scifact.safetensors \
+		--curve --plot docs/learning.svg --json > build/learning-curve.json
+	mv build/learning-curve.json benchmarks/results/
 	$(BIN)/python benchmarks/render.py
 
 # The tables in README and docs, rendered from benchmarks/results/*.json.

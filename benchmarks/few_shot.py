@@ -16,9 +16,9 @@ from chamfer.cache import default_cache
 from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.learning import judge_split, measure_held_out, starting_weights
 from chamfer.files import write_json
+from chamfer.learn.candidates import Recipe, Start, candidates_of, fit_candidates
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.selection import Recipe, Start, candidates_of, fit_candidates
 from chamfer.learn.splits import Splits, split_queries
 from environment import environment
 from judged import collections, encoder_for
@@ -43,7 +43,7 @@ def main() -> None:
             continue
         record = measure_collection(folder, arguments.cache, arguments.seed)
         write_json(out, {"environment": measured_on, **record})
-        print(f"{folder.name}: {record['chosen']} in {record['auto_seconds']} s")
+        print(f"{folder.name}: {record['chosen']} in {record['seconds']} s")
         for name, system in record["systems"].items():
             changes = [f"{key} {system['learnt'][key]:.4f} ({system['change'][key]:+.1%})" for key in system["learnt"]]
             print(f"  {name:8} {'  '.join(changes)}")

@@ -10,14 +10,18 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+MEASURES = ("nDCG@10", "R@10")
 
 
 def main() -> None:
     """Rewrite every page, or say which one is stale."""
     tables = {
-        "zero-shot": zero_shot_table("nDCG@10"),
         "zero-shot-all": zero_shot_table("nDCG@10", "R@10", "RR@10"),
-        "zero-shot-summary": summary(),
+        "zero-shot-summary": zero_shot_summary(),
+        "few-shot": few_shot_table(),
+        "few-shot-all": few_shot_recipes(),
+        "few-shot-summary": few_shot_summary(),
+        "learning-curve": learning_curve(),
     }
     stale = []
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
@@ -36,9 +40,9 @@ def main() -> None:
         sys.exit(f"out of date: {', '.join(stale)}; run: make readme")
 
 
-def zero_shot() -> list[dict[str, Any]]:
+def records(benchmark: str) -> list[dict[str, Any]]:
     """The measured collections, by name."""
-    return [json.loads(path.read_text()) for path in sorted((RESULTS / "zero-shot").glob("*.json"))]
+    return [json.loads(path.read_text()) for path in sorted((RESULTS / benchmark).glob("*.json"))]
 
 
 def zero_shot_table(*measures: str) -> str:
@@ -47,7 +51,7 @@ def zero_shot_table(*measures: str) -> str:
         "| collection | queries | measure | BM25 | uniform | IDF | softened IDF |",
         "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
     ]
-    for record in zero_shot():
+    for record in records("zero-shot"):
         systems = {system["name"]: system for system in record["systems"]}
         for measure in measures:
             cells = [_cell(systems[name], measure) for name in ("bm25", "uniform", "idf", "idf-soft")]
@@ -56,9 +60,9 @@ def zero_shot_table(*measures: str) -> str:
     return "\n".join(rows)
 
 
-def summary() -> str:
+def zero_shot_summary() -> str:
     """On how many collections a weighting is above uniform."""
-    records = zero_shot()
+    measured = records("zero-shot")
     sentences = []
     for name, spoken in (
         ("idf-soft", "Softened IDF"),
@@ -69,7 +73,7 @@ def summary() -> str:
         for measure in ("nDCG@10", "R@10"):
             found = [
                 next(system for system in record["systems"] if system["name"] == name)["against_baseline"][measure]
-                for record in records
+                for record in measured
             ]
             above = sum(one["difference"] > 0 for one in found)
             certain = sum(one["difference"] > 0 and one["p_value"] < 0.05 for one in found)
@@ -83,9 +87,92 @@ def summary() -> str:
     return "\n".join(sentences)
 
 
+def few_shot_table() -> str:
+    """Weights that need labels beside those that need none, on the same test queries."""
+    rows = [
+        "| collection | queries learnt from | measured on | uniform | softened IDF | learnt | nDCG@10 | Recall@10 |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for record in records("few-shot"):
+        queries, learnt = record["queries"], record["systems"]["auto"]
+        cells = [
+            record["dataset"],
+            str(queries["train"] + queries["validation"]),
+            str(queries["test"]),
+            f"{learnt['uniform']['nDCG@10']:.3f}",
+            _value(record["systems"]["idf-soft"], "nDCG@10"),
+            _value(learnt, "nDCG@10"),
+            *(_change(learnt, measure, record["chosen"]) for measure in MEASURES),
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def few_shot_recipes() -> str:
+    """Every recipe on every collection."""
+    names = ("idf", "idf-soft", "paper", "prior", "context", "auto")
+    rows = [
+        f"| collection | train/validation/test | measure | uniform | {' | '.join(names)} | chosen |",
+        f"| --- | ---: | --- | ---: |{' ---: |' * len(names)} --- |",
+    ]
+    for record in records("few-shot"):
+        for measure in MEASURES:
+            first = measure == MEASURES[0]
+            head = [record["dataset"], "/".join(map(str, record["queries"].values()))] if first else ["", ""]
+            uniform = f"{record['systems']['auto']['uniform'][measure]:.3f}"
+            cells = [_value(record["systems"][name], measure) for name in names]
+            rows.append(f"| {' | '.join([*head, measure, uniform, *cells, record['chosen'] if first else ''])} |")
+    return "\n".join(rows)
+
+
+def few_shot_summary() -> str:
+    """How often learning helps, and whether it harms."""
+    measured = records("few-shot")
+    sentences = []
+    for name, spoken in (("auto", "`auto`"), ("paper", "The paper's recipe")):
+        parts = []
+        for measure in MEASURES:
+            found = [record["systems"][name]["against_uniform"][measure] for record in measured]
+            above = sum(one["difference"] > 0 for one in found)
+            certain = sum(one["difference"] > 0 and one["p_value"] < 0.05 for one in found)
+            below = sum(one["difference"] < 0 for one in found)
+            harmed = sum(one["difference"] < 0 and one["p_value"] < 0.05 for one in found)
+            parts.append(f"{measure} on {above} ({certain} significantly) and lowers it on {below} ({harmed})")
+        sentences.append(f"{spoken} raises {', and '.join(parts)} of {len(measured)} collections.")
+    kept = sum(record["chosen"] == "uniform" for record in measured)
+    sentences.append(
+        f"`auto` kept uniform weights on {kept}, most of them with fewer than 60 judged queries to learn from."
+    )
+    return "\n".join(sentences)
+
+
+def learning_curve() -> str:
+    """Quality against the number of judged queries, on scifact."""
+    path = RESULTS / "learning-curve.json"
+    points = json.loads(path.read_text())["curve"] if path.exists() else []
+    rows = ["| judged queries | nDCG@10 | lowest-highest | Recall@10 |", "| ---: | ---: | ---: | ---: |"]
+    for point in points:
+        span = f"{point['ndcg_lowest']:.3f}-{point['ndcg_highest']:.3f}"
+        name = point["queries"] or "0 (uniform)"
+        rows.append(f"| {name} | {point['ndcg']:.3f} | {span} | {point['recall']:.3f} |")
+    return "\n".join(rows)
+
+
+def _value(system: dict[str, Any], measure: str) -> str:
+    return f"{system['learnt'][measure]:.3f}{_mark(system['against_uniform'][measure])}"
+
+
+def _change(system: dict[str, Any], measure: str, chosen: str) -> str:
+    return "uniform kept" if chosen == "uniform" else f"{100 * system['change'][measure]:+.1f} %"
+
+
+def _mark(comparison: dict[str, Any]) -> str:
+    return "*" if comparison["p_value"] < 0.05 else ""
+
+
 def _cell(system: dict[str, Any], measure: str) -> str:
-    significant = system["name"] != "bm25" and system["against_baseline"][measure]["p_value"] < 0.05
-    return f"{system['measures'][measure]:.3f}{'*' if significant else ''}"
+    mark = "" if system["name"] == "bm25" else _mark(system["against_baseline"][measure])
+    return f"{system['measures'][measure]:.3f}{mark}"
 
 
 if __name__ == "__main__":

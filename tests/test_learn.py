@@ -17,6 +17,8 @@ from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.measures import measure
 from chamfer.exchange import export_weights
 from chamfer.learn import judged
+from chamfer.learn.blend import blend
+from chamfer.learn.candidates import Candidate, Start, candidates_of, fit_candidates
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import LeftOut, judged_minima
@@ -25,9 +27,10 @@ from chamfer.learn.paper import PRESETS, Preset, fit_paper
 from chamfer.learn.plot import check_plot, plot_learning
 from chamfer.learn.prior import Learner, fit_prior
 from chamfer.learn.quality import quality
-from chamfer.learn.selection import Candidate, Start, candidates_of, choose, cross_validate, fit_candidates
+from chamfer.learn.selection import choose
 from chamfer.learn.splits import divide, split_queries
 from chamfer.learn.theory import generalisation_bound, pairs_needed, sample_complexity
+from chamfer.learn.trials import cross_validation, fit_trials, measure_trials
 from chamfer.store.corpus import EncodedCorpus
 from tests.problems import random_problem, uniform
 
@@ -173,15 +176,33 @@ def start() -> Start:
 
 
 def test_cross_validation_measures_every_query_once_on_weights_that_never_saw_it() -> None:
-    queries = random_problem(14, queries=30)
+    queries = random_problem(14, queries=31)
     candidates = candidates_of(["prior"])
-    measured = cross_validate(queries, start(), candidates, folds=3)
-    assert set(measured) == {"uniform", "idf", "soft", *(candidate.name for candidate in candidates)}
-    assert all(values.shape == (30, 2) for values in measured.values())
-    again = cross_validate(queries, start(), candidates, folds=3)
-    np.testing.assert_array_equal(again[candidates[0].name], measured[candidates[0].name])
+    trials = cross_validation(queries, folds=3)
+    assert sorted(np.concatenate([trial.places for trial in trials])) == list(range(31))
+    for trial in trials:
+        assert len(trial.train) + len(trial.held_out) == 31
+        assert not {query.query_id for query in trial.train} & {query.query_id for query in trial.held_out}
+    fitted = fit_trials(trials, start(), candidates)
+    measured = measure_trials(trials, fitted)
+    assert set(measured) == {candidate.name for candidate in candidates}
+    one = candidates[0].name
+    np.testing.assert_array_equal(measured[one][trials[2].places], quality(trials[2].held_out, fitted[one][2]))
+    again = measure_trials(trials, fit_trials(cross_validation(queries, folds=3), start(), candidates))
+    np.testing.assert_array_equal(again[one], measured[one])
     with pytest.raises(InputError, match="at least 3 judged queries"):
-        cross_validate(queries[:2], start(), candidates, folds=3)
+        cross_validation(queries[:2], folds=3)
+
+
+def test_a_blend_is_the_geometric_mean_of_its_members() -> None:
+    queries = random_problem(26)
+    several = [fit_prior(queries, uniform(), penalty=p, context_penalty=c) for p, c in ((1, None), (3, 1.0), (10, 0.1))]
+    ids, vectors = queries[0].token_ids, queries[0].vectors
+    expected = np.exp(np.mean([np.log(one.of_tokens(ids, vectors)) for one in several], axis=0))
+    np.testing.assert_allclose(blend(several).of_tokens(ids, vectors), expected, rtol=1e-4)
+    silent = TokenWeights(np.zeros(12, np.float32), uniform().vocabulary, {"converged": True})
+    assert (blend([several[0], silent]).table > 0).all()
+    assert blend([several[0]]).context is None
 
 
 def test_every_recipe_is_fitted_under_its_own_name() -> None:
@@ -199,7 +220,7 @@ def test_uniform_stays_when_nothing_beats_it_beyond_noise() -> None:
     better = np.clip(uniform_values + generator.normal(0.2, 0.1, (50, 2)), 0, 1)
     assert choose({"uniform": uniform_values, "prior": uniform_values - 0.1}).name == "uniform"
     assert choose({"uniform": uniform_values, "prior": better}).name == "prior"
-    kept = choose({"uniform": uniform_values, "prior": noisy}, margin=3.0)
+    kept = choose({"uniform": uniform_values, "prior": noisy}, confidence=0.999)
     assert kept.name == "uniform"
     assert "beyond noise" in kept.why
 
@@ -251,7 +272,7 @@ def test_given_splits_are_used_and_others_drawn_with_a_seed() -> None:
 
 
 def test_the_curve_rises_with_more_judged_queries() -> None:
-    points = learning_curve(random_problem(24, queries=120), start(), Candidate("prior", penalty=1.0), repeats=2)
+    points = learning_curve(random_problem(24, queries=120), start(), [Candidate("prior", penalty=1.0)], repeats=2)
     assert [point.queries for point in points] == [0, 10, 20, 40, 80]
     assert points[0].ndcg < points[1].ndcg < points[-1].ndcg
     assert all(point.ndcg_lowest <= point.ndcg <= point.ndcg_highest for point in points)
@@ -261,7 +282,7 @@ def test_the_curve_rises_with_more_judged_queries() -> None:
 def test_a_report_is_drawn(tmp_path: Path, kind: str) -> None:
     queries = random_problem(25, queries=30)
     weights, report = fit_weights(queries, start(), recipe="prior")
-    points = learning_curve(queries, start(), Candidate("prior"), repeats=1)
+    points = learning_curve(queries, start(), candidates_of(["prior"])[:2], repeats=1)
     for curve in ((), points):
         plot_learning(tmp_path / f"report.{kind}", report, weights, uniform(), queries, curve)
         head = (tmp_path / f"report.{kind}").read_bytes()[:300]
@@ -274,6 +295,13 @@ def test_a_plot_that_cannot_be_drawn_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(InputError, match=r"pip install 'chamfer\[plot\]'"):
         check_plot(tmp_path / "report.png")
+
+
+def test_one_query_is_no_evidence() -> None:
+    train = random_problem(27, queries=40)
+    weights, report = fit_weights(train, start(), validation=random_problem(28, queries=1))
+    assert report.choice.name == "uniform"
+    np.testing.assert_array_equal(weights.table, 1)
 
 
 class TestJudgedMinima:

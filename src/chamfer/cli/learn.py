@@ -91,10 +91,10 @@ def learn(
     from chamfer.cache import default_cache
     from chamfer.encode import Encoder
     from chamfer.evaluation.learning import learn_collection
+    from chamfer.learn.candidates import Candidate
     from chamfer.learn.curve import learning_curve
     from chamfer.learn.paper import PRESETS
     from chamfer.learn.plot import check_plot, plot_learning
-    from chamfer.learn.selection import Candidate
     from chamfer.learn.table import as_table, curve_table
     from chamfer.learn.theory import sample_complexity
 
@@ -123,8 +123,8 @@ def learn(
     learnt.weights.save(out)
     points, theory = [], None
     if curve:
-        candidate = learnt.report.candidate or Candidate("prior")
-        points = learning_curve(learnt.queries, learnt.start, candidate, seed=seed, progress=progress_bar)
+        members = learnt.report.members or [Candidate("prior")]
+        points = learning_curve(learnt.queries, learnt.start, members, seed=seed, progress=progress_bar)
         theory = sample_complexity(learnt.queries, form=form.value)
     if plot is not None:
         plot_learning(plot, learnt.report, learnt.weights, learnt.start.soft, learnt.queries, points)

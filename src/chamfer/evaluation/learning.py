@@ -14,11 +14,11 @@ from chamfer.evaluation.beir import Collection
 from chamfer.evaluation.compare import Comparison, compare
 from chamfer.evaluation.split import encode_split, find_candidates
 from chamfer.kernels import Form
+from chamfer.learn.candidates import Recipe, Start
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, LeftOut, judged_minima
 from chamfer.learn.paper import Preset
 from chamfer.learn.quality import quality
-from chamfer.learn.selection import Recipe, Start
 from chamfer.learn.splits import divide
 from chamfer.progress import Progress, quiet
 from chamfer.weights import TokenWeights

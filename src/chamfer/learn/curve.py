@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chamfer.learn.candidates import Candidate, Start, fit_blend
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import quality
-from chamfer.learn.selection import Candidate, Start, fit_candidates
 from chamfer.learn.splits import divide
 from chamfer.progress import Progress, quiet
+from chamfer.threads import in_threads
 
 FIRST = 10
 
@@ -27,7 +28,7 @@ class Point(NamedTuple):
 def learning_curve(
     queries: Sequence[JudgedQuery],
     start: Start,
-    candidate: Candidate,
+    candidates: Sequence[Candidate],
     *,
     repeats: int = 5,
     seed: int = 0,
@@ -41,27 +42,28 @@ def learning_curve(
     Args:
         queries: judged queries with their minima.
         start: weights that need no label.
-        candidate: the recipe with its hyper-parameters; its penalties mean less with every query, so few
-            queries stay near the prior.
+        candidates: the recipe with its hyper-parameters, or several to blend. A penalty means less with every
+            query, so few queries stay near the prior.
         repeats: how often.
         seed: of what is drawn.
         progress: shows long work.
     """
     most = len(queries) - round(len(queries) / 3)
     sizes = [0, *(FIRST * 2**power for power in range(20) if FIRST * 2**power < most), most]
-    values = np.zeros((repeats, len(sizes), 2))
     with progress("measuring the curve", repeats * len(sizes)) as advance:
-        for repeat in range(repeats):
+
+        def measure(task: tuple[int, int]) -> tuple[float, float]:
+            repeat, size = task
             others, held_out = divide(queries, 1 / 3, seed=seed + repeat)
             order = np.random.default_rng(seed + repeat).permutation(most)
-            for place, size in enumerate(sizes):
-                if size == 0:
-                    weights = start.uniform
-                else:
-                    chosen = [others[one] for one in order[:size]]
-                    _, weights = next(fit_candidates(chosen, start, [candidate]))
-                values[repeat, place] = quality(held_out, weights).mean(axis=0)
-                advance(1)
+            chosen = [others[place] for place in order[:size]]
+            weights = fit_blend(chosen, start, candidates) if chosen else start.uniform
+            ndcg, recall = quality(held_out, weights).mean(axis=0)
+            advance(1)
+            return ndcg, recall
+
+        tasks = [(repeat, size) for repeat in range(repeats) for size in sizes]
+        values = np.array(in_threads(measure, tasks)).reshape(repeats, len(sizes), 2)
     ndcg, recall = values[:, :, 0], values[:, :, 1].mean(axis=0)
     return [
         Point(size, float(ndcg[:, at].mean()), float(ndcg[:, at].min()), float(ndcg[:, at].max()), float(recall[at]))

@@ -1,33 +1,25 @@
 """Judged queries in, weights and a report out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of, fit_blend
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.paper import Preset
 from chamfer.learn.quality import Quality
-from chamfer.learn.selection import (
-    RECIPES,
-    Candidate,
-    Choice,
-    Recipe,
-    Start,
-    candidates_of,
-    choose,
-    cross_validate,
-    fit_candidates,
-    measure_candidates,
-)
+from chamfer.learn.selection import Choice, better_half, choose, measure_blend
+from chamfer.learn.trials import Trial, cross_validation, fit_trials, measure_trials
 from chamfer.progress import Progress, quiet
 from chamfer.weights import TokenWeights
 
 SAMPLES = 1000
+TIE = 1e-12
+BLEND = "blend"
 
 
 class Row(NamedTuple):
@@ -53,8 +45,8 @@ class LearningReport:
     """How many tokens the judged queries have."""
     measured_on: str
     choice: Choice
-    candidate: Candidate | None
-    """What was chosen, with its hyper-parameters; None if it needs no label."""
+    members: tuple[Candidate, ...]
+    """What was chosen: one candidate, several blended ones, or none where the weights need no label."""
     converged: bool
     """Whether the solver was done before its last step."""
     rows: tuple[Row, ...]
@@ -69,6 +61,7 @@ class LearningReport:
             "measured_on": self.measured_on,
             "chosen": self.choice.name,
             "why": self.choice.why,
+            "members": [candidate.name for candidate in self.members],
             "converged": self.converged,
             "candidates": [row._asdict() for row in self.rows],
             "heaviest": [{"token": token, "weight": weight} for token, weight in self.heaviest],
@@ -99,8 +92,8 @@ def fit_weights(
     Args:
         queries: judged queries with their minima.
         start: uniform, IDF and softened IDF weights.
-        recipe: ``auto`` tries all recipes and keeps uniform weights unless something beats them beyond noise; a
-            named recipe only chooses its hyper-parameters.
+        recipe: ``auto`` tries all recipes, blends the better half and keeps uniform weights unless something beats them
+            beyond noise; a named recipe only chooses its hyper-parameters.
         validation: measure on these; if there are none, by cross-validation. The chosen candidate is fitted again
             to all queries.
         preset: hyper-parameters of the recipe ``paper``.
@@ -110,62 +103,58 @@ def fit_weights(
     """
     if recipe != "auto" and recipe not in RECIPES:
         raise InputError(f"a recipe is auto, {', '.join(RECIPES)}, not {recipe!r}")
-    recipes = RECIPES if recipe == "auto" else (recipe,)
-    candidates = candidates_of(recipes, preset, search=recipe == "paper")
-    with progress("fitting candidates", len(candidates) * (1 if validation else folds)) as advance:
-        if validation:
-            (measured,) = measure_candidates([(queries, validation)], start, candidates, advance)
-        else:
-            measured = cross_validate(queries, start, candidates, folds=folds, seed=seed, advance=advance)
+    candidates = candidates_of(RECIPES if recipe == "auto" else (recipe,), preset, search=recipe == "paper")
+    if validation:
+        trials = [Trial(queries, validation, np.arange(len(validation)))]
+    else:
+        trials = cross_validation(queries, folds=folds, seed=seed)
+    with progress("fitting candidates", len(candidates) * len(trials)) as advance:
+        fitted = fit_trials(trials, start, candidates, advance)
+    given = start._asdict()
+    measured = measure_trials(trials, {**{name: [one] * len(trials) for name, one in given.items()}, **fitted})
+    by_name = {candidate.name: [candidate] for candidate in candidates}
     if recipe == "auto":
-        choice = choose(measured)
+        # The paper's weights may be 0, which no mean of logarithms survives. The best of the others owes more to luck
+        # than their blend does, so only the blend stands for them.
+        others = {name: of_trials for name, of_trials in fitted.items() if by_name[name][0].recipe != "paper"}
+        measured[BLEND] = measure_blend(trials, others, measured)
+        by_name[BLEND] = [by_name[name][0] for name in better_half(measured, list(others))]
+        choice = choose({name: values for name, values in measured.items() if name not in others})
     else:
-        allowed = {candidate.name for candidate in candidates} | ({"idf"} if recipe == "paper" else set())
-        best = max(allowed, key=lambda name: (measured[name].mean(), name))
-        choice = Choice(best, f"best held-out mean of nDCG@10 and Recall@10 among {recipe}'s candidates")
+        allowed = [*by_name, *(["idf"] if recipe == "paper" else [])]
+        choice = Choice(
+            max(allowed, key=lambda name: (measured[name].mean(), name)),
+            f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(allowed)} candidates",
+        )
     everything = [*queries, *validation]
-    by_name = {candidate.name: candidate for candidate in candidates}
-    chosen = by_name.get(choice.name)
-    if chosen is None:
-        weights: TokenWeights = start._asdict()[choice.name]
-    else:
-        weights = next(fit_candidates(everything, start, [chosen]))[1]
+    members = by_name.get(choice.name, [])
+    weights = fit_blend(everything, start, members) if members else given[choice.name]
     heaviest, lightest = weights.extremes(10)
     report = LearningReport(
         queries=len(everything),
         seen=len(tokens_seen(everything)),
         measured_on=f"{len(validation)} validation queries" if validation else f"{folds}-fold cross-validation",
         choice=choice,
-        candidate=chosen,
+        members=tuple(members),
         converged=weights.metadata.get("converged", True),
-        rows=tuple(
-            _row(name, by_name[name].recipe if name in by_name else name, values, measured["uniform"], seed)
-            for name, values in measured.items()
-        ),
+        rows=_rows(measured, {candidate.name: candidate.recipe for candidate in candidates}, seed),
         heaviest=heaviest,
         lightest=lightest,
     )
     return Learnt(weights, report)
 
 
-def _row(name: str, recipe: str, values: Quality, uniform: Quality, seed: int) -> Row:
-    ndcg, recall = values.mean(axis=0)
-    difference = values.mean(axis=1) - uniform.mean(axis=1)
-    return Row(
-        name,
-        recipe,
-        float(ndcg),
-        _interval(values[:, 0], seed),
-        float(recall),
-        _interval(values[:, 1], seed),
-        int((difference > 1e-12).sum()),
-        int((np.abs(difference) <= 1e-12).sum()),
-        int((difference < -1e-12).sum()),
-    )
-
-
-def _interval(values: npt.NDArray[np.float64], seed: int) -> tuple[float, float]:
-    """Where the mean lies in 95 % of bootstrap samples."""
-    drawn = np.random.default_rng(seed).integers(0, len(values), (SAMPLES, len(values)))
-    low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
+def _rows(measured: Mapping[str, Quality], recipes: Mapping[str, str], seed: int) -> tuple[Row, ...]:
+    queries = len(measured["uniform"])
+    # How often each query is in each bootstrap sample; the same samples for all candidates.
+    drawn = np.random.default_rng(seed).multinomial(queries, np.full(queries, 1 / queries), SAMPLES) / queries
+    rows = []
+    for name, values in measured.items():
+        ndcg, recall = values.mean(axis=0).tolist()
+        low, high = np.quantile(drawn @ values, [0.025, 0.975], axis=0).tolist()
+        gains = (values - measured["uniform"]).mean(axis=1)
+        wins, losses = int((gains > TIE).sum()), int((gains < -TIE).sum())
+        spans = list(zip(low, high, strict=True))
+        recipe = recipes.get(name, name)
+        rows.append(Row(name, recipe, ndcg, spans[0], recall, spans[1], wins, queries - wins - losses, losses))
+    return tuple(rows)
