@@ -28,10 +28,7 @@ bench-zero-shot: .venv/installed
 
 bench-few-shot: .venv/installed
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA) $(if $(AGAIN),--again)
-	mkdir -p build
-	$(BIN)/chamfer learn $(DATA)/scifact --query-length 64 --document-length 256 --test test --out build/scifact.safetensors \
-		--curve --plot docs/learning.svg --json > build/learning-curve.json
-	mv build/learning-curve.json benchmarks/results/
+	$(BIN)/python benchmarks/learning_curve.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
 
 # The tables in README and docs, rendered from benchmarks/results/*.json.

@@ -8,27 +8,29 @@ import argparse
 import resource
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from chamfer import TokenWeights
 from chamfer.cache import default_cache
 from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.learning import judge_split, measure_held_out, starting_weights
+from chamfer.evaluation.learning import judge_splits, measure_held_out, starting_weights
 from chamfer.files import write_json
 from chamfer.learn.candidates import Recipe, Start, candidates_of, fit_candidates
 from chamfer.learn.fit import LearningReport, fit_weights
-from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.splits import Splits, split_queries
+from corpora import collections, encoder_for
 from environment import environment
-from judged import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "few-shot"
 MOST = {"boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
 
 
 def main() -> None:
-    """Learn on every collection that is asked for, smallest first."""
+    """Learn on every collection that is asked for, smallest first, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("collections", nargs="*", help="names of folders; all if none is given")
     parser.add_argument("--data", type=Path, required=True, help="where the collections are")
@@ -41,44 +43,47 @@ def main() -> None:
         out = RESULTS / f"{folder.name}.json"
         if out.exists() and not arguments.again:
             continue
-        record = measure_collection(folder, arguments.cache, arguments.seed)
+        # A new process, so that its peak of memory is its own.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            record = process.submit(measure_collection, folder, arguments.cache, arguments.seed).result()
         write_json(out, {"environment": measured_on, **record})
-        print(f"{folder.name}: {record['chosen']} in {record['seconds']} s")
+        print(f"{folder.name}: {record['report']['chosen']} in {record['seconds']} s")
         for name, system in record["systems"].items():
             changes = [f"{key} {system['learnt'][key]:.4f} ({system['change'][key]:+.1%})" for key in system["learnt"]]
-            print(f"  {name:8} {'  '.join(changes)}")
+            print(f"  {name:8} {'  '.join(changes)}", flush=True)
 
 
 def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
     """Learn with each recipe and with ``auto``, and measure all on the test queries."""
     collection = load_collection(folder, allow_empty=True)
     encoder = encoder_for(folder)
-    judged = {
-        name: judge_split(collection, encoder, name, cache=cache, most=MOST.get(folder.name), seed=seed).queries
-        for name in collection.judgements
-    }
-    splits = split_queries(judged, seed=seed)
-    queries = [*splits.train, *splits.validation]
+    names = list(collection.judgements)
+    splits = split_queries(
+        judge_splits(collection, encoder, names, cache=cache, most=MOST.get(folder.name), seed=seed), seed=seed
+    )
+    train, validation = teachable(splits.train)[0], teachable(splits.validation)[0]
+    queries = [*train, *validation]
     start = starting_weights(collection, encoder, learnt_from=len(queries))
     began = time.perf_counter()
     chosen, report = fit_weights(queries, start, seed=seed)
     seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     systems = {
         "idf": start.idf,
         "idf-soft": start.soft,
-        "paper": fit_weights(splits.train, start, recipe="paper", validation=splits.validation).weights,
+        "paper": fit_weights(train, start, recipe="paper", validation=validation, seed=seed).weights,
         "prior": _best_of("prior", report, queries, start),
         "context": _best_of("context", report, queries, start),
         "auto": chosen,
     }
     return {
         "dataset": collection.name,
-        "queries": {name: len(part) for name, part in splits._asdict().items()},
+        "splits": {"train": len(train), "validation": len(validation), "test": len(splits.test)},
         "seed": seed,
         "seconds": round(seconds, 1),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_memory_mb": peak,
         "systems": {name: _measured(weights, splits, start) for name, weights in systems.items()},
-        **report.as_json(),
+        "report": report.as_json(),
     }
 
 

@@ -94,7 +94,7 @@ def few_shot_table() -> str:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for record in records("few-shot"):
-        queries, learnt = record["queries"], record["systems"]["auto"]
+        queries, learnt = record["splits"], record["systems"]["auto"]
         cells = [
             record["dataset"],
             str(queries["train"] + queries["validation"]),
@@ -102,7 +102,7 @@ def few_shot_table() -> str:
             f"{learnt['uniform']['nDCG@10']:.3f}",
             _value(record["systems"]["idf-soft"], "nDCG@10"),
             _value(learnt, "nDCG@10"),
-            *(_change(learnt, measure, record["chosen"]) for measure in MEASURES),
+            *(_change(learnt, measure, record["report"]["chosen"]) for measure in MEASURES),
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -118,10 +118,12 @@ def few_shot_recipes() -> str:
     for record in records("few-shot"):
         for measure in MEASURES:
             first = measure == MEASURES[0]
-            head = [record["dataset"], "/".join(map(str, record["queries"].values()))] if first else ["", ""]
+            head = [record["dataset"], "/".join(map(str, record["splits"].values()))] if first else ["", ""]
             uniform = f"{record['systems']['auto']['uniform'][measure]:.3f}"
             cells = [_value(record["systems"][name], measure) for name in names]
-            rows.append(f"| {' | '.join([*head, measure, uniform, *cells, record['chosen'] if first else ''])} |")
+            rows.append(
+                f"| {' | '.join([*head, measure, uniform, *cells, record['report']['chosen'] if first else ''])} |"
+            )
     return "\n".join(rows)
 
 
@@ -139,9 +141,10 @@ def few_shot_summary() -> str:
             harmed = sum(one["difference"] < 0 and one["p_value"] < 0.05 for one in found)
             parts.append(f"{measure} on {above} ({certain} significantly) and lowers it on {below} ({harmed})")
         sentences.append(f"{spoken} raises {', and '.join(parts)} of {len(measured)} collections.")
-    kept = sum(record["chosen"] == "uniform" for record in measured)
+    kept = [record["splits"] for record in measured if record["report"]["chosen"] == "uniform"]
+    sizes = sorted(queries["train"] + queries["validation"] for queries in kept)
     sentences.append(
-        f"`auto` kept uniform weights on {kept}, most of them with fewer than 60 judged queries to learn from."
+        f"`auto` kept uniform weights on {len(kept)}, where it had {', '.join(map(str, sizes))} queries to learn from."
     )
     return "\n".join(sentences)
 

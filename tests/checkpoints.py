@@ -217,10 +217,10 @@ def make_pylate(folder: Path, *, query_length: int = 10, document_length: int = 
     return {"bert": bert, "projection": projection}
 
 
-def make_plain(folder: Path, *, lowercase: bool = True) -> dict[str, Any]:
+def make_plain(folder: Path, *, lowercase: bool = True, seed: int = 5) -> dict[str, Any]:
     """A plain encoder, as sentence-transformers publishes them: a transformer, pooling, no projection."""
     write_tokenizer(folder, lowercase=lowercase)
-    bert = random_bert(5, len(TOKENS))
+    bert = random_bert(seed, len(TOKENS))
     save_file(bert, folder / "model.safetensors", metadata={"format": "pt"})
     write_json(folder / "config.json", bert_config(len(TOKENS), "BertModel"))
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": POSITIONS, "do_lower_case": False})

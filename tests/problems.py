@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from chamfer.learn.candidates import Start
 from chamfer.learn.judged import JudgedQuery
 from chamfer.vocabulary import Vocabulary
 from chamfer.weights import TokenWeights
@@ -33,3 +34,7 @@ def random_problem(
 
 def uniform() -> TokenWeights:
     return TokenWeights.uniform(WORDS)
+
+
+def start() -> Start:
+    return Start(uniform(), uniform(), uniform(), uniform())

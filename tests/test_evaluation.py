@@ -63,7 +63,7 @@ class TestCollections:
         [
             ("q1\td1", "line 8: expected"),
             ("q1\td1\tmany", "line 8: expected"),
-            ("q9\td1\t1", "query 'q9' is not in"),
+            ("q9\td1\t1", "query 'q9' is not among the queries"),
             ("q1\td4\t1", "'d4' was judged otherwise for 'q1' before"),
             ("\udcff", "line 8: expected"),
         ],

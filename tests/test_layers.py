@@ -31,6 +31,7 @@ ROOMS = [
     "retrieve",
     "reranking",
     "explain",
+    "chance",
     "learn",
     "evaluation",
     "cli",

@@ -130,6 +130,11 @@ class Encoder:
                 special.add(prompt[0])
         return Vocabulary(tokens, frozenset(special))
 
+    @property
+    def model_fingerprint(self) -> str:
+        """Equal for two encoders with the same parameters, whatever their lengths."""
+        return self._parameters_digest[:16]
+
     def fingerprint(self, role: Role) -> str:
         """Equal for two encoders that give the same vectors to queries, or to documents.
 

@@ -9,6 +9,7 @@ from chamfer.kernels import Form
 from chamfer.ranking import Ranking
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.tokens import TokenBatch
+from chamfer.weightings import check_weights
 from chamfer.weights import TokenWeights
 
 
@@ -53,7 +54,7 @@ def rerank(
         )
         return Ranking(query_id, tuple(str(int(place)) for place in ranking.document_ids), ranking.scores)
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
-    weights.check_tokenizer(encoder.vocabulary)
+    check_weights(weights, encoder, form)
     tokens = encoder.encode_queries([query])
     if not documents:
         return Ranking(query_id, (), ())

@@ -6,7 +6,7 @@ BLAS splits small products badly, and its threads and ours would wait for each o
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -16,24 +16,29 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 R = TypeVar("R")
 
+PREFIX = "chamfer"
+
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Call a function for every item, on all cores, and give the results in the order of the items.
 
-    The function must not call this in turn.
+    After an error or an interruption, what has not begun never does.
     """
+    if threading.current_thread().name.startswith(PREFIX):  # all threads are busy: waiting for one would be for ever
+        return [function(item) for item in items]
     with _one_blas_thread():
         futures = [_pool().submit(function, item) for item in items]
         try:
             return [future.result() for future in futures]
         finally:
-            for future in futures:  # after an error or an interruption, what has not begun never does
+            for future in futures:
                 future.cancel()
+            wait(futures)
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="chamfer")
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix=PREFIX)
 
 
 @cache
@@ -61,3 +66,13 @@ def _one_blas_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _limit.restore_original_limits()
+
+
+def _start_anew() -> None:
+    """A forked child has none of its parent's threads, only the pool that believes in them."""
+    global _lock, _inside
+    _pool.cache_clear()
+    _lock, _inside = threading.Lock(), 0
+
+
+os.register_at_fork(after_in_child=_start_anew)

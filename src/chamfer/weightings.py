@@ -8,6 +8,7 @@ from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.exchange import import_weights
 from chamfer.frequencies import DocumentFrequencies
+from chamfer.kernels import Form
 from chamfer.weights import Special, TokenWeights, Validate
 
 NAMES = ("uniform", "idf", "idf-soft")
@@ -21,6 +22,7 @@ def weights_by_name(
     special: Special = 1.0,
     validate: Validate | None = None,
     made_from: Mapping[str, Any] | None = None,
+    form: Form = "l2",
 ) -> TokenWeights:
     """Make or load weights: ``uniform``, ``idf``, ``idf-soft``, or a file.
 
@@ -31,6 +33,7 @@ def weights_by_name(
         special: see :meth:`TokenWeights.idf`.
         validate: see :meth:`TokenWeights.idf`.
         made_from: kept in the metadata of weights that are made here.
+        form: of the score that the weights are for; a file that was learnt for the other one is refused.
     """
     vocabulary = encoder.vocabulary
     if name == "uniform":
@@ -41,7 +44,25 @@ def weights_by_name(
         return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
     path = Path(name)
     if path.suffix == ".safetensors":
-        return TokenWeights.load(path, vocabulary)
+        weights = TokenWeights.load(path)
+        check_weights(weights, encoder, form)
+        return weights
     if path.suffix in (".json", ".txt"):
         return import_weights(path, vocabulary)
     raise InputError(f"weights are {', '.join(NAMES)} or a .safetensors, .json or .txt file, not {name!r}")
+
+
+def check_weights(weights: TokenWeights, encoder: Encoder, form: Form) -> None:
+    """Refuse weights that mean something else here: made for another tokenizer, model or form of the score."""
+    weights.check_tokenizer(encoder.vocabulary)
+    learnt_for = weights.metadata.get("form", form)
+    if learnt_for != form:
+        raise InputError(
+            f"these weights were learnt for the form {learnt_for!r}, not {form!r}; learn them for this one"
+        )
+    model = weights.metadata.get("model")
+    if weights.context is not None and model not in (None, encoder.model_fingerprint):
+        raise InputError(
+            f"these weights were learnt with another model ({weights.metadata.get('encoder')}), in whose space their "
+            "context lies; learn them with this one"
+        )

@@ -61,9 +61,9 @@ class TokenWeights:
             raise InputError("the context of token weights must be float32 and finite")
 
     @classmethod
-    def uniform(cls, vocabulary: Vocabulary) -> Self:
+    def uniform(cls, vocabulary: Vocabulary, *, made_from: Mapping[str, Any] | None = None) -> Self:
         """Weight 1 for every token: ColBERT's own score."""
-        return cls(np.ones(len(vocabulary), np.float32), vocabulary, {"recipe": "uniform"})
+        return cls(np.ones(len(vocabulary), np.float32), vocabulary, {"recipe": "uniform", **(made_from or {})})
 
     @classmethod
     def idf(
@@ -156,17 +156,20 @@ class TokenWeights:
         factor: npt.NDArray[np.float32] = np.exp(np.clip(vectors.astype(np.float32) @ self.context, -MOST, MOST))
         return self.table[ids] * factor
 
-    def extremes(self, count: int) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    def extremes(
+        self, count: int, *, among: TokenIds | None = None
+    ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The heaviest and the lightest tokens with their weights.
 
-        Left out are special tokens and tokens without weight, which are many and alike. Of equal weights, whole
-        words come before word pieces and numbers.
+        Left out are special tokens and, unless some tokens are named by ``among``, those without weight, which are
+        many and alike. Of equal weights, whole words come before word pieces and numbers.
         """
 
         def dull(token: str) -> tuple[bool, str]:
             return not token.isalpha(), token
 
-        choice = np.flatnonzero((self.table > 0) & ~self.vocabulary.is_special)
+        wanted = self.table > 0 if among is None else np.isin(np.arange(len(self.table)), among)
+        choice = np.flatnonzero(wanted & ~self.vocabulary.is_special)
         tokens = [(self.vocabulary.tokens[place], float(self.table[place])) for place in choice]
         heaviest = sorted(tokens, key=lambda pair: (-pair[1], dull(pair[0])))[:count]
         lightest = sorted(tokens, key=lambda pair: (pair[1], dull(pair[0])))[:count]

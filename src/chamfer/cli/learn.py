@@ -74,7 +74,7 @@ def learn(
     allow_empty: AllowEmpty = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn token weights from judged queries; the model stays as it is, and uniform weights unless labels insist.
+    """Learn token weights from judged queries; the model stays as it is.
 
     Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
@@ -82,11 +82,14 @@ def learn(
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}")
-    named = [name for name in (*(qrels or []), validation, test) if name is not None]
-    files = [Path(name) for name in dict.fromkeys(named) if Path(name).is_file()]
+    if preset is not None and recipe not in (RecipeName.auto, RecipeName.paper):
+        raise InputError("--preset goes with the recipes paper and auto")
+    files = [Path(name) for name in (*(qrels or []), validation, test) if name is not None and Path(name).is_file()]
     collection = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
-    for name in named:
-        collection.judged_queries(name)
+    splits, (validation, test) = [_split(name) for name in qrels or []], (_split(validation), _split(test))
+    for name in (*splits, validation, test):
+        if name is not None:
+            collection.judged_queries(name)
 
     from chamfer.cache import default_cache
     from chamfer.encode import Encoder
@@ -107,7 +110,7 @@ def learn(
         collection,
         model,
         cache=cache or default_cache(),
-        splits=qrels or (),
+        splits=[name for name in splits if name],
         validation=validation,
         test=test,
         hold_out=hold_out,
@@ -121,9 +124,9 @@ def learn(
         progress=progress_bar,
     )
     learnt.weights.save(out)
-    points, theory = [], None
+    points, theory, members = [], None, learnt.report.members
     if curve:
-        members = learnt.report.members or [Candidate("prior")]
+        members = learnt.report.members or (Candidate("prior"),)
         points = learning_curve(learnt.queries, learnt.start, members, seed=seed, progress=progress_bar)
         theory = sample_complexity(learnt.queries, form=form.value)
     if plot is not None:
@@ -133,8 +136,9 @@ def learn(
             {
                 "file": str(out),
                 **learnt.report.as_json(),
-                "left_out": {name: asdict(one) for name, one in learnt.left_out.items()},
+                "left_out": {**asdict(learnt.left_out), "unknown_documents": learnt.unknown},
                 "held_out": learnt.held_out and learnt.held_out.as_json(),
+                "curve_of": [candidate.name for candidate in members],
                 "curve": [point._asdict() for point in points],
                 "theory": theory and theory._asdict(),
             }
@@ -143,12 +147,20 @@ def learn(
     results.print(as_table(learnt.report))
     _print_outcome(learnt)
     if theory is not None:
+        if not learnt.report.members:
+            results.print(f"nothing learnt was chosen, so the curve is that of {members[0].name}", markup=False)
         results.print(curve_table(points))
         _print_theory(theory)
-    for name, left_out in learnt.left_out.items():
-        for reason in left_out.reasons():
-            say(f"note: {name}: {reason}")
+    for reason in learnt.left_out.reasons():
+        say(f"note: {reason}")
+    if learnt.unknown:
+        say(f"note: {learnt.unknown} judgements are of documents that are not in the corpus")
     say(f"wrote {out}{'' if plot is None else f' and {plot}'}")
+
+
+def _split(name: str | None) -> str | None:
+    """The name of a split; a file is known by its path, as ``pathlib`` writes it."""
+    return str(Path(name)) if name is not None and Path(name).is_file() else name
 
 
 def _print_outcome(learnt: "CollectionLearnt") -> None:
@@ -160,7 +172,7 @@ def _print_outcome(learnt: "CollectionLearnt") -> None:
         "lightest: " + ", ".join(f"{token} {weight:.2f}" for token, weight in report.lightest),
     ]
     if not report.converged:
-        lines.append("the solver stopped before it converged; a heavier penalty may do better")
+        lines.append("the solver stopped before it converged")
     if held_out is not None:
         for name, found in held_out.against_uniform.items():
             before, after = held_out.uniform[name], held_out.learnt[name]
@@ -174,11 +186,14 @@ def _print_outcome(learnt: "CollectionLearnt") -> None:
 
 
 def _print_theory(theory: "SampleComplexity") -> None:
+    from chamfer.learn.theory import pairs_needed
+
     needed = "no number of pairs is enough" if theory.needed is None else f"{theory.needed:.3g} pairs are enough"
     results.print(
         f"Theorem 1: lambda_min(A) = {theory.smallest_eigenvalue:.3g} over {theory.tokens} tokens, so {needed} to "
         f"recover hidden weights from exact scores; here are {theory.pairs} pairs\n"
-        f"generalisation bound with these pairs: {theory.excess_risk:.2f} (it says nothing above 1)",
+        f"generalisation bound with these pairs: {theory.excess_risk:.2f}; "
+        f"{pairs_needed(theory.tokens, 0.5):.3g} pairs would bring it to 0.5",
         markup=False,
         soft_wrap=True,
     )

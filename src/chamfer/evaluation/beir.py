@@ -46,7 +46,7 @@ def load_collection(
 
     Args:
         path: the folder; or a corpus alone, if the queries are given.
-        queries: read the queries here instead.
+        queries: read the queries here instead; the folder's own judgements are then not read.
         qrels: further judgements, each a split under the name of its path.
         allow_empty: keep documents without text.
     """
@@ -55,7 +55,7 @@ def load_collection(
     documents = load_documents(path, allow_empty=allow_empty)
     texts = _load_queries(queries or path / "queries.jsonl")
     judgements = {str(file): load_judgements(file, texts) for file in qrels}
-    if path.is_dir():
+    if queries is None:
         judgements |= {file.stem: load_judgements(file, texts) for file in sorted((path / "qrels").glob("*.tsv"))}
     return Collection(path.resolve().name, documents, texts, judgements)
 
@@ -92,17 +92,18 @@ def load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[st
                 if number == 1 and fields[-1] == "score":
                     continue
                 if len(fields) == 1:
-                    fields = fields[0].split()
-                if len(fields) == 4:
-                    del fields[1]
-                query, document, grade = fields[0], fields[1], int(fields[2])
-            except (IndexError, ValueError) as error:
+                    query, _, document, grade = fields[0].split()
+                else:
+                    query, document, grade = fields
+                judged_as = int(grade)
+            except ValueError as error:
                 raise InputError(
-                    f"{path}, line {number}: expected query-id, corpus-id and a whole number, separated by tabs"
+                    f"{path}, line {number}: expected query-id, corpus-id and a whole number, separated by tabs "
+                    "(or TREC's four columns, separated by blanks)"
                 ) from error
             if query not in queries:
                 raise InputError(f"{path}, line {number}: query {query!r} is not among the queries")
-            if judged.setdefault(query, {}).setdefault(document, grade) != grade:
+            if judged.setdefault(query, {}).setdefault(document, judged_as) != judged_as:
                 raise InputError(f"{path}, line {number}: {document!r} was judged otherwise for {query!r} before")
     return judged
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.chance import FLIPS, flipped_sums, share_beyond
 from chamfer.errors import InputError
 
 
@@ -24,7 +25,7 @@ def compare(
     system: npt.NDArray[np.float64],
     baseline: npt.NDArray[np.float64],
     *,
-    permutations: int = 10_000,
+    permutations: int = FLIPS,
     seed: int = 0,
 ) -> Comparison:
     """Compare two systems by a paired randomisation test.
@@ -38,17 +39,10 @@ def compare(
     if system.shape != baseline.shape or len(system) == 0:
         raise InputError("two systems are compared on the same queries, at least one")
     differences = system - baseline
-    observed = abs(differences.sum())
-    generator = np.random.default_rng(seed)
-    changed = differences[differences != 0]  # a swap of equal values changes nothing
-    beyond = 0
-    for start in range(0, permutations, 500):
-        signs = generator.integers(0, 2, size=(min(500, permutations - start), len(changed)), dtype=np.int8) * 2 - 1
-        # 1e-9 below: the real arrangement, summed in another order, must count as itself
-        beyond += int((np.abs(signs @ changed) >= observed - 1e-9).sum())
+    sums = np.abs(flipped_sums(differences, flips=permutations, seed=seed))
     return Comparison(
         difference=float(differences.mean()),
-        p_value=(beyond + 1) / (permutations + 1),
+        p_value=share_beyond(sums, abs(float(differences.sum()))),
         wins=int((differences > 0).sum()),
         ties=int((differences == 0).sum()),
         losses=int((differences < 0).sum()),

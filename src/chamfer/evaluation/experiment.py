@@ -147,7 +147,13 @@ def evaluate(
     validate = validator(collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress)
     weightings = {
         name: weights_by_name(
-            name, encoder, lambda: counted.frequencies, special=special, validate=validate, made_from=made_from
+            name,
+            encoder,
+            lambda: counted.frequencies,
+            special=special,
+            validate=validate,
+            made_from=made_from,
+            form=form,
         )
         for name in weights
     }

@@ -16,19 +16,12 @@ from chamfer.evaluation.split import encode_split, find_candidates
 from chamfer.kernels import Form
 from chamfer.learn.candidates import Recipe, Start
 from chamfer.learn.fit import LearningReport, fit_weights
-from chamfer.learn.judged import JudgedQuery, LeftOut, judged_minima
+from chamfer.learn.judged import JudgedQuery, LeftOut, judged_minima, teachable
 from chamfer.learn.paper import Preset
 from chamfer.learn.quality import quality
 from chamfer.learn.splits import divide
 from chamfer.progress import Progress, quiet
 from chamfer.weights import TokenWeights
-
-
-class Judged(NamedTuple):
-    """The judged queries of a split with their minima, and what could not be learnt from."""
-
-    queries: Sequence[JudgedQuery]
-    left_out: LeftOut
 
 
 class HeldOut(NamedTuple):
@@ -51,7 +44,9 @@ class CollectionLearnt(NamedTuple):
     weights: TokenWeights
     report: LearningReport
     held_out: HeldOut | None
-    left_out: Mapping[str, LeftOut]
+    left_out: LeftOut
+    unknown: int
+    """Judgements, among those to learn from, of documents that are not in the corpus."""
     queries: Sequence[JudgedQuery]
     start: Start
 
@@ -93,7 +88,8 @@ def learn_collection(
         seed: of everything that is drawn.
         progress: shows long work.
     """
-    splits = splits or [name for name in ("train", "dev") if name in collection.judgements and name != validation]
+    others = [name for name in (validation, test) if name is not None]
+    splits = splits or [name for name in ("train", "dev") if name in collection.judgements and name not in others]
     if not splits:
         raise InputError(
             f"{collection.name} has no split train or dev to learn from; learn from part of another one and measure "
@@ -101,44 +97,51 @@ def learn_collection(
         )
     if test is not None and hold_out:
         raise InputError("weights are measured on another split or on held-out queries, not on both")
-    for name, use in ((validation, "chosen"), (test, "measured")):
-        if name in splits:
-            raise InputError(f"weights cannot be {use} on {name!r}, the split that they are learnt from")
-    if test is not None and test == validation:
-        raise InputError(f"weights cannot be measured on {test!r}, the split that they are chosen on")
-    names = [*splits, *(name for name in (validation, test) if name is not None)]
-    for name in names:
-        collection.judged_queries(name)  # before anything is computed
-    judged = {
-        name: judge_split(
-            collection, encoder, name, cache=cache, most=most, seed=seed, depth=depth, form=form, progress=progress
-        )
-        for name in names
-    }
-    queries = [query for name in splits for query in judged[name].queries]
-    measured: Sequence[JudgedQuery] = judged[test].queries if test else ()
+    judged = judge_splits(
+        collection,
+        encoder,
+        [*splits, *others],
+        cache=cache,
+        most=most,
+        seed=seed,
+        depth=depth,
+        form=form,
+        progress=progress,
+    )
+    queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
+    measured = judged[test] if test else []
     if hold_out:
         queries, measured = divide(queries, hold_out, seed=seed)
-    start = starting_weights(collection, encoder, learnt_from=len(queries), form=form, progress=progress)
+    queries, left_out = teachable(queries)
+    chosen_on: Sequence[JudgedQuery] = teachable(judged[validation])[0] if validation else ()
+    start = starting_weights(
+        collection, encoder, learnt_from=len(queries) + len(chosen_on), form=form, progress=progress
+    )
     weights, report = fit_weights(
         queries,
         start,
         recipe=recipe,
-        validation=judged[validation].queries if validation else (),
+        validation=chosen_on,
         preset=preset,
         folds=folds,
         seed=seed,
         progress=progress,
     )
-    held_out = measure_held_out(measured, weights, start.uniform) if measured else None
-    left_out = {name: one.left_out for name, one in judged.items()}
-    return CollectionLearnt(weights, report, held_out, left_out, queries, start)
+    return CollectionLearnt(
+        weights,
+        report,
+        measure_held_out(measured, weights, start.uniform) if measured else None,
+        left_out,
+        unknown=sum(collection.unknown_judged(name) for name in splits),
+        queries=[*queries, *chosen_on],
+        start=start,
+    )
 
 
-def judge_split(
+def judge_splits(
     collection: Collection,
     encoder: Encoder,
-    split: str,
+    splits: Sequence[str],
     *,
     cache: Path,
     most: int | None = None,
@@ -146,18 +149,31 @@ def judge_split(
     depth: int = 1000,
     form: Form = "l2",
     progress: Progress = quiet,
-) -> Judged:
-    """Compute, or read from ``cache``, the minima of the judged queries of a split against BM25's candidates."""
-    queries = collection.judged_queries(split)
-    if most is not None and most < len(queries):
-        drawn = np.random.default_rng(seed).permutation(len(queries))[:most]
-        names = list(queries)
-        queries = {names[place]: queries[names[place]] for place in sorted(drawn)}
-    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
-    candidates = find_candidates(collection, queries, depth=depth)
-    judgements: Mapping[str, Any] = collection.judgements[split]
-    with progress("computing minima", len(candidates)) as advance:
-        return Judged(*judged_minima(cache, encoded, corpus, candidates, judgements, form=form, advance=advance))
+) -> dict[str, list[JudgedQuery]]:
+    """Compute, or read from ``cache``, the minima of judged queries against BM25's candidates, split by split.
+
+    A query that two of the splits judge is an error: what is learnt from must not be measured on.
+    """
+    chosen = {name: _draw(collection.judged_queries(name), most, seed) for name in splits}
+    split_of: dict[str, str] = {}
+    for name in splits:
+        for query in chosen[name]:
+            other = split_of.setdefault(query, name)
+            if other != name or splits.count(name) > 1:
+                raise InputError(
+                    f"query {query!r} is judged in {other!r} and in {name!r}; a query can be learnt from, chosen on or "
+                    "measured on, only one of these"
+                )
+    everyone = {query: text for part in chosen.values() for query, text in part.items()}
+    found = find_candidates(collection, everyone, depth=depth)
+    judged = {}
+    for name, queries in chosen.items():
+        encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
+        own = [ranking for ranking in found if ranking.query_id in queries]
+        with progress("computing minima", len(own)) as advance:
+            judgements = collection.judgements[name]
+            judged[name] = judged_minima(cache, encoded, corpus, own, judgements, form=form, advance=advance)
+    return judged
 
 
 def starting_weights(
@@ -165,12 +181,17 @@ def starting_weights(
 ) -> Start:
     """Uniform, IDF and softened IDF weights over the corpus of a collection."""
     frequencies = count_frequencies(encoder, list(collection.documents.values()), progress=progress)
-    documents = collection.documents
-    made_from = {**origin(collection.name, documents, encoder), "learnt_from": learnt_from, "form": form}
+    made_from = {
+        **origin(collection.name, collection.documents, encoder),
+        "model": encoder.model_fingerprint,
+        "learnt_from": learnt_from,
+        "form": form,
+    }
     vocabulary = encoder.vocabulary
     return Start(
-        TokenWeights.uniform(vocabulary),
+        TokenWeights.uniform(vocabulary, made_from=made_from),
         TokenWeights.idf(frequencies, vocabulary, made_from=made_from),
+        TokenWeights.idf(frequencies, vocabulary, special=0.0, made_from=made_from),
         TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from),
     )
 
@@ -185,3 +206,11 @@ def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, unif
         learnt=dict(zip(names, learnt.mean(axis=0).tolist(), strict=True)),
         against_uniform={name: compare(learnt[:, at], plain[:, at]) for at, name in enumerate(names)},
     )
+
+
+def _draw(queries: dict[str, str], most: int | None, seed: int) -> dict[str, str]:
+    if most is None or most >= len(queries):
+        return queries
+    drawn = np.random.default_rng(seed).permutation(len(queries))[:most]
+    names = list(queries)
+    return {names[place]: queries[names[place]] for place in sorted(drawn)}

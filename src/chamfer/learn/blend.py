@@ -4,22 +4,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from chamfer.errors import InputError
 from chamfer.weights import TokenWeights
 
-# A weight of 0 would silence a token whatever the others say.
-LEAST = 1e-6
+OF_A_MEMBER = ("recipe", "prior", "penalty", "context_penalty", "power", "converged")
 
 
 def blend(several: Sequence[TokenWeights]) -> TokenWeights:
-    """Give the geometric mean of weights for one vocabulary.
+    """Give the geometric mean of positive weights for one vocabulary.
 
     ``w(t, q) = exp(mean over several of log w(t, q))``; as every ``log w`` is ``log table[t] + <u, q>``, the mean is
     one table and one direction again, and scoring costs what it did.
     """
-    logs = np.mean([np.log(np.maximum(one.table, LEAST, dtype=np.float64)) for one in several], axis=0)
+    if not several or any((one.table <= 0).any() for one in several):
+        raise InputError("only weights above 0 can be blended, at least one of them")
+    logs = np.mean([np.log(one.table, dtype=np.float64) for one in several], axis=0)
     directions = [one.context for one in several if one.context is not None]
     context = (np.sum(directions, axis=0) / len(several)).astype(np.float32) if directions else None
-    made = {**several[0].metadata, "recipe": "blend", "converged": all(one.metadata["converged"] for one in several)}
-    for of_one in ("prior", "penalty", "context_penalty"):
-        made.pop(of_one, None)
+    made = {
+        **{key: value for key, value in several[0].metadata.items() if key not in OF_A_MEMBER},
+        "recipe": "blend",
+        "members": [{key: one.metadata[key] for key in OF_A_MEMBER[:-2] if key in one.metadata} for one in several],
+        "converged": all(one.metadata.get("converged", True) for one in several),
+    }
     return TokenWeights(np.exp(logs).astype(np.float32), several[0].vocabulary, made, context)

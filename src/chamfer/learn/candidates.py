@@ -23,14 +23,20 @@ class Start(NamedTuple):
 
     uniform: TokenWeights
     idf: TokenWeights
+    idf_without_special: TokenWeights
+    """IDF with special tokens at 0; the paper takes the better of the two."""
     soft: TokenWeights
+
+    def by_name(self) -> dict[str, TokenWeights]:
+        """The four under the names of reports."""
+        return dict(zip(("uniform", "idf", "idf (special 0)", "idf-soft"), self, strict=True))
 
 
 class Candidate(NamedTuple):
     """One recipe with its hyper-parameters."""
 
     recipe: Recipe
-    prior: Literal["soft", "uniform"] = "soft"
+    prior: Literal["idf-soft", "uniform"] = "idf-soft"
     penalty: float = 3.0
     context_penalty: float | None = None
     preset: Preset = Preset()
@@ -56,7 +62,7 @@ def candidates_of(recipes: Sequence[Recipe], preset: Preset | None = None, *, se
     if "paper" in recipes:
         presets = sorted(set(PRESETS.values())) if search and preset is None else [preset or Preset()]
         found += [Candidate("paper", preset=one) for one in presets]
-    for prior in ("soft", "uniform"):
+    for prior in ("idf-soft", "uniform"):
         if "prior" in recipes:
             found += [Candidate("prior", prior, penalty) for penalty in PENALTIES]
         if "context" in recipes:
@@ -68,20 +74,22 @@ def fit_candidates(
     queries: Sequence[JudgedQuery], start: Start, candidates: Sequence[Candidate]
 ) -> Iterator[tuple[Candidate, TokenWeights]]:
     """Fit candidates to some queries, one after the other; neighbours in the list start from each other."""
-    for (recipe, prior), alike in groupby(candidates, key=lambda candidate: (candidate.recipe, candidate.prior)):
+    for alike in alike_of(candidates):
+        recipe, prior = alike[0][:2]
         if recipe == "paper":
             for candidate in alike:
                 yield candidate, fit_paper(queries, start.idf, candidate.preset)
             continue
-        learner = Learner(queries, start.soft if prior == "soft" else start.uniform, context=recipe == "context")
+        learner = Learner(queries, start.soft if prior == "idf-soft" else start.uniform, context=recipe == "context")
         near = None
         for candidate in alike:
             near = learner.solve(candidate.penalty, candidate.context_penalty or 0.0, near)
-            weights = learner.weights(near)
-            made = {**weights.metadata, "recipe": recipe, "prior": prior, "penalty": candidate.penalty}
-            if candidate.context_penalty is not None:
-                made["context_penalty"] = candidate.context_penalty
-            yield candidate, TokenWeights(weights.table, weights.vocabulary, made, weights.context)
+            yield candidate, learner.weights(near)
+
+
+def alike_of(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Candidates that share a packed problem, each list in the order of the grid."""
+    return [list(alike) for _, alike in groupby(candidates, key=lambda candidate: candidate[:2])]
 
 
 def fit_blend(queries: Sequence[JudgedQuery], start: Start, candidates: Sequence[Candidate]) -> TokenWeights:

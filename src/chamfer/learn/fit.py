@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of, fit_blend
+from chamfer.learn.blend import blend
+from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.paper import Preset
@@ -101,6 +102,8 @@ def fit_weights(
         seed: of the folds and the bootstrap.
         progress: shows long work.
     """
+    if not queries:
+        raise InputError("learning needs at least one judged query")
     if recipe != "auto" and recipe not in RECIPES:
         raise InputError(f"a recipe is auto, {', '.join(RECIPES)}, not {recipe!r}")
     candidates = candidates_of(RECIPES if recipe == "auto" else (recipe,), preset, search=recipe == "paper")
@@ -110,7 +113,7 @@ def fit_weights(
         trials = cross_validation(queries, folds=folds, seed=seed)
     with progress("fitting candidates", len(candidates) * len(trials)) as advance:
         fitted = fit_trials(trials, start, candidates, advance)
-    given = start._asdict()
+    given = start.by_name()
     measured = measure_trials(trials, {**{name: [one] * len(trials) for name, one in given.items()}, **fitted})
     by_name = {candidate.name: [candidate] for candidate in candidates}
     if recipe == "auto":
@@ -118,21 +121,30 @@ def fit_weights(
         # than their blend does, so only the blend stands for them.
         others = {name: of_trials for name, of_trials in fitted.items() if by_name[name][0].recipe != "paper"}
         measured[BLEND] = measure_blend(trials, others, measured)
-        by_name[BLEND] = [by_name[name][0] for name in better_half(measured, list(others))]
-        choice = choose({name: values for name, values in measured.items() if name not in others})
+        half = set(better_half(measured, list(others)))
+        by_name[BLEND] = [candidate for candidate in candidates if candidate.name in half]
+        contenders = {name: values for name, values in measured.items() if name not in others}
+        choice = choose(contenders, BLEND, seed=seed)
     else:
-        allowed = [*by_name, *(["idf"] if recipe == "paper" else [])]
+        allowed = [*by_name, *(["idf", "idf (special 0)"] if recipe == "paper" else [])]
         choice = Choice(
             max(allowed, key=lambda name: (measured[name].mean(), name)),
             f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(allowed)} candidates",
         )
     everything = [*queries, *validation]
     members = by_name.get(choice.name, [])
-    weights = fit_blend(everything, start, members) if members else given[choice.name]
-    heaviest, lightest = weights.extremes(10)
+    if members:
+        with progress("fitting the chosen", len(members)) as advance:
+            last = fit_trials([Trial(everything, (), np.arange(0))], start, members, advance)
+        found = [last[candidate.name][0] for candidate in members]
+        weights = found[0] if len(found) == 1 else blend(found)
+    else:
+        weights = given[choice.name]
+    seen = tokens_seen(everything)
+    heaviest, lightest = weights.extremes(10, among=seen)
     report = LearningReport(
         queries=len(everything),
-        seen=len(tokens_seen(everything)),
+        seen=len(seen),
         measured_on=f"{len(validation)} validation queries" if validation else f"{folds}-fold cross-validation",
         choice=choice,
         members=tuple(members),

@@ -33,7 +33,7 @@ class JudgedQuery:
         distances: ``(candidates, tokens)`` float32, from :func:`chamfer.kernels.minima`. Candidates are in the
             order of their ids, so that a stable sort by score breaks ties by id.
         grades: ``(candidates,)`` int32, 0 for what is not relevant or not judged.
-        retrieved: ``(candidates,)`` false for relevant documents that the first stage missed. They are there to
+        retrieved: ``(candidates,)`` false for judged documents that the first stage missed. They are there to
             learn from; quality is measured without them.
         ideal: all positive grades of the query, best first, also of documents that are no candidates.
     """
@@ -46,17 +46,22 @@ class JudgedQuery:
     retrieved: npt.NDArray[np.bool_]
     ideal: npt.NDArray[np.int32]
 
+    def __post_init__(self) -> None:
+        candidates, tokens = self.distances.shape
+        if len(self.token_ids) != tokens or len(self.vectors) != tokens or tokens == 0:
+            raise InputError(f"query {self.query_id!r}: distances of {tokens} tokens, ids of {len(self.token_ids)}")
+        if len(self.grades) != candidates or len(self.retrieved) != candidates or (self.grades < 0).any():
+            raise InputError(f"query {self.query_id!r}: {candidates} candidates need as many grades, none negative")
+
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Judged queries and judgements that cannot be learnt from, by the reason."""
+    """Judged queries that cannot be learnt from, by the reason."""
 
     without_relevant: tuple[str, ...] = ()
-    """Queries for which no document is judged relevant."""
+    """Queries without a relevant document, with text, in the corpus."""
     without_negatives: tuple[str, ...] = ()
     """Queries whose candidates are all relevant."""
-    unknown_documents: int = 0
-    """Judgements of documents that are not in the corpus."""
 
     def reasons(self) -> list[str]:
         """A sentence for each reason that applies, with the first of the queries."""
@@ -68,9 +73,26 @@ class LeftOut:
             if queries:
                 some = ", ".join(queries[:3]) + (", ..." if len(queries) > 3 else "")
                 found.append(f"{len(queries)} queries {why} were left out ({some})")
-        if self.unknown_documents:
-            found.append(f"{self.unknown_documents} judgements are of documents that are not in the corpus")
         return found
+
+
+def teachable(queries: Sequence[JudgedQuery]) -> tuple[list[JudgedQuery], LeftOut]:
+    """Keep the queries that something can be learnt from: a relevant candidate and another, both with tokens."""
+    kept, without_relevant, without_negatives = [], [], []
+    for query in queries:
+        filled = np.isfinite(query.distances[:, 0])
+        if not (filled & (query.grades > 0)).any():
+            without_relevant.append(query.query_id)
+        elif not (filled & (query.grades == 0)).any():
+            without_negatives.append(query.query_id)
+        else:
+            kept.append(query)
+    if not kept:
+        raise InputError(
+            f"nothing can be learnt: of {len(queries)} judged queries, {len(without_relevant)} have no relevant "
+            f"document in the corpus and {len(without_negatives)} have no other candidate"
+        )
+    return kept, LeftOut(tuple(without_relevant), tuple(without_negatives))
 
 
 def judged_minima(
@@ -82,57 +104,35 @@ def judged_minima(
     *,
     form: Form = "l2",
     advance: Advance = ignore,
-) -> tuple[list[JudgedQuery], LeftOut]:
+) -> list[JudgedQuery]:
     """Compute the minima of every judged query, or read those that an earlier call left in ``folder``.
 
-    Relevant documents that the first stage missed are added to the candidates. Queries that nothing can be learnt
-    from are left out and named.
+    Judged documents that the first stage missed are added to the candidates.
     """
-    plans, left_out = _plan(corpus, candidates, judgements)
-    if not plans:
-        raise InputError(
-            f"nothing can be learnt: of {len(candidates)} judged queries, {len(left_out.without_relevant)} have no "
-            f"relevant document in the corpus and {len(left_out.without_negatives)} have no other candidate"
-        )
+    plans = [_plan(ranking, corpus, judgements.get(ranking.query_id, {})) for ranking in candidates]
     key = hashlib.sha256(json.dumps([form, corpus.made_from, queries.made_from, plans]).encode()).hexdigest()[:16]
     folder = folder / f"minima-{key}"
-    found: list[JudgedQuery] = []
-    with only_writer(folder):
-        for start in range(0, len(plans), PART):
-            part = plans[start : start + PART]
-            path = folder / f"{start // PART:05}.npy"
-            if not path.exists():
-                minima = [_minima(plan, queries, corpus, form) for plan in part]
-                with written_whole(path) as file:
-                    np.save(file, np.concatenate([one.ravel() for one in minima]))
-            found += _read(path, part, queries, corpus, judgements)
-            advance(len(part))
-    return found, left_out
+    parts = [(folder / f"{start // PART:05}.npy", plans[start : start + PART]) for start in range(0, len(plans), PART)]
+    if not all(path.exists() for path, _ in parts):
+        with only_writer(folder):
+            for path, part in parts:
+                if not path.exists():
+                    minima = [_minima(plan, queries, corpus, form) for plan in part]
+                    with written_whole(path) as file:
+                        np.save(file, np.concatenate([one.ravel() for one in minima]))
+                advance(len(part))
+    return [query for path, part in parts for query in _read(path, part, queries, judgements)]
 
 
-# A plan is what decides the minima of a query: its id, its candidates in order, and how many of these were retrieved.
+# A plan is what decides the minima of a query: its id, its candidates in order, and which of these were retrieved.
 Plan = tuple[str, list[str], list[bool]]
 
 
-def _plan(
-    corpus: EncodedCorpus, candidates: Sequence[Ranking], judgements: Mapping[str, Mapping[str, int]]
-) -> tuple[list[Plan], LeftOut]:
-    plans: list[Plan] = []
-    without_relevant, without_negatives, unknown = [], [], 0
-    for ranking in candidates:
-        grades = judgements.get(ranking.query_id, {})
-        unknown += sum(document not in corpus.place for document in grades)
-        relevant = {document for document, grade in grades.items() if grade > 0 and document in corpus.place}
-        relevant.discard(ranking.query_id)
-        retrieved = set(ranking.document_ids)
-        everything = sorted(retrieved | relevant)
-        if not relevant:
-            without_relevant.append(ranking.query_id)
-        elif len(everything) == len(relevant):
-            without_negatives.append(ranking.query_id)
-        else:
-            plans.append((ranking.query_id, everything, [document in retrieved for document in everything]))
-    return plans, LeftOut(tuple(without_relevant), tuple(without_negatives), unknown)
+def _plan(ranking: Ranking, corpus: EncodedCorpus, grades: Mapping[str, int]) -> Plan:
+    retrieved = set(ranking.document_ids)
+    judged = {document for document in grades if document in corpus.place and document != ranking.query_id}
+    everything = sorted(retrieved | judged)
+    return ranking.query_id, everything, [document in retrieved for document in everything]
 
 
 def _minima(plan: Plan, queries: EncodedCorpus, corpus: EncodedCorpus, form: Form) -> npt.NDArray[np.float32]:
@@ -142,18 +142,19 @@ def _minima(plan: Plan, queries: EncodedCorpus, corpus: EncodedCorpus, form: For
 
 
 def _read(
-    path: Path,
-    part: Sequence[Plan],
-    queries: EncodedCorpus,
-    corpus: EncodedCorpus,
-    judgements: Mapping[str, Mapping[str, int]],
+    path: Path, part: Sequence[Plan], queries: EncodedCorpus, judgements: Mapping[str, Mapping[str, int]]
 ) -> list[JudgedQuery]:
-    flat = np.load(path, mmap_mode="r")
-    found, start = [], 0
-    for query_id, documents, retrieved in part:
-        query = queries.tokens[queries.place[query_id]]
-        size = len(documents) * len(query.token_ids)
-        grades = judgements[query_id]
+    tokens = [queries.tokens[queries.place[query_id]] for query_id, _, _ in part]
+    ends = np.cumsum([len(plan[1]) * len(query.token_ids) for plan, query in zip(part, tokens, strict=True)])
+    try:
+        flat = np.load(path, mmap_mode="r")
+    except (ValueError, EOFError):
+        flat = np.zeros(0, np.float32)
+    if flat.shape != (ends[-1],) or flat.dtype != np.float32:
+        raise InputError(f"{path} does not hold the minima it should; delete {path.parent} and learn again")
+    found = []
+    for (query_id, documents, retrieved), query, own in zip(part, tokens, np.split(flat, ends[:-1]), strict=True):
+        grades = judgements.get(query_id, {})
         ideal = sorted(
             (grade for document, grade in grades.items() if grade > 0 and document != query_id), reverse=True
         )
@@ -162,13 +163,10 @@ def _read(
                 query_id=query_id,
                 token_ids=query.token_ids,
                 vectors=np.asarray(query.vectors, dtype=np.float32),
-                distances=flat[start : start + size].reshape(len(documents), -1),
+                distances=own.reshape(len(documents), len(query.token_ids)),
                 grades=np.array([max(grades.get(document, 0), 0) for document in documents], dtype=np.int32),
                 retrieved=np.array(retrieved, dtype=np.bool_),
                 ideal=np.array(ideal, dtype=np.int32),
             )
         )
-        start += size
-    if start != len(flat):
-        raise InputError(f"{path} does not hold the minima it should; delete {path.parent} and learn again")
     return found

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.learn.judged import JudgedQuery
+from chamfer.errors import InputError
+from chamfer.learn.judged import JudgedQuery, teachable
 
 Floats = npt.NDArray[np.float32]
 
@@ -28,7 +29,6 @@ class Block:
     """Some queries, padded to one shape: ``q`` queries, ``c`` candidates, ``t`` tokens.
 
     Args:
-        places: which queries these are.
         distances: ``(q, c, t)``; 0 where there is no token.
         token_ids: ``(q, t)``; 0 where there is no token.
         vectors: ``(q, t, dimensions)``.
@@ -37,7 +37,6 @@ class Block:
         is_candidate: ``(q, c)``.
     """
 
-    places: npt.NDArray[np.int64]
     distances: Floats
     token_ids: npt.NDArray[np.int32]
     vectors: Floats
@@ -54,6 +53,12 @@ def pack(queries: Sequence[JudgedQuery], *, pool: int | None = None, with_vector
         pool: keep, beside the relevant documents, only so many candidates, those closest under uniform weights.
         with_vectors: leave the vectors out where no recipe asks for them; they are most of the memory.
     """
+    if not queries:
+        raise InputError("learning needs at least one judged query")
+    _, left_out = teachable(queries)
+    idle = (*left_out.without_relevant, *left_out.without_negatives)
+    if idle:
+        raise InputError(f"nothing can be learnt from query {idle[0]!r}; keep the queries that teachable() gives")
     order = sorted(range(len(queries)), key=lambda place: len(queries[place].token_ids))
     return [
         _pack_block(queries, order[start : start + QUERIES_PER_BLOCK], pool, with_vectors=with_vectors)
@@ -111,7 +116,6 @@ def _pack_block(queries: Sequence[JudgedQuery], places: list[int], pool: int | N
     dimensions = queries[places[0]].vectors.shape[1] if with_vectors else 0
     count = len(places)
     block = Block(
-        places=np.array(places),
         distances=np.zeros((count, widest, tokens), np.float32),
         token_ids=np.zeros((count, tokens), np.int32),
         vectors=np.zeros((count, tokens, dimensions), np.float32),

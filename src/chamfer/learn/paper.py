@@ -4,7 +4,7 @@ The loss of a query is ``alpha * CE(L1) + (1 - alpha) * CE(L2)``, cross-entropy 
 ``|L1|`` closest and the ``|L2|`` closer negatives under the current weights, picked anew at every iteration. Adam,
 learning rate 1e-4 falling to 1e-8 on a cosine, 100 iterations, from uniform weights; after every step weights are
 made non-negative and to sum to 1. Tokens that no training query has keep their IDF, and the seen tokens share the
-mass that they have under IDF.
+mass that they have under IDF. The paper does not say over which tokens the sum is 1; here it is over the seen ones.
 """
 
 import math
@@ -58,12 +58,10 @@ def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset 
         preset: hyper-parameters; 0.1, 10 and 100 if not given.
     """
     preset = preset or Preset()
-    if not queries:
-        raise InputError("learning needs at least one judged query")
     if not 0 <= preset.alpha <= 1 or preset.closer < 1 or (preset.alpha > 0 and preset.closest < 1):
         raise InputError(f"alpha lies between 0 and 1 and each loss needs negatives, not {preset}")
-    seen = tokens_seen(queries)
     blocks = pack(queries, with_vectors=False)
+    seen = tokens_seen(queries)
     slots = [slots_of(block, seen) for block in blocks]
     weights = np.full(len(seen), 1 / len(seen))
     mean, square = np.zeros(len(seen)), np.zeros(len(seen))
@@ -85,8 +83,9 @@ def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset 
         square = 0.999 * square + 0.001 * gradient[:-1] ** 2
         rate = LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + math.cos(math.pi * (step - 1) / ITERATIONS)) / 2
         adam = (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-        weights = np.maximum(weights - rate * adam, 0)
-        weights /= weights.sum()
+        moved = np.maximum(weights - rate * adam, 0)
+        if moved.sum() > 0:
+            weights = moved / moved.sum()
     return _with_idf_elsewhere(weights, seen, idf, preset)
 
 

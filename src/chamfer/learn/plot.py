@@ -67,7 +67,7 @@ def _measures(axes: "Axes", report: LearningReport) -> None:
     ):
         means = np.array([getattr(row, value) for row in rows])
         low, high = np.array([getattr(row, interval) for row in rows]).T
-        spread = np.array([means - low, high - means])
+        spread = np.maximum([means - low, high - means], 0)  # rounding may put a mean just outside
         axes.errorbar(means, places + offset, xerr=spread, fmt="o", color=colour, label=label, capsize=2, markersize=4)
     axes.set_yticks(places, [row.name for row in rows])
     for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
@@ -81,7 +81,7 @@ def _measures(axes: "Axes", report: LearningReport) -> None:
 def _worth_drawing(report: LearningReport) -> list[Row]:
     """The best candidates, the chosen one and those that need no label, best first."""
     best = sorted(report.rows, key=lambda row: -(row.ndcg + row.recall))
-    always = {"uniform", "idf", "soft", report.choice.name}
+    always = {"uniform", "idf", "idf-soft", report.choice.name}
     return [row for place, row in enumerate(best) if place < MOST_ROWS - len(always) or row.name in always]
 
 

@@ -24,15 +24,16 @@ Floats = npt.NDArray[np.float32]
 TEMPERATURE = 20.0
 NEGATIVES = 100
 POOL = 400
-STEPS = 100
+STEPS = 500
 
 
 class Solution(NamedTuple):
-    """What the solver found: one number per seen token, and one direction."""
+    """What the solver found for some penalties: one number per seen token, and one direction."""
 
     delta: npt.NDArray[np.float64]
     u: npt.NDArray[np.float64]
-    loss: float
+    penalty: float
+    context_penalty: float
     converged: bool
 
 
@@ -55,8 +56,6 @@ def fit_prior(
         temperature: how sharply the best candidates count.
         negatives: how many of the hardest not relevant candidates count, picked anew at every step.
     """
-    if not queries:
-        raise InputError("learning needs at least one judged query")
     learner = Learner(queries, prior, context=context_penalty is not None, temperature=temperature, negatives=negatives)
     return learner.weights(learner.solve(penalty, context_penalty or 0.0))
 
@@ -73,11 +72,13 @@ class Learner:
         temperature: float = TEMPERATURE,
         negatives: int = NEGATIVES,
     ) -> None:
+        self._blocks = pack(queries, pool=POOL, with_vectors=context)
         self._prior = prior
         self._count = len(queries)
         self._temperature, self._negatives = temperature, negatives
         self._seen = tokens_seen(queries)
-        self._blocks = pack(queries, pool=POOL, with_vectors=context)
+        if not (prior.table[self._seen] > 0).all():
+            raise InputError("a prior must be above 0 for every token of the judged queries; take softened IDF")
         self._dimensions = queries[0].vectors.shape[1] if context else 0
         self._slots = [slots_of(block, self._seen) for block in self._blocks]
         self._priors = [np.where(block.is_token, prior.table[block.token_ids], 0) for block in self._blocks]
@@ -96,15 +97,24 @@ class Learner:
             options={"maxiter": STEPS, "ftol": 1e-7, "gtol": 1e-6},
         )
         delta, u = np.split(found.x, [len(self._seen)])
-        return Solution(delta, u, float(found.fun), bool(found.success))
+        return Solution(delta, u, penalty, context_penalty, bool(found.success))
 
     def weights(self, solution: Solution) -> TokenWeights:
         """Turn a solution into weights; tokens that were not seen keep their prior."""
         table = self._prior.table.copy()
         table[self._seen] *= np.exp(np.clip(solution.delta, -MOST, MOST)).astype(np.float32)
-        context = solution.u.astype(np.float32) if self._dimensions else None
-        made = {**self._prior.metadata, "seen": len(self._seen), "converged": solution.converged}
-        return TokenWeights(table, self._prior.vocabulary, made, context)
+        made = {
+            **self._prior.metadata,
+            "recipe": "prior",
+            "prior": self._prior.metadata.get("recipe"),
+            "penalty": solution.penalty,
+            "seen": len(self._seen),
+            "converged": solution.converged,
+        }
+        if not self._dimensions:
+            return TokenWeights(table, self._prior.vocabulary, made)
+        made |= {"recipe": "context", "context_penalty": solution.context_penalty}
+        return TokenWeights(table, self._prior.vocabulary, made, solution.u.astype(np.float32))
 
     def _loss(
         self, x: npt.NDArray[np.float64], penalty: float, context_penalty: float

@@ -20,7 +20,9 @@ def quality(queries: Sequence[JudgedQuery], weights: TokenWeights) -> Quality:
 
 
 def _quality_of(query: JudgedQuery, weights: TokenWeights) -> tuple[float, float]:
-    distances = query.distances[query.retrieved]
+    if not len(query.ideal):  # nothing is relevant, so nothing can be found
+        return 0.0, 0.0
+    distances = query.distances if query.retrieved.all() else query.distances[query.retrieved]
     with np.errstate(invalid="ignore"):  # a document without tokens is infinitely far, whatever the weights
         far = np.nan_to_num(distances @ weights.of_tokens(query.token_ids, query.vectors), nan=np.inf)
     best = np.argsort(far, kind="stable")[:10]

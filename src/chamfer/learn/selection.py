@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
+from chamfer.chance import flipped_sums, share_beyond
 from chamfer.learn.blend import blend
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.trials import Trial
 from chamfer.threads import in_threads
 from chamfer.weights import TokenWeights
 
-CONFIDENCE = 0.95
-"""How sure it must be, by a one-sided paired t-test, that weights beat uniform ones on other queries."""
+CHANCE = 0.05
+"""How often luck alone may pass for a gain."""
 
 
 class Choice(NamedTuple):
@@ -24,21 +24,28 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(measured: Mapping[str, Quality], *, confidence: float = CONFIDENCE) -> Choice:
-    """Choose what beats uniform weights beyond noise.
+def choose(measured: Mapping[str, Quality], favourite: str, *, chance: float = CHANCE, seed: int = 0) -> Choice:
+    """Choose what beats uniform weights beyond noise, in the mean of nDCG@10 and Recall@10.
 
-    Of all whose gain, in the mean of nDCG@10 and Recall@10, passes the t-test, the one with the best lower bound
-    wins; uniform stays if none passes.
+    The favourite is tested first, by a one-sided paired randomisation test: uniform stays if it fails, so that many
+    candidates are not many chances to be lucky. If it passes, so may others, and the best lower bound wins.
     """
-    queries = len(measured["uniform"])
-    margin = float(stats.t.ppf(confidence, max(queries - 1, 1)))
-    best, *others = by_merit(measured, (name for name in measured if name != "uniform"))
-    for name in (best, *others):
-        gain, error = _gain(measured, name)
-        if gain > margin * error:
-            return Choice(name, f"mean of nDCG@10 and Recall@10 on held-out queries {gain:+.4f} +- {error:.4f}")
-    gain, error = _gain(measured, best)
-    return Choice("uniform", f"nothing beats uniform weights beyond noise (best: {best}, {gain:+.4f} +- {error:.4f})")
+
+    def luck(name: str) -> float:
+        gains = (measured[name] - measured["uniform"]).mean(axis=1)
+        return share_beyond(flipped_sums(gains, seed=seed), float(gains.sum()))
+
+    gain, _ = _gain(measured, favourite)
+    lucky = luck(favourite)
+    if lucky > chance:
+        tried = f"{favourite}: {gain:+.4f} on held-out queries, p = {lucky:.3f}"
+        return Choice("uniform", f"nothing beats uniform weights beyond noise ({tried})")
+    rivals = (name for name in measured if name != "uniform")
+    best = next(name for name in by_merit(measured, rivals) if name == favourite or luck(name) <= chance)
+    return Choice(
+        best,
+        f"mean of nDCG@10 and Recall@10 on held-out queries {_gain(measured, best)[0]:+.4f} (p = {luck(best):.4f})",
+    )
 
 
 def by_merit(measured: Mapping[str, Quality], names: Iterable[str]) -> list[str]:
@@ -55,7 +62,7 @@ def better_half(measured: Mapping[str, Quality], names: Sequence[str]) -> list[s
 def measure_blend(
     trials: Sequence[Trial], fitted: Mapping[str, Sequence[TokenWeights]], measured: Mapping[str, Quality]
 ) -> Quality:
-    """Measure the blend of the better half on queries that had no say in which half that is.
+    """Measure the blend of the better half on queries whose own measures do not decide which half that is.
 
     Queries are measured in groups, the folds of a cross-validation or thirds of a validation split; for each group
     the better half is that of the other groups.

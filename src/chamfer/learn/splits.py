@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Splits(NamedTuple):
-    """Judged queries to learn from, to choose on and to measure on; no query is in two of them."""
+    """Judged queries to learn from, to choose on and to measure on."""
 
     train: Sequence[JudgedQuery]
     validation: Sequence[JudgedQuery]
@@ -20,11 +20,13 @@ class Splits(NamedTuple):
 
 
 def split_queries(judged: Mapping[str, Sequence[JudgedQuery]], *, seed: int = 0) -> Splits:
-    """Give train, validation and test queries of a collection.
+    """Give train, validation and test queries of a collection that has at least a split ``test``.
 
     Given splits are used where they exist. Where only one of ``train`` and ``dev`` does, a fifth of it is for
     validation. Where there is only ``test``, its queries are divided: 35 % train, 15 % validation, 50 % test.
     """
+    if "test" not in judged:
+        raise InputError(f"there is no split test to measure on, only {', '.join(judged) or 'none'}")
     if "train" in judged and "dev" in judged:
         return Splits(judged["train"], judged["dev"], judged["test"])
     for name in ("train", "dev"):
@@ -38,7 +40,7 @@ def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T
     """Divide at random: the rest first, then ``share`` of the queries; both keep their order.
 
     >>> divide(["a", "b", "c", "d"], 0.5)
-    (['a', 'd'], ['b', 'c'])
+    (['b', 'd'], ['a', 'c'])
     """
     held = round(len(queries) * share)
     if not 0 < held < len(queries):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from chamfer.errors import InputError
 from chamfer.kernels import Form
@@ -31,7 +31,10 @@ class SampleComplexity(NamedTuple):
     smallest_eigenvalue: float
     """``lambda_min(A)``, ``A`` the mean of ``x x^T / len(q)``; ``x`` holds the best cosine of each query token."""
     needed: float | None
-    """``log(T / delta) / (lambda_min(A) * f(epsilon))``; None where some combination of weights has no effect."""
+    """``R log(T / delta) / (lambda_min(A) * f(epsilon))``; None where some combination of weights has no effect.
+
+    ``R`` is the largest ``|x|^2 / len(q)``, at most 1 in the theorem; a query that repeats a token exceeds it.
+    """
     excess_risk: float
     """:func:`generalisation_bound` for these tokens and pairs."""
 
@@ -50,7 +53,7 @@ def sample_complexity(
         raise InputError("an estimate needs at least one judged query")
     seen = tokens_seen(queries)
     total = sparse.csr_array((len(seen), len(seen)))
-    pairs = 0
+    pairs, largest = 0, 1.0
     for query in queries:
         distances = query.distances[np.isfinite(query.distances[:, 0])].astype(np.float64)
         slots = np.searchsorted(seen, query.token_ids)
@@ -59,10 +62,11 @@ def sample_complexity(
         cosines = 1 - distances**2 / 2 if form == "l2" else -distances
         x = sparse.csr_array(cosines @ spread)
         total = total + (x.T @ x) / len(slots)
+        largest = max(largest, float(x.power(2).sum(axis=1).max()) / len(slots)) if len(distances) else largest
         pairs += len(distances)
     smallest = max(_smallest_eigenvalue(total / pairs), 0.0)
     rate = epsilon + (1 - epsilon) * math.log(1 - epsilon)
-    needed = math.log(len(seen) / delta) / (smallest * rate) if smallest > 1e-12 else None
+    needed = largest * math.log(len(seen) / delta) / (smallest * rate) if smallest > 1e-12 else None
     return SampleComplexity(len(seen), pairs, smallest, needed, generalisation_bound(len(seen), pairs, delta=delta))
 
 
@@ -92,5 +96,8 @@ def pairs_needed(tokens: int, risk: float, *, delta: float = 0.05) -> int:
 def _smallest_eigenvalue(matrix: sparse.csr_array) -> float:
     if matrix.shape[0] <= DENSE:
         return float(np.linalg.eigvalsh(matrix.toarray())[0])
-    # Around a point just below 0, where the smallest eigenvalue of such a matrix is the nearest one.
-    return float(eigsh(sparse.csc_array(matrix), k=1, sigma=-1e-6, return_eigenvectors=False)[0])
+    try:
+        # Around a point just below 0, where the smallest eigenvalue of such a matrix is the nearest one.
+        return float(eigsh(sparse.csc_array(matrix), k=1, sigma=-1e-6, return_eigenvectors=False)[0])
+    except ArpackError:
+        return float(np.linalg.eigvalsh(matrix.toarray())[0])

@@ -1,14 +1,13 @@
 """Weights fitted to some queries and measured on others."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.learn.candidates import Candidate, Start, fit_candidates
+from chamfer.learn.candidates import Candidate, Start, alike_of, fit_candidates
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.progress import Advance, ignore
@@ -26,6 +25,8 @@ class Trial(NamedTuple):
 
 def cross_validation(queries: Sequence[JudgedQuery], *, folds: int = 3, seed: int = 0) -> list[Trial]:
     """Trials in which every query is held out once."""
+    if folds < 2:
+        raise InputError(f"cross-validation needs at least 2 folds, not {folds}")
     if len(queries) < folds:
         raise InputError(f"{folds} folds need at least {folds} judged queries, not {len(queries)}; judge some more")
     fold_of = np.random.default_rng(seed).permutation(len(queries)) % folds
@@ -40,7 +41,6 @@ def fit_trials(
     trials: Sequence[Trial], start: Start, candidates: Sequence[Candidate], advance: Advance = ignore
 ) -> dict[str, list[TokenWeights]]:
     """Fit every candidate in every trial; by the name of the candidate, its weights of each trial."""
-    alike = [list(group) for _, group in groupby(candidates, key=lambda candidate: candidate[:2])]
 
     def fit(task: tuple[Trial, list[Candidate]]) -> dict[str, TokenWeights]:
         found = {}
@@ -50,7 +50,7 @@ def fit_trials(
         return found
 
     fitted: dict[str, list[TokenWeights]] = {candidate.name: [] for candidate in candidates}
-    for found in in_threads(fit, [(trial, some) for trial in trials for some in alike]):
+    for found in in_threads(fit, [(trial, some) for trial in trials for some in alike_of(candidates)]):
         for name, weights in found.items():
             fitted[name].append(weights)
     return fitted

@@ -1,0 +1,67 @@
+"""How many judged queries are enough, and what learning costs, on one collection.
+
+Writes ``results/learning-curve.json`` and the picture of the report, ``docs/learning.svg``.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from chamfer.cache import default_cache
+from chamfer.evaluation.beir import load_collection
+from chamfer.evaluation.learning import learn_collection
+from chamfer.files import write_json
+from chamfer.learn.curve import learning_curve
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.plot import plot_learning
+from chamfer.learn.prior import fit_prior
+from chamfer.learn.theory import pairs_needed, sample_complexity
+from corpora import encoder_for
+from environment import environment
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> None:
+    """Learn, draw, and time the parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("collection", type=Path, help="a collection with a split train")
+    parser.add_argument("--cache", type=Path, default=default_cache())
+    arguments = parser.parse_args()
+    measured_on = environment()
+    collection = load_collection(arguments.collection)
+    learnt = learn_collection(collection, encoder_for(arguments.collection), cache=arguments.cache, test="test")
+    queries, start = learnt.queries, learnt.start
+    points = learning_curve(queries, start, learnt.report.members)
+    plot_learning(ROOT / "docs" / "learning.svg", learnt.report, learnt.weights, start.soft, queries, points)
+    theory = sample_complexity(queries)
+    record = {
+        "environment": measured_on,
+        "dataset": collection.name,
+        "queries": len(queries),
+        "curve_of": [candidate.name for candidate in learnt.report.members],
+        "curve": [point._asdict() for point in points],
+        "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
+        "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),
+        "prior_seconds": timed(lambda: fit_prior(queries, start.soft), repeats=5),
+    }
+    write_json(ROOT / "benchmarks" / "results" / "learning-curve.json", record)
+    print(f"auto {record['auto_seconds']}, prior {record['prior_seconds']}")
+
+
+def timed(function: Callable[[], Any], *, repeats: int) -> dict[str, float]:
+    """Median, fastest and slowest of some repeats."""
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - began)
+    median = statistics.median(seconds)
+    return {"median": round(median, 2), "fastest": round(min(seconds), 2), "slowest": round(max(seconds), 2)}
+
+
+if __name__ == "__main__":
+    main()

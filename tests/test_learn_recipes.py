@@ -1,0 +1,137 @@
+"""Losses, gradients and the recipes that minimise them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chamfer import InputError, TokenWeights
+from chamfer.exchange import export_weights
+from chamfer.learn.candidates import candidates_of, fit_candidates
+from chamfer.learn.objective import cross_entropy, pack
+from chamfer.learn.paper import PRESETS, Preset, fit_paper
+from chamfer.learn.prior import Learner, fit_prior
+from chamfer.learn.quality import quality
+from tests.problems import random_problem, start, uniform
+
+
+def test_the_gradient_is_that_of_the_loss() -> None:
+    queries = random_problem(0, queries=5, candidates=6)
+    for context in (False, True):
+        learner = Learner(queries, uniform(), context=context)
+        size = len(learner._seen) + learner._dimensions
+        x = np.random.default_rng(1).normal(0, 0.3, size)
+        steps = np.eye(size) * 1e-2
+        quotients = [(learner._loss(x + h, 3.0, 1.0)[0] - learner._loss(x - h, 3.0, 1.0)[0]) / 2e-2 for h in steps]
+        # 32-bit arithmetic inside, so the quotients are good to about 1e-3
+        np.testing.assert_allclose(learner._loss(x, 3.0, 1.0)[1], quotients, atol=2e-3)
+
+
+def test_cross_entropy_counts_relevant_and_the_hardest_others() -> None:
+    scores = np.array([[2.0, 1.0, 0.0, -1.0, 9.0]], np.float32)
+    relevant = np.array([[True, False, False, False, False]])
+    is_candidate = np.array([[True, True, True, True, False]])
+    loss, gradient = cross_entropy(scores, relevant, is_candidate, negatives=2)
+    shares = np.exp([2.0, 1.0, 0.0])
+    np.testing.assert_allclose(loss, [-np.log(shares[0] / shares.sum())], rtol=1e-5)
+    np.testing.assert_allclose(gradient[0, :3], shares / shares.sum() - [1, 0, 0], rtol=1e-5)
+    np.testing.assert_array_equal(gradient[0, 3:], [0, 0])
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_the_paper_loss_is_convex_in_the_weights(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    distances = generator.uniform(0, 2, (8, 5))
+    relevant = np.arange(8)[None] < 2
+
+    def loss(weights: np.ndarray) -> float:
+        scores = -(distances @ weights)[None].astype(np.float64)
+        return float(cross_entropy(scores, relevant, np.ones((1, 8), np.bool_), negatives=8)[0][0])
+
+    one, other = generator.uniform(0, 3, (2, 5))
+    assert loss((one + other) / 2) <= (loss(one) + loss(other)) / 2 + 1e-9
+
+    def gradient(weights: np.ndarray) -> np.ndarray:
+        scores = -(distances @ weights)[None]
+        of_scores = cross_entropy(scores, relevant, np.ones((1, 8), np.bool_), negatives=8)[1][0]
+        return np.asarray(-of_scores @ distances)
+
+    hessian = np.array([(gradient(one + step) - gradient(one - step)) / 2e-4 for step in np.eye(5) * 1e-4])
+    assert np.linalg.eigvalsh((hessian + hessian.T) / 2).min() >= -1e-6
+
+
+@pytest.mark.parametrize("recipe", ["paper", "prior", "context"])
+def test_recipes_find_what_matters(recipe: str) -> None:
+    train, test = random_problem(4, queries=150), random_problem(5, queries=80)
+    if recipe == "paper":
+        weights = fit_paper(train, uniform())
+    else:
+        weights = fit_prior(train, uniform(), penalty=1.0, context_penalty=1.0 if recipe == "context" else None)
+    assert weights.table[:4].min() > weights.table[4:].max()
+    # Adam's steps of 1e-4 on weights that sum to 1 move the paper's little in 100 iterations
+    assert quality(test, weights).mean() > quality(test, uniform()).mean() + (0.0 if recipe == "paper" else 0.1)
+
+
+def test_the_same_input_gives_the_same_weights() -> None:
+    queries = random_problem(6)
+    first, second = (fit_prior(queries, uniform(), context_penalty=1.0) for _ in range(2))
+    np.testing.assert_array_equal(first.table, second.table)
+    assert first.context is not None
+    assert second.context is not None
+    np.testing.assert_array_equal(first.context, second.context)
+    np.testing.assert_array_equal(fit_paper(queries, uniform()).table, fit_paper(queries, uniform()).table)
+
+
+def test_a_heavy_penalty_keeps_the_prior() -> None:
+    weights = fit_prior(random_problem(7), uniform(), penalty=1e9)
+    np.testing.assert_allclose(weights.table, 1, atol=1e-3)
+
+
+def test_the_paper_keeps_idf_where_no_query_has_the_token_and_the_mass_where_one_has() -> None:
+    queries = [q for q in random_problem(8) if 11 not in q.token_ids]
+    idf = uniform()
+    idf.table[11] = 7
+    weights = fit_paper(queries, idf)
+    assert weights.table[11] == 7
+    assert weights.table[:11].sum() == pytest.approx(11, rel=1e-5)
+    assert (weights.table >= 0).all()
+
+
+def test_the_published_presets_are_complete() -> None:
+    assert len(PRESETS) == 13
+    assert PRESETS["scifact"] == Preset(0.1, 50, 250)
+    assert Preset() == Preset(0.1, 10, 100)
+
+
+def test_packing_keeps_every_distance_and_every_relevant_document() -> None:
+    queries = random_problem(12, queries=70) + random_problem(13, queries=3, tokens=9, candidates=50)
+    blocks = pack(queries, pool=10)
+    assert sum(len(block.relevant) for block in blocks) == 73
+    for block in blocks:
+        assert (block.relevant.sum(axis=1) >= 1).all()
+        assert block.is_candidate.sum(axis=1).max() <= 11
+
+
+def test_every_recipe_is_fitted_under_its_own_name() -> None:
+    candidates = candidates_of(["paper", "prior", "context"], search=True)
+    assert len({candidate.name for candidate in candidates}) == len(candidates)
+    fitted = dict(fit_candidates(random_problem(15, queries=12), start(), candidates[-3:]))
+    assert {weights.metadata["recipe"] for weights in fitted.values()} == {"context"}
+    assert all(weights.context is not None for weights in fitted.values())
+
+
+def test_context_is_kept_with_the_weights(tmp_path: Path) -> None:
+    learnt = fit_prior(random_problem(17), uniform(), context_penalty=0.1)
+    learnt.save(tmp_path / "w.safetensors")
+    loaded = TokenWeights.load(tmp_path / "w.safetensors")
+    query = random_problem(18, queries=1)[0]
+    assert learnt.context is not None
+    expected = learnt.table[query.token_ids] * np.exp(query.vectors @ learnt.context)
+    np.testing.assert_allclose(loaded.of_tokens(query.token_ids, query.vectors), expected, rtol=1e-5)
+    with pytest.raises(InputError, match="vectors of 6 dimensions, not 3"):
+        loaded.of_tokens(query.token_ids, query.vectors[:, :3])
+    with pytest.raises(InputError, match="one number per token"):
+        export_weights(loaded, tmp_path / "w.json")

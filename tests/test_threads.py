@@ -1,0 +1,55 @@
+"""Work shared among threads."""
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from chamfer.threads import in_threads
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    assert in_threads(square, range(50)) == [number * number for number in range(50)]
+    assert in_threads(square, []) == []
+
+
+def test_blas_has_one_thread_inside_and_its_own_again_outside() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))
+    before = blas_threads()
+    assert in_threads(lambda _: blas_threads(), [1]) == [{1}]
+    assert blas_threads() == before
+
+
+def test_shared_work_may_share_its_work() -> None:
+    assert in_threads(lambda size: sum(in_threads(square, range(size))), [3, 4, 5, 6]) == [5, 14, 30, 55]
+
+
+def test_an_error_is_raised_and_the_rest_never_begins() -> None:
+    begun = []
+
+    def fail(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            raise ValueError("no")
+        threading.Event().wait(0.01)
+
+    with pytest.raises(ValueError, match="no"):
+        in_threads(fail, range(1000))
+    assert len(begun) < 1000
+
+
+@pytest.mark.filterwarnings("ignore:This process")  # Python warns of forks while there are threads: that is the point
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    in_threads(square, range(8))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(in_threads, (square, range(4))).get(timeout=20) == [0, 1, 4, 9]
