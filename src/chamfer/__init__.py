@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from chamfer.counting import count_frequencies
     from chamfer.encode import Encoder
     from chamfer.errors import InputError
+    from chamfer.evaluation.learning import learn_collection
     from chamfer.frequencies import DocumentFrequencies
+    from chamfer.learn.fit import fit_weights
     from chamfer.ranking import Ranking
     from chamfer.reranking import rerank
     from chamfer.tokens import TokenBatch
@@ -27,6 +29,8 @@ _HOME = {
     "TokenWeights": "weights",
     "Ranking": "ranking",
     "rerank": "reranking",
+    "fit_weights": "learn.fit",
+    "learn_collection": "evaluation.learning",
 }
 
 __all__ = [
@@ -37,6 +41,8 @@ __all__ = [
     "TokenBatch",
     "TokenWeights",
     "count_frequencies",
+    "fit_weights",
+    "learn_collection",
     "rerank",
 ]
 

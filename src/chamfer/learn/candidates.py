@@ -88,8 +88,12 @@ def fit_candidates(
 
 
 def alike_of(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Candidates that share a packed problem, each list in the order of the grid."""
-    return [list(alike) for _, alike in groupby(candidates, key=lambda candidate: candidate[:2])]
+    """Candidates that are fitted one from the other, in the order of the grid; those of ``paper`` stand alone."""
+
+    def shared(candidate: Candidate) -> tuple[object, ...]:
+        return candidate if candidate.recipe == "paper" else candidate[:2]
+
+    return [list(alike) for _, alike in groupby(candidates, key=shared)]
 
 
 def fit_blend(queries: Sequence[JudgedQuery], start: Start, candidates: Sequence[Candidate]) -> TokenWeights:
