@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from chamfer import TokenWeights
+from chamfer import TokenWeights, count_frequencies
 from chamfer.cache import default_cache
 from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.learning import judge_splits, measure_held_out, starting_weights
@@ -63,7 +63,8 @@ def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
     )
     train, validation = teachable(splits.train)[0], teachable(splits.validation)[0]
     queries = [*train, *validation]
-    start = starting_weights(collection, encoder, learnt_from=len(queries))
+    frequencies = count_frequencies(encoder, list(collection.documents.values()))
+    start = starting_weights(collection, encoder, frequencies, learnt_from=len(queries))
     began = time.perf_counter()
     chosen, report = fit_weights(queries, start, seed=seed)
     seconds = time.perf_counter() - began

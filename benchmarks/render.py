@@ -153,11 +153,14 @@ def learning_curve() -> str:
     """Quality against the number of judged queries, on scifact."""
     path = RESULTS / "learning-curve.json"
     points = json.loads(path.read_text())["curve"] if path.exists() else []
-    rows = ["| judged queries | nDCG@10 | lowest-highest | Recall@10 |", "| ---: | ---: | ---: | ---: |"]
+    rows = [
+        "| judged queries | nDCG@10 | Recall@10 | gain in nDCG@10 | lowest to highest |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+    ]
     for point in points:
-        span = f"{point['ndcg_lowest']:.3f}-{point['ndcg_highest']:.3f}"
+        span = f"{point['gain_lowest']:+.3f} to {point['gain_highest']:+.3f}" if point["queries"] else ""
         name = point["queries"] or "0 (uniform)"
-        rows.append(f"| {name} | {point['ndcg']:.3f} | {span} | {point['recall']:.3f} |")
+        rows.append(f"| {name} | {point['ndcg']:.3f} | {point['recall']:.3f} | {point['gain']:+.3f} | {span} |")
     return "\n".join(rows)
 
 

@@ -228,6 +228,9 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         ),
         (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "train"], "no split 'train'"),
         (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no split train or dev"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "none.tsv"], "there is no file none.tsv"),
+        (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot be written"),
+        (["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"], "a corpus alone needs --queries FILE"),
         (["learn", "{pets}", "--out", "w.safetensors", "--plot", "w.gif"], "saved as .png, .svg, .pdf"),
         (["learn", "{pets}", "--out", "w.safetensors", "--test", "test", "--hold-out", "0.5"], "not on both"),
         (["learn", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
@@ -237,7 +240,7 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         ),
         (
             ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "dev", "--validation", "dev"],
-            "is judged in 'dev' and in 'dev'",
+            "learnt from and chosen on the same split",
         ),
         (["rerank", "--out", "x.trec"], "--out goes with a BEIR folder"),
         (["rerank", "--depth", "3"], "--depth goes with a BEIR folder"),
@@ -285,7 +288,7 @@ def test_learn_writes_weights_that_evaluate_takes(run: Run, collection_folder: P
     assert report["held_out"] is None
     done = run(*arguments, "--recipe", "prior")
     assert "chosen: prior" in done.stdout
-    assert "2 queries whose candidates are all relevant were left out (q2, q3)" in done.stderr
+    assert "left out: 2 of the judged queries (q2, q3) have no candidate that is not relevant" in done.stderr
     assert "wrote learnt.safetensors" in done.stderr
     assert TokenWeights.load(tmp_path / "learnt.safetensors").metadata["recipe"] == "prior"
     done = run("evaluate", collection_folder, "--weights", "uniform", "--weights", "learnt.safetensors")
@@ -315,6 +318,14 @@ def test_learn_measures_on_other_queries_and_tells_how_many_are_enough(run: Run,
     assert report["queries"] == 9
     assert [point["queries"] for point in report["curve"]] == [0, 6]
     assert report["theory"]["pairs"] > 0
+
+
+def test_weights_serve_only_the_form_they_were_learnt_for(run: Run, collection_folder: Path) -> None:
+    learn = ["learn", collection_folder, "--qrels", "test", "--folds", "2", "--recipe", "prior"]
+    assert run(*learn, "--form", "cosine", "--out", "w.safetensors").returncode == 0
+    for command in (["rerank", collection_folder, "--out", "run.trec"], ["evaluate", collection_folder]):
+        assert run(*command, "--weights", "w.safetensors", "--form", "cosine").returncode == 0
+        assert_refused(run(*command, "--weights", "w.safetensors"), "learnt for the form 'cosine', not 'l2'")
 
 
 def test_saved_runs_never_replace_what_was_read(run: Run, collection_folder: Path, tmp_path: Path) -> None:

@@ -41,7 +41,9 @@ def test_the_curve_rises_with_more_judged_queries() -> None:
     points = learning_curve(random_problem(24, queries=120), start(), [Candidate("prior", penalty=1.0)], repeats=2)
     assert [point.queries for point in points] == [0, 10, 20, 40, 80]
     assert points[0].ndcg < points[1].ndcg < points[-1].ndcg
-    assert all(point.ndcg_lowest <= point.ndcg <= point.ndcg_highest for point in points)
+    assert points[0].gain_lowest == points[0].gain == points[0].gain_highest == 0
+    assert all(point.gain_lowest <= point.gain <= point.gain_highest for point in points)
+    assert all(abs(point.ndcg - points[0].ndcg - point.gain) < 1e-9 for point in points)
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])

@@ -65,9 +65,17 @@ def test_weights_are_refused_where_they_mean_something_else(
 
 def test_a_query_is_never_learnt_from_and_measured_on(collection: Collection, encoder: Encoder, tmp_path: Path) -> None:
     mixed = replace(collection, judgements={**collection.judgements, "more": collection.judgements["test"]})
-    for splits in (["test"], ["more"], ["train", "train"]):
-        with pytest.raises(InputError, match="is judged in"):
+    for splits, sentence in (
+        (["test"], "learnt from and measured on the same split, 'test'"),
+        (["more"], "is judged in 'more' and in 'test'"),
+        ("train", r"give a list of splits, \['train'\]"),
+    ):
+        with pytest.raises(InputError, match=sentence):
             learn_collection(mixed, encoder, cache=tmp_path, splits=splits, test="test")
+    with pytest.raises(InputError, match="chosen and measured on the same split"):
+        learn_collection(mixed, encoder, cache=tmp_path, validation="test", test="test")
+    with pytest.raises(InputError, match="has no judgements to learn from"):
+        learn_collection(replace(collection, judgements={}), encoder, cache=tmp_path)
 
 
 def test_a_relevant_document_without_text_teaches_nothing(

@@ -39,7 +39,10 @@ def import_weights(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) 
 def export_weights(weights: TokenWeights, path: Path) -> None:
     """Write ``idf.json`` or ``query_token_weights.txt``; the ending decides which."""
     if weights.context is not None:
-        raise InputError("weights that depend on a token's context cannot be written as one number per token")
+        raise InputError(
+            "weights that depend on a token's context cannot be written as one number per token; learn some that do "
+            "not: --recipe prior"
+        )
     # A float32 as text: the shortest digits that read back as the same number.
     pairs = {
         token: float(str(weight))

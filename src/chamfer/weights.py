@@ -209,7 +209,7 @@ class TokenWeights:
         """Read what :meth:`save` wrote; with a vocabulary, refuse weights of another tokenizer."""
         path = Path(path)
         if not path.is_file():
-            raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf")
+            raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf, or chamfer learn")
         try:
             with safe_open(path, "numpy") as file:
                 metadata = file.metadata() or {}

@@ -17,7 +17,7 @@ from chamfer.cli.options import (
     FormOption,
     QueryLength,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say
+from chamfer.cli.terminal import check_output, print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,38 +79,48 @@ def learn(
     Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
     from chamfer.evaluation.beir import load_collection
+    from chamfer.evaluation.roles import splits_to_learn_from
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}")
     if preset is not None and recipe not in (RecipeName.auto, RecipeName.paper):
         raise InputError("--preset goes with the recipes paper and auto")
-    files = [Path(name) for name in (*(qrels or []), validation, test) if name is not None and Path(name).is_file()]
+    check_output(out)
+    named = [_split(name) for name in (*(qrels or []), validation, test) if name is not None]
+    files = [Path(name) for name in named if Path(name).is_file()]
     collection = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
-    splits, (validation, test) = [_split(name) for name in qrels or []], (_split(validation), _split(test))
-    for name in (*splits, validation, test):
-        if name is not None:
-            collection.judged_queries(name)
+    missing = next((name for name in named if name not in collection.judgements and Path(name).suffix), None)
+    if missing is not None:
+        raise InputError(f"there is no file {missing} with judgements")
+    validation, test = (None if name is None else _split(name) for name in (validation, test))
+    splits = splits_to_learn_from(
+        collection, [_split(name) for name in qrels or []], validation=validation, test=test, hold_out=hold_out
+    )
 
+    from chamfer.learn.paper import PRESETS
+    from chamfer.learn.plot import check_plot, plot_learning
+
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"a preset is one of {', '.join(PRESETS)}, not {preset!r}")
+    if plot is not None:
+        check_output(plot)
+        check_plot(plot)
+
+    # Only now what takes seconds to import: a mistake is told at once.
     from chamfer.cache import default_cache
     from chamfer.encode import Encoder
     from chamfer.evaluation.learning import learn_collection
     from chamfer.learn.candidates import Candidate
     from chamfer.learn.curve import learning_curve
-    from chamfer.learn.paper import PRESETS
-    from chamfer.learn.plot import check_plot, plot_learning
     from chamfer.learn.table import as_table, curve_table
     from chamfer.learn.theory import sample_complexity
 
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"a preset is one of {', '.join(PRESETS)}, not {preset!r}")
-    if plot is not None:
-        check_plot(plot)
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     learnt = learn_collection(
         collection,
         model,
         cache=cache or default_cache(),
-        splits=[name for name in splits if name],
+        splits=splits,
         validation=validation,
         test=test,
         hold_out=hold_out,
@@ -137,8 +147,9 @@ def learn(
                 "file": str(out),
                 **learnt.report.as_json(),
                 "left_out": {**asdict(learnt.left_out), "unknown_documents": learnt.unknown},
+                "truncated": dict(learnt.truncated),
                 "held_out": learnt.held_out and learnt.held_out.as_json(),
-                "curve_of": [candidate.name for candidate in members],
+                "curve_of": [candidate.name for candidate in members] if points else [],
                 "curve": [point._asdict() for point in points],
                 "theory": theory and theory._asdict(),
             }
@@ -151,6 +162,8 @@ def learn(
             results.print(f"nothing learnt was chosen, so the curve is that of {members[0].name}", markup=False)
         results.print(curve_table(points))
         _print_theory(theory)
+    say_truncated("queries", learnt.truncated["queries"], len(learnt.queries), model.query_length)
+    say_truncated("documents", learnt.truncated["documents"], len(collection.documents), model.document_length)
     for reason in learnt.left_out.reasons():
         say(f"note: {reason}")
     if learnt.unknown:
@@ -158,21 +171,24 @@ def learn(
     say(f"wrote {out}{'' if plot is None else f' and {plot}'}")
 
 
-def _split(name: str | None) -> str | None:
+def _split(name: str) -> str:
     """The name of a split; a file is known by its path, as ``pathlib`` writes it."""
-    return str(Path(name)) if name is not None and Path(name).is_file() else name
+    return str(Path(name)) if Path(name).is_file() else name
 
 
 def _print_outcome(learnt: "CollectionLearnt") -> None:
     report, held_out = learnt.report, learnt.held_out
     lines = [
+        "in brackets: prior, penalty of tokens, of context; for paper alpha and the two numbers of negatives",
         f"chosen: {report.choice.name}; {report.choice.why}",
         f"learnt from {report.queries} judged queries with {report.seen} different tokens, {report.measured_on}",
-        "heaviest: " + ", ".join(f"{token} {weight:.2f}" for token, weight in report.heaviest),
-        "lightest: " + ", ".join(f"{token} {weight:.2f}" for token, weight in report.lightest),
     ]
+    if report.choice.name != "uniform":
+        for name in ("heaviest", "lightest", "special"):
+            some = getattr(report, name)
+            lines.append(f"{name}: " + ", ".join(f"{token} {weight:.2f}" for token, weight in some))
     if not report.converged:
-        lines.append("the solver stopped before it converged")
+        lines.append("the solver stopped at its last step, near the best weights for these queries but not at them")
     if held_out is not None:
         for name, found in held_out.against_uniform.items():
             before, after = held_out.uniform[name], held_out.learnt[name]

@@ -95,7 +95,7 @@ def rerank(
             raise InputError(f"{chosen} counts tokens in a corpus; name it with --corpus, or give a weights file")
         return counted.frequencies
 
-    weighting = weights_by_name(chosen, model, frequencies)
+    weighting = weights_by_name(chosen, model, frequencies, form=form.value)
     if collection is None:
         for answer in _answer_lines(model, weighting, form.value, k, allow_empty=allow_empty):
             _print_line(answer)

@@ -4,11 +4,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from chamfer.errors import InputError
 from chamfer.progress import Advance
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
@@ -39,6 +41,13 @@ def say_truncated(what: str, truncated: int, total: int, length: int) -> None:
     """Tell how many texts the encoder does not see all of, if there are any."""
     if truncated:
         say(f"note: {truncated} of {total} {what} were cut to {length} tokens")
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that could not be written, before an hour of work is done for it."""
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if path.is_dir() or not above.is_dir():
+        raise InputError(f"{path} cannot be written: {path if path.is_dir() else above} is no place for a file")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- JSON

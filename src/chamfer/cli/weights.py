@@ -143,7 +143,9 @@ def show(
         return
     vocabulary = weights.vocabulary
     special = "  ".join(f"{vocabulary.tokens[i]} {weights.table[i]:.3f}" for i in sorted(vocabulary.special_ids))
-    made = ", ".join(f"{key}: {value}" for key, value in weights.metadata.items())
+    made = ", ".join(
+        f"{key}: {len(value) if isinstance(value, list) else value}" for key, value in weights.metadata.items()
+    )
     results.print(f"{made}  (tokenizer {weights.vocabulary.fingerprint})", markup=False)
     results.print(f"special: {special}; {(weights.table == 0).sum()} tokens weigh 0", markup=False)
     table = Table("heaviest", "weight", "lightest", "weight", box=None, header_style="bold", pad_edge=False)

@@ -51,7 +51,14 @@ def load_collection(
         allow_empty: keep documents without text.
     """
     if not (path.is_dir() or (path.is_file() and queries)):
-        raise InputError(f"{path} is no folder; a judged collection is one with corpus.jsonl, queries.jsonl and qrels/")
+        raise InputError(
+            f"{path} is no folder; a judged collection is one with corpus.jsonl, queries.jsonl and qrels/"
+            + (
+                ", and a corpus alone needs --queries FILE and --qrels FILE where a command has them"
+                if path.is_file()
+                else ""
+            )
+        )
     documents = load_documents(path, allow_empty=allow_empty)
     texts = _load_queries(queries or path / "queries.jsonl")
     judgements = {str(file): load_judgements(file, texts) for file in qrels}

@@ -7,12 +7,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from chamfer.cache import origin
-from chamfer.counting import count_frequencies
+from chamfer.counting import count_tokens
 from chamfer.encode import Encoder
-from chamfer.errors import InputError
 from chamfer.evaluation.beir import Collection
 from chamfer.evaluation.compare import Comparison, compare
+from chamfer.evaluation.roles import splits_to_learn_from
 from chamfer.evaluation.split import encode_split, find_candidates
+from chamfer.frequencies import DocumentFrequencies
 from chamfer.kernels import Form
 from chamfer.learn.candidates import Recipe, Start
 from chamfer.learn.fit import LearningReport, fit_weights
@@ -47,6 +48,8 @@ class CollectionLearnt(NamedTuple):
     left_out: LeftOut
     unknown: int
     """Judgements, among those to learn from, of documents that are not in the corpus."""
+    truncated: Mapping[str, int]
+    """How many queries and documents the encoder does not see all of."""
     queries: Sequence[JudgedQuery]
     start: Start
 
@@ -55,7 +58,7 @@ def learn_collection(
     collection: Collection,
     encoder: Encoder,
     *,
-    cache: Path,
+    cache: Path | str,
     splits: Sequence[str] = (),
     validation: str | None = None,
     test: str | None = None,
@@ -88,15 +91,9 @@ def learn_collection(
         seed: of everything that is drawn.
         progress: shows long work.
     """
+    cache = Path(cache)
+    splits = splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
     others = [name for name in (validation, test) if name is not None]
-    splits = splits or [name for name in ("train", "dev") if name in collection.judgements and name not in others]
-    if not splits:
-        raise InputError(
-            f"{collection.name} has no split train or dev to learn from; learn from part of another one and measure "
-            "on the rest, as in: --qrels test --hold-out 0.5"
-        )
-    if test is not None and hold_out:
-        raise InputError("weights are measured on another split or on held-out queries, not on both")
     judged = judge_splits(
         collection,
         encoder,
@@ -114,8 +111,9 @@ def learn_collection(
         queries, measured = divide(queries, hold_out, seed=seed)
     queries, left_out = teachable(queries)
     chosen_on: Sequence[JudgedQuery] = teachable(judged[validation])[0] if validation else ()
+    counted = count_tokens(encoder, list(collection.documents.values()), progress=progress)
     start = starting_weights(
-        collection, encoder, learnt_from=len(queries) + len(chosen_on), form=form, progress=progress
+        collection, encoder, counted.frequencies, learnt_from=len(queries) + len(chosen_on), form=form
     )
     weights, report = fit_weights(
         queries,
@@ -133,6 +131,10 @@ def learn_collection(
         measure_held_out(measured, weights, start.uniform) if measured else None,
         left_out,
         unknown=sum(collection.unknown_judged(name) for name in splits),
+        truncated={
+            "queries": encoder.tokenize([collection.queries[query.query_id] for query in queries], "query").truncated,
+            "documents": counted.truncated,
+        },
         queries=[*queries, *chosen_on],
         start=start,
     )
@@ -150,20 +152,8 @@ def judge_splits(
     form: Form = "l2",
     progress: Progress = quiet,
 ) -> dict[str, list[JudgedQuery]]:
-    """Compute, or read from ``cache``, the minima of judged queries against BM25's candidates, split by split.
-
-    A query that two of the splits judge is an error: what is learnt from must not be measured on.
-    """
+    """Compute, or read from ``cache``, the minima of judged queries against BM25's candidates, split by split."""
     chosen = {name: _draw(collection.judged_queries(name), most, seed) for name in splits}
-    split_of: dict[str, str] = {}
-    for name in splits:
-        for query in chosen[name]:
-            other = split_of.setdefault(query, name)
-            if other != name or splits.count(name) > 1:
-                raise InputError(
-                    f"query {query!r} is judged in {other!r} and in {name!r}; a query can be learnt from, chosen on or "
-                    "measured on, only one of these"
-                )
     everyone = {query: text for part in chosen.values() for query, text in part.items()}
     found = find_candidates(collection, everyone, depth=depth)
     judged = {}
@@ -177,10 +167,9 @@ def judge_splits(
 
 
 def starting_weights(
-    collection: Collection, encoder: Encoder, *, learnt_from: int, form: Form = "l2", progress: Progress = quiet
+    collection: Collection, encoder: Encoder, frequencies: DocumentFrequencies, *, learnt_from: int, form: Form = "l2"
 ) -> Start:
     """Uniform, IDF and softened IDF weights over the corpus of a collection."""
-    frequencies = count_frequencies(encoder, list(collection.documents.values()), progress=progress)
     made_from = {
         **origin(collection.name, collection.documents, encoder),
         "model": encoder.model_fingerprint,

@@ -16,13 +16,14 @@ FIRST = 10
 
 
 class Point(NamedTuple):
-    """What so many judged queries give on others: means over the repeats, and the lowest and highest nDCG@10."""
+    """What so many judged queries give on others: means over the repeats, and the gain in nDCG@10 over uniform."""
 
     queries: int
     ndcg: float
-    ndcg_lowest: float
-    ndcg_highest: float
     recall: float
+    gain: float
+    gain_lowest: float
+    gain_highest: float
 
 
 def learning_curve(
@@ -64,8 +65,16 @@ def learning_curve(
 
         tasks = [(repeat, size) for repeat in range(repeats) for size in sizes]
         values = np.array(in_threads(measure, tasks)).reshape(repeats, len(sizes), 2)
-    ndcg, recall = values[:, :, 0], values[:, :, 1].mean(axis=0)
+    means = values.mean(axis=0)
+    gains = values[:, :, 0] - values[:, :1, 0]  # on the same queries, so that it does not matter which are held out
     return [
-        Point(size, float(ndcg[:, at].mean()), float(ndcg[:, at].min()), float(ndcg[:, at].max()), float(recall[at]))
+        Point(
+            queries=size,
+            ndcg=float(means[at, 0]),
+            recall=float(means[at, 1]),
+            gain=float(gains[:, at].mean()),
+            gain_lowest=float(gains[:, at].min()),
+            gain_highest=float(gains[:, at].max()),
+        )
         for at, size in enumerate(sizes)
     ]

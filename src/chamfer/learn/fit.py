@@ -53,6 +53,14 @@ class LearningReport:
     rows: tuple[Row, ...]
     heaviest: Sequence[tuple[str, float]]
     lightest: Sequence[tuple[str, float]]
+    special: Sequence[tuple[str, float]]
+
+    def best_of_each(self) -> list[Row]:
+        """The best row of each recipe, the chosen one among them, best first."""
+        shown: dict[str, Row] = {}
+        for row in sorted(self.rows, key=lambda row: (row.name != self.choice.name, -(row.ndcg + row.recall))):
+            shown.setdefault(row.recipe, row)
+        return sorted(shown.values(), key=lambda row: -(row.ndcg + row.recall))
 
     def as_json(self) -> dict[str, Any]:
         """Ready for ``json.dumps``."""
@@ -67,6 +75,7 @@ class LearningReport:
             "candidates": [row._asdict() for row in self.rows],
             "heaviest": [{"token": token, "weight": weight} for token, weight in self.heaviest],
             "lightest": [{"token": token, "weight": weight} for token, weight in self.lightest],
+            "special": [{"token": token, "weight": weight} for token, weight in self.special],
         }
 
 
@@ -145,13 +154,18 @@ def fit_weights(
     report = LearningReport(
         queries=len(everything),
         seen=len(seen),
-        measured_on=f"{len(validation)} validation queries" if validation else f"{folds}-fold cross-validation",
+        measured_on=f"{len(validation)} of them for validation" if validation else f"{folds}-fold cross-validation",
         choice=choice,
         members=tuple(members),
         converged=weights.metadata.get("converged", True),
         rows=_rows(measured, {candidate.name: candidate.recipe for candidate in candidates}, seed),
         heaviest=heaviest,
         lightest=lightest,
+        special=[
+            (weights.vocabulary.tokens[token], float(weights.table[token]))
+            for token in seen
+            if token in weights.vocabulary.special_ids
+        ],
     )
     return Learnt(weights, report)
 

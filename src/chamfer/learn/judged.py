@@ -67,12 +67,12 @@ class LeftOut:
         """A sentence for each reason that applies, with the first of the queries."""
         found = []
         for queries, why in (
-            (self.without_relevant, "without a relevant document in the corpus"),
-            (self.without_negatives, "whose candidates are all relevant"),
+            (self.without_relevant, "have no relevant document in the corpus"),
+            (self.without_negatives, "have no candidate that is not relevant: the first stage found none"),
         ):
             if queries:
                 some = ", ".join(queries[:3]) + (", ..." if len(queries) > 3 else "")
-                found.append(f"{len(queries)} queries {why} were left out ({some})")
+                found.append(f"left out: {len(queries)} of the judged queries ({some}) {why}")
         return found
 
 

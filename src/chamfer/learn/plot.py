@@ -10,7 +10,7 @@ import numpy as np
 from chamfer.errors import InputError
 from chamfer.files import written_whole
 from chamfer.learn.curve import Point
-from chamfer.learn.fit import LearningReport, Row
+from chamfer.learn.fit import LearningReport
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.weights import TokenWeights
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = (".png", ".svg", ".pdf")
-MOST_ROWS = 12
 LEARNT, GIVEN, QUIET = "#2f6f9f", "#c77d2e", "#8a8a8a"
 
 
@@ -41,7 +40,7 @@ def plot_learning(
     queries: Sequence[JudgedQuery],
     curve: Sequence[Point] = (),
 ) -> None:
-    """Draw held-out measures of the best candidates and how the weights of seen tokens spread."""
+    """Draw held-out measures of the best candidate of each recipe and how the weights of seen tokens spread."""
     check_plot(path)
     from matplotlib.figure import Figure
 
@@ -59,7 +58,7 @@ def plot_learning(
 
 
 def _measures(axes: "Axes", report: LearningReport) -> None:
-    rows = _worth_drawing(report)
+    rows = report.best_of_each()
     places = np.arange(len(rows))
     for offset, colour, label, value, interval in (
         (-0.13, LEARNT, "nDCG@10", "ndcg", "ndcg_interval"),
@@ -78,19 +77,12 @@ def _measures(axes: "Axes", report: LearningReport) -> None:
     axes.legend(fontsize=8)
 
 
-def _worth_drawing(report: LearningReport) -> list[Row]:
-    """The best candidates, the chosen one and those that need no label, best first."""
-    best = sorted(report.rows, key=lambda row: -(row.ndcg + row.recall))
-    always = {"uniform", "idf", "idf-soft", report.choice.name}
-    return [row for place, row in enumerate(best) if place < MOST_ROWS - len(always) or row.name in always]
-
-
 def _weights(axes: "Axes", weights: TokenWeights, prior: TokenWeights, queries: Sequence[JudgedQuery]) -> None:
     seen = tokens_seen(queries)
     given, learnt = prior.table[seen], weights.table[seen]
     # Weights are worth what they are beside each other: each set is drawn relative to its own mean.
     relative = [table / max(float(table.mean()), 1e-12) for table in (given, learnt)]
-    bins = np.geomspace(0.02, 50, 45).tolist()
+    bins = np.geomspace(0.1, 10, 41).tolist()
     for table, colour, label in zip(relative, (QUIET, LEARNT), ("softened IDF", "chosen"), strict=True):
         axes.hist(np.clip(table, bins[0], bins[-1]), bins, color=colour, alpha=0.6, label=label)
     axes.set_xscale("log")
@@ -101,16 +93,15 @@ def _weights(axes: "Axes", weights: TokenWeights, prior: TokenWeights, queries: 
 
 
 def _curve(axes: "Axes", curve: Sequence[Point]) -> None:
-    uniform, *learnt = curve
+    learnt = curve[1:]
     sizes = [point.queries for point in learnt]
-    lowest, highest = [point.ndcg_lowest for point in learnt], [point.ndcg_highest for point in learnt]
+    lowest, highest = [point.gain_lowest for point in learnt], [point.gain_highest for point in learnt]
     axes.fill_between(sizes, lowest, highest, color=LEARNT, alpha=0.2, linewidth=0)
-    axes.plot(sizes, [point.ndcg for point in learnt], "o-", color=LEARNT, label="learnt")
-    axes.axhline(uniform.ndcg, color=QUIET, linestyle="--", label="uniform")
+    axes.plot(sizes, [point.gain for point in learnt], "o-", color=LEARNT)
+    axes.axhline(0, color=QUIET, linestyle="--")
     axes.set_xscale("log")
     axes.set_xticks(sizes, [str(size) for size in sizes], minor=False)
     axes.minorticks_off()
     axes.set_xlabel("judged queries learnt from")
-    axes.set_ylabel("nDCG@10 on others (mean, lowest, highest)")
+    axes.set_ylabel("gain in nDCG@10 over uniform (mean, range)")
     axes.set_title("How much data is enough", fontsize=10)
-    axes.legend(fontsize=8)

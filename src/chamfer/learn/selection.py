@@ -38,7 +38,7 @@ def choose(measured: Mapping[str, Quality], favourite: str, *, chance: float = C
     gain, _ = _gain(measured, favourite)
     lucky = luck(favourite)
     if lucky > chance:
-        tried = f"{favourite}: {gain:+.4f} on held-out queries, p = {lucky:.3f}"
+        tried = f"{favourite}: mean of nDCG@10 and Recall@10 {gain:+.4f} on held-out queries, p = {lucky:.3f}"
         return Choice("uniform", f"nothing beats uniform weights beyond noise ({tried})")
     rivals = (name for name in measured if name != "uniform")
     best = next(name for name in by_merit(measured, rivals) if name == favourite or luck(name) <= chance)

@@ -44,7 +44,10 @@ def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T
     """
     held = round(len(queries) * share)
     if not 0 < held < len(queries):
-        raise InputError(f"{len(queries)} judged queries cannot be divided so that {share:.0%} are held out")
+        raise InputError(
+            f"of {len(queries)} judged queries, {share:.0%} cannot be held out: neither part may be empty; judge more, "
+            "or hold out another share"
+        )
     chosen = np.zeros(len(queries), np.bool_)
     chosen[np.random.default_rng(seed).permutation(len(queries))[:held]] = True
     rest = [query for query, out in zip(queries, chosen, strict=True) if not out]

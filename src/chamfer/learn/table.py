@@ -11,11 +11,7 @@ from chamfer.learn.fit import LearningReport
 def as_table(report: LearningReport) -> Table:
     """The best candidate of each recipe beside the weights that need no label; the chosen one in bold."""
     table = _empty("candidate", "nDCG@10", "95 %", "R@10", "95 %", "win/tie/loss")
-    shown: set[str] = set()
-    for row in sorted(report.rows, key=lambda row: -(row.ndcg + row.recall)):
-        if row.recipe in shown and row.name != report.choice.name:
-            continue
-        shown.add(row.recipe)
+    for row in report.best_of_each():
         spans = [f"{low:.3f}-{high:.3f}" for low, high in (row.ndcg_interval, row.recall_interval)]
         won = f"{row.wins}/{row.ties}/{row.losses}"
         style = "bold" if row.name == report.choice.name else ""
@@ -25,11 +21,11 @@ def as_table(report: LearningReport) -> Table:
 
 def curve_table(curve: Sequence[Point]) -> Table:
     """Quality against the number of judged queries."""
-    table = _empty("judged queries", "nDCG@10", "lowest-highest", "R@10")
+    table = _empty("judged queries", "nDCG@10", "R@10", "gain in nDCG@10", "lowest to highest")
     for point in curve:
-        span = f"{point.ndcg_lowest:.3f}-{point.ndcg_highest:.3f}"
+        span = f"{point.gain_lowest:+.4f} to {point.gain_highest:+.4f}" if point.queries else ""
         name = str(point.queries) if point.queries else "0 (uniform)"
-        table.add_row(name, f"{point.ndcg:.4f}", span, f"{point.recall:.4f}")
+        table.add_row(name, f"{point.ndcg:.4f}", f"{point.recall:.4f}", f"{point.gain:+.4f}", span)
     return table
 
 

@@ -28,7 +28,10 @@ def cross_validation(queries: Sequence[JudgedQuery], *, folds: int = 3, seed: in
     if folds < 2:
         raise InputError(f"cross-validation needs at least 2 folds, not {folds}")
     if len(queries) < folds:
-        raise InputError(f"{folds} folds need at least {folds} judged queries, not {len(queries)}; judge some more")
+        raise InputError(
+            f"{folds} folds need at least {folds} judged queries that something can be learnt from, not "
+            f"{len(queries)}; judge more, hold fewer out, or ask for fewer folds"
+        )
     fold_of = np.random.default_rng(seed).permutation(len(queries)) % folds
     trials = []
     for fold in range(folds):
