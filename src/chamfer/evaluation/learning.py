@@ -85,7 +85,7 @@ def learn_collection(
         most: use at most so many queries of each split, drawn at random.
         recipe: see :func:`chamfer.learn.fit.fit_weights`.
         preset: hyper-parameters of the recipe ``paper``.
-        depth: how many of BM25's candidates are learnt from; relevant documents beyond are added.
+        depth: how many of BM25's candidates are learnt from; judged documents beyond are added.
         form: ``l2`` or ``cosine``, which the weights are then good for.
         folds: of the cross-validation.
         seed: of everything that is drawn.
@@ -125,6 +125,7 @@ def learn_collection(
         seed=seed,
         progress=progress,
     )
+    everything = [*queries, *chosen_on]
     return CollectionLearnt(
         weights,
         report,
@@ -132,10 +133,10 @@ def learn_collection(
         left_out,
         unknown=sum(collection.unknown_judged(name) for name in splits),
         truncated={
-            "queries": encoder.tokenize([collection.queries[query.query_id] for query in queries], "query").truncated,
+            "queries": encoder.tokenize([collection.queries[one.query_id] for one in everything], "query").truncated,
             "documents": counted.truncated,
         },
-        queries=[*queries, *chosen_on],
+        queries=everything,
         start=start,
     )
 
