@@ -90,9 +90,8 @@ def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
 
 def _best_of(recipe: Recipe, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
     """The candidate of a recipe that was best on held-out queries, fitted to all of them."""
-    rows = {row.name: row.ndcg + row.recall for row in report.rows if row.recipe == recipe}
-    best = max(rows, key=lambda name: rows[name])
-    candidate = next(one for one in candidates_of([recipe]) if one.name == best)
+    best = next(row for row in report.best_of_each() if row.recipe == recipe)
+    candidate = next(one for one in candidates_of([recipe]) if one.name == best.name)
     return next(fit_candidates(queries, start, [candidate]))[1]
 
 

@@ -70,14 +70,13 @@ def zero_shot_summary() -> str:
         ("idf-soft-query-mean", "Softened IDF divided by the mean over query tokens"),
     ):
         parts = []
-        for measure in ("nDCG@10", "R@10"):
+        for measure in MEASURES:
             found = [
                 next(system for system in record["systems"] if system["name"] == name)["against_baseline"][measure]
                 for record in measured
             ]
-            above = sum(one["difference"] > 0 for one in found)
-            certain = sum(one["difference"] > 0 and one["p_value"] < 0.05 for one in found)
-            harmed = sum(one["difference"] < 0 and one["p_value"] < 0.05 for one in found)
+            above, certain = _counts(found, 1)
+            _, harmed = _counts(found, -1)
             mean = sum(one["difference"] for one in found) / max(len(found), 1)
             parts.append(
                 f"above uniform in {measure} on {above} of {len(found)} collections "
@@ -135,10 +134,8 @@ def few_shot_summary() -> str:
         parts = []
         for measure in MEASURES:
             found = [record["systems"][name]["against_uniform"][measure] for record in measured]
-            above = sum(one["difference"] > 0 for one in found)
-            certain = sum(one["difference"] > 0 and one["p_value"] < 0.05 for one in found)
-            below = sum(one["difference"] < 0 for one in found)
-            harmed = sum(one["difference"] < 0 and one["p_value"] < 0.05 for one in found)
+            above, certain = _counts(found, 1)
+            below, harmed = _counts(found, -1)
             parts.append(f"{measure} on {above} ({certain} significantly) and lowers it on {below} ({harmed})")
         sentences.append(f"{spoken} raises {', and '.join(parts)} of {len(measured)} collections.")
     kept = [record["splits"] for record in measured if record["report"]["chosen"] == "uniform"]
@@ -170,6 +167,12 @@ def _value(system: dict[str, Any], measure: str) -> str:
 
 def _change(system: dict[str, Any], measure: str, chosen: str) -> str:
     return "uniform kept" if chosen == "uniform" else f"{100 * system['change'][measure]:+.1f} %"
+
+
+def _counts(comparisons: list[dict[str, Any]], sign: int) -> tuple[int, int]:
+    """How many differences have a sign, and how many of these are significant."""
+    found = [one for one in comparisons if one["difference"] * sign > 0]
+    return len(found), sum(bool(_mark(one)) for one in found)
 
 
 def _mark(comparison: dict[str, Any]) -> str:

@@ -97,6 +97,10 @@ def alike_of(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def fit_blend(queries: Sequence[JudgedQuery], start: Start, candidates: Sequence[Candidate]) -> TokenWeights:
-    """Fit candidates and blend them; a single one stays as it is."""
-    fitted = [weights for _, weights in fit_candidates(queries, start, candidates)]
+    """Fit candidates and join them."""
+    return join([weights for _, weights in fit_candidates(queries, start, candidates)])
+
+
+def join(fitted: Sequence[TokenWeights]) -> TokenWeights:
+    """Blend the weights of several candidates; those of a single one stay as they are."""
     return fitted[0] if len(fitted) == 1 else blend(fitted)

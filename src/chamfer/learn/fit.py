@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.learn.blend import blend
-from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of
+from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of, join
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.paper import Preset
@@ -145,8 +144,7 @@ def fit_weights(
     if members:
         with progress("fitting the chosen", len(members)) as advance:
             last = fit_trials([Trial(everything, (), np.arange(0))], start, members, advance)
-        found = [last[candidate.name][0] for candidate in members]
-        weights = found[0] if len(found) == 1 else blend(found)
+        weights = join([last[candidate.name][0] for candidate in members])
     else:
         weights = given[choice.name]
     seen = tokens_seen(everything)

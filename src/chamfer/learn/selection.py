@@ -32,7 +32,7 @@ def choose(measured: Mapping[str, Quality], favourite: str, *, chance: float = C
     """
 
     def luck(name: str) -> float:
-        gains = (measured[name] - measured["uniform"]).mean(axis=1)
+        gains = _gains(measured, name)
         return share_beyond(flipped_sums(gains, seed=seed), float(gains.sum()))
 
     gain, _ = _gain(measured, favourite)
@@ -85,9 +85,15 @@ def measure_blend(
     return values
 
 
+def _gains(measured: Mapping[str, Quality], name: str) -> npt.NDArray[np.float64]:
+    """``(queries,)`` the gain of each query over uniform, of nDCG@10 and Recall@10 together."""
+    gains: npt.NDArray[np.float64] = (measured[name] - measured["uniform"]).mean(axis=1)
+    return gains
+
+
 def _gain(measured: Mapping[str, Quality], name: str) -> tuple[float, float]:
-    """The mean gain over uniform, of nDCG@10 and Recall@10 together, and its standard error."""
-    gains = (measured[name] - measured["uniform"]).mean(axis=1)
+    """The mean gain over uniform and its standard error."""
+    gains = _gains(measured, name)
     if len(gains) < 2:
         return 0.0, float("inf")
     return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
