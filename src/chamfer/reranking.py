@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from chamfer import kernels
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
@@ -69,17 +71,25 @@ def rerank_encoded(
     weightings: Mapping[str, TokenWeights],
     *,
     form: Form = "l2",
+    k: int | None = None,
 ) -> dict[str, Ranking]:
     """Rank the candidates of one query again, once for each weighting, from vectors on disk.
 
-    The distances are computed once: they do not depend on the weights.
+    All of them are ranked from one computation of the distances, which do not depend on the weights. The best ``k``
+    for one weighting are found faster, because most documents need not be scored exactly.
     """
     unknown = next((identifier for identifier in candidates.document_ids if identifier not in corpus.place), None)
     if unknown is not None:
         raise InputError(f"candidate {unknown!r} of query {candidates.query_id!r} is not in the encoded corpus")
-    places = [corpus.place[identifier] for identifier in candidates.document_ids]
+    places = np.array([corpus.place[identifier] for identifier in candidates.document_ids], dtype=np.int64)
+    if k is not None and len(weightings) == 1:
+        [(name, weights)] = weightings.items()
+        by_id = places[np.argsort(corpus.order[places])]
+        found = kernels.best(query, weights.of(query), corpus.coded, k=k, candidates=[by_id], form=form)[0]
+        ids = tuple(corpus.ids[place] for place in found.places)
+        return {name: Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))}
     distances = kernels.minima(query, corpus.tokens, candidates=places, form=form)
     return {
-        name: Ranking.of(candidates.query_id, candidates.document_ids, kernels.score(distances, weights.of(query)))
+        name: Ranking.of(candidates.query_id, candidates.document_ids, kernels.score(distances, weights.of(query)), k)
         for name, weights in weightings.items()
     }

@@ -24,7 +24,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
     After an error or an interruption, what has not begun never does.
     """
-    if threading.current_thread().name.startswith(PREFIX):  # all threads are busy: waiting for one would be for ever
+    if _is_worker():  # all threads are busy: waiting for one would be for ever
         return [function(item) for item in items]
     with _one_blas_thread():
         futures = [_pool().submit(function, item) for item in items]
@@ -36,9 +36,22 @@ def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
             wait(futures)
 
 
+def free_cores() -> int:
+    """How many threads of its own a caller may start: one where others already keep the cores busy."""
+    return 1 if _is_worker() else _cores()
+
+
+def _is_worker() -> bool:
+    return threading.current_thread().name.startswith(PREFIX)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix=PREFIX)
+    return ThreadPoolExecutor(_cores(), thread_name_prefix=PREFIX)
 
 
 @cache

@@ -81,7 +81,7 @@ def demo(
     for question in QUESTIONS:
         query = encoder.encode_queries([question])
         candidates = first_stage.search({"question": question}, k=200)[0]
-        best = rerank_encoded(query, candidates, corpus, {"soft": weights})["soft"].document_ids[:3]
+        best = rerank_encoded(query, candidates, corpus, {"soft": weights}, k=3)["soft"].document_ids
         shown = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for name in best:
             matches = explain(query, corpus.tokens[corpus.place[name]], weights)

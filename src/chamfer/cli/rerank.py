@@ -114,6 +114,7 @@ def rerank(
         found,
         cache=cache or default_cache(),
         form=form.value,
+        k=k,
         progress=progress_bar,
     )[chosen]
     silent = len(queries) - sum(len(ranking) > 0 for ranking in ranked)

@@ -61,9 +61,10 @@ def rank_split(
     *,
     cache: Path,
     form: Form = "l2",
+    k: int | None = None,
     progress: Progress = quiet,
 ) -> dict[str, list[Ranking]]:
-    """Rank the candidates of every query again, once for each weighting.
+    """Rank the candidates of every query again, once for each weighting, and keep the best ``k``.
 
     Documents and queries are encoded into ``cache``, or read from it.
     """
@@ -73,7 +74,7 @@ def rank_split(
     with progress("re-ranking", len(candidates)) as advance:
         for found in candidates:
             query = encoded.tokens[encoded.place[found.query_id]]
-            for name, ranking in rerank_encoded(query, found, corpus, weightings, form=form).items():
+            for name, ranking in rerank_encoded(query, found, corpus, weightings, form=form, k=k).items():
                 rankings[name].append(ranking)
             advance(1)
     return rankings

@@ -1,14 +1,39 @@
 """One door to every implementation of the score."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.kernels import blas
+from chamfer.kernels import blas, native
+from chamfer.kernels.codes import CodedDocuments, Codes
 from chamfer.kernels.form import Form
+from chamfer.threads import free_cores, in_threads
 from chamfer.tokens import TokenBatch
 
-__all__ = ["Form", "minima", "score"]
+__all__ = ["Best", "CodedDocuments", "Codes", "Form", "best", "minima", "score"]
+
+# Larger numbers have squares beyond 32 bits.
+LARGEST = 1e15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The best documents for one query.
+
+    Args:
+        places: ``(k,)`` where they are among the documents, best first; of equal scores the earlier candidate.
+        scores: ``(k,)`` float32; higher is closer.
+        read: how many documents' 16-bit vectors were looked at.
+        saved: the share of products of two tokens that was never computed.
+    """
+
+    places: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+    read: int
+    saved: float
 
 
 def minima(
@@ -31,18 +56,12 @@ def minima(
     Returns:
         ``(candidates, query tokens)`` float32; infinite for a document without tokens.
     """
-    if form not in ("l2", "cosine"):
-        raise InputError(f"the form of the score is 'l2' or 'cosine', not {form!r}")
     if len(query) != 1 or len(query.vectors) == 0:
         raise InputError(f"scoring takes one query with tokens, not {len(query)} with {len(query.vectors)}")
-    if query.dimensions != documents.dimensions:
-        raise InputError(
-            f"queries have {query.dimensions} dimensions but documents have {documents.dimensions}; "
-            "encode both with one model"
-        )
-    places = np.arange(len(documents)) if candidates is None else np.asarray(candidates, dtype=np.int64)
-    if len(places) and (places.min() < 0 or places.max() >= len(documents)):
-        raise InputError(f"candidates must be places from 0 to {len(documents) - 1}")
+    _check(query, documents, form)
+    places = _places(candidates, documents)
+    if documents.vectors.dtype == np.float16 and native.path():
+        return native.minima(query.vectors, documents, places, form)
     return blas.minima(query.vectors, documents, places, form)
 
 
@@ -60,8 +79,101 @@ def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) 
     """
     if weights.shape != distances.shape[1:]:
         raise InputError(f"{distances.shape[1]} query tokens need as many weights, not {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("token weights must be finite and not negative")
+    _check_weights(weights)
     empty: npt.NDArray[np.bool_] = np.isinf(distances[:, 0])
     finite = np.where(empty[:, None], np.float32(0), distances)
     return np.where(empty, np.float32(-np.inf), -(finite @ weights) / np.float32(len(weights)))
+
+
+def best(
+    queries: TokenBatch,
+    weights: npt.NDArray[np.float32],
+    documents: CodedDocuments,
+    *,
+    k: int,
+    candidates: Sequence[npt.ArrayLike] | None = None,
+    form: Form = "l2",
+) -> list[Best]:
+    """Find the best documents for each query, exactly.
+
+    Documents are screened by their 8-bit codes, and only those that can still be among the best are scored from their
+    16-bit vectors, in 64-bit arithmetic. Query tokens without weight are never computed; heavy ones come first, so that
+    most documents are dropped before the light ones.
+
+    Args:
+        queries: one or more, each with tokens.
+        weights: ``(query tokens,)`` of all queries, none negative.
+        documents: where the candidates are.
+        k: how many to find.
+        candidates: for each query places of documents; all documents if not given.
+        form: ``l2`` or ``cosine``.
+
+    >>> axes = np.eye(4, dtype=np.float16)
+    >>> documents = CodedDocuments.of(TokenBatch.pack([axes[:1], axes[1:]], [[1], [2, 3, 4]]))
+    >>> query = TokenBatch.pack([axes[:1]], [[1]])
+    >>> best(query, np.ones(1, np.float32), documents, k=1)[0].places
+    array([0])
+    """
+    _check(queries, documents.tokens, form)
+    if (queries.lengths == 0).any():
+        raise InputError("every query needs at least one token")
+    if weights.shape != (len(queries.vectors),):
+        raise InputError(f"{len(queries.vectors)} query tokens need as many weights, not {weights.shape}")
+    _check_weights(weights)
+    if k < 0:
+        raise InputError(f"cannot find {k} documents")
+    if candidates is not None and len(candidates) != len(queries):
+        raise InputError(f"{len(queries)} queries need as many lists of candidates, not {len(candidates)}")
+    chosen = [_places(None if candidates is None else candidates[n], documents.tokens) for n in range(len(queries))]
+    one_each = len(queries) >= free_cores() > 1
+
+    def find(n: int) -> Best:
+        query = slice(queries.offsets[n], queries.offsets[n + 1])
+        if documents.codes is None or not native.path():
+            return _best_of_all(queries[n], weights[query], documents.tokens, chosen[n], k, form)
+        order, scores, read, computed, possible = native.best(
+            queries.vectors[query], weights[query], documents, chosen[n], k, form, 1 if one_each else free_cores()
+        )
+        return Best(chosen[n][order], scores, read, 1 - computed / possible if possible else 0.0)
+
+    numbers = range(len(queries))
+    return in_threads(find, numbers) if one_each else [find(n) for n in numbers]
+
+
+def _best_of_all(
+    query: TokenBatch,
+    weights: npt.NDArray[np.float32],
+    documents: TokenBatch,
+    candidates: npt.NDArray[np.int64],
+    k: int,
+    form: Form,
+) -> Best:
+    scores = score(minima(query, documents, candidates=candidates, form=form), weights)
+    order = np.argsort(-scores, kind="stable")[:k]
+    return Best(candidates[order], scores[order], len(candidates), 0.0)
+
+
+def _check(queries: TokenBatch, documents: TokenBatch, form: Form) -> None:
+    if form not in ("l2", "cosine"):
+        raise InputError(f"the form of the score is 'l2' or 'cosine', not {form!r}")
+    if queries.dimensions != documents.dimensions:
+        raise InputError(
+            f"queries have {queries.dimensions} dimensions but documents have {documents.dimensions}; "
+            "encode both with one model"
+        )
+    if len(queries.vectors) and float(np.abs(queries.vectors).max()) > LARGEST:
+        raise InputError(f"query vectors hold numbers above {LARGEST:g}, whose squares leave the range of 32 bits")
+
+
+def _check_weights(weights: npt.NDArray[np.float32]) -> None:
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("token weights must be finite and not negative")
+
+
+def _places(candidates: npt.ArrayLike | None, documents: TokenBatch) -> npt.NDArray[np.int64]:
+    if candidates is None:
+        return np.arange(len(documents))
+    places = np.ascontiguousarray(candidates, dtype=np.int64)
+    if len(places) and (places.min() < 0 or places.max() >= len(documents)):
+        raise InputError(f"candidates must be places from 0 to {len(documents) - 1}")
+    return places

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.files import only_writer, write_json
+from chamfer.kernels import CodedDocuments
 from chamfer.progress import Advance, ignore
+from chamfer.store.codes import open_codes
 from chamfer.tokens import TokenBatch, Vectors, offsets_of
 
 FORMAT = 1
@@ -87,6 +90,16 @@ class EncodedCorpus:
     def place(self) -> dict[str, int]:
         """Where each document id stands in :attr:`tokens`."""
         return {identifier: place for place, identifier in enumerate(self.ids)}
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int64]:
+        """``(documents,)`` which of all ids, sorted, each one is: equal scores are ordered by it."""
+        return np.argsort(np.argsort(np.array(self.ids, dtype=object), kind="stable"))
+
+    @cached_property
+    def coded(self) -> CodedDocuments:
+        """The documents with their 8-bit codes, which are made when they are first asked for."""
+        return CodedDocuments(self.tokens, open_codes(self.folder, self.tokens))
 
 
 def encode_corpus(

@@ -1,0 +1,292 @@
+// 512-bit registers with VNNI: one instruction multiplies four dimensions of a document token, broadcast from memory,
+// with sixteen query tokens and adds the products up.
+#include "path.hpp"
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VNNI__)
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "bounds.hpp"
+#include "codes.hpp"
+
+namespace chamfer {
+namespace {
+
+constexpr int kTokens = 8;  // document tokens at a time: with two groups of query tokens they fill 16 registers
+
+// A function, because a constant would be made while loading, also on machines without these instructions.
+inline __m512 nothing() { return _mm512_set1_ps(kNothing); }
+
+int quads(int dimensions) { return (dimensions + 3) / 4; }
+
+// Layout: [dimension / 4][kGroup][4] signed bytes, then for each token minus 128 times the sum of its bytes, because
+// the instruction takes the document's bytes unsigned.
+size_t group_bytes(int dimensions) { return (static_cast<size_t>(quads(dimensions)) + 1) * 64; }
+
+void lay_out(const int8_t* const* rows, int tokens, int dimensions, void* out) {
+    const int steps = quads(dimensions);
+    auto* to = static_cast<char*>(out);
+    std::memset(to, 0, group_bytes(dimensions));
+    for (int i = 0; i < tokens; ++i) {
+        int32_t sum = 0;
+        for (int k = 0; k < 4 * steps; ++k) sum += rows[i][k];
+        for (int k = 0; k < steps; ++k) std::memcpy(to + k * 64 + i * 4, rows[i] + 4 * k, 4);
+        const int32_t shift = -128 * sum;
+        std::memcpy(to + steps * 64 + i * 4, &shift, sizeof shift);
+    }
+}
+
+inline __m512i four_dimensions(const uint8_t* at) {
+    int32_t four;
+    std::memcpy(&four, at, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+// The sums of 8 document tokens with G groups of query tokens. They are not used while the next 8 are waited for, but
+// one by one between the next 8's first steps: this keeps the multipliers busy, which decide the speed.
+template <int G>
+struct Block {
+    alignas(64) int32_t sums[G][kTokens][kGroup];
+
+    [[gnu::always_inline]] __m512 product(int group, int token, float scale) const {
+        return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[group][token])), _mm512_set1_ps(scale));
+    }
+};
+
+// Fill the block of 8 tokens behind `first`, and call between(t) eight times meanwhile.
+template <int G, typename Between>
+[[gnu::always_inline]] inline void sweep(const char* group, int dimensions, const Codes& document, int64_t first,
+                                         Block<G>& block, Between between) {
+    const int64_t steps = quads(dimensions);
+    const char* more = group + (G - 1) * group_bytes(dimensions);
+    const uint8_t* codes = document.codes + first * document.stride;
+    const uint8_t* ahead = codes + 2 * kTokens * document.stride;
+    const int64_t last = document.tokens - 1 - first;
+    const uint8_t* token[kTokens];
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) token[t] = codes + t * document.stride;
+    if (last < kTokens - 1) {  // behind the last token it is the last one again, whose sums nobody looks at
+        for (int t = 0; t < kTokens; ++t) token[t] = codes + std::min<int64_t>(t, last) * document.stride;
+    }
+    __m512i one[kTokens], two[kTokens];  // compilers keep two plain arrays in registers, but not one of arrays
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) {
+        one[t] = _mm512_load_si512(group + steps * 64);
+        two[t] = _mm512_load_si512(more + steps * 64);
+    }
+    int64_t k = 0;
+    const auto step = [&]() __attribute__((always_inline)) {
+        const __m512i q = _mm512_load_si512(group + k * 64);
+        const __m512i r = _mm512_load_si512(more + k * 64);
+        __builtin_prefetch(ahead + k * (4 * kTokens));
+#pragma GCC unroll 8
+        for (int t = 0; t < kTokens; ++t) {
+            const __m512i d = four_dimensions(token[t] + 4 * k);
+            one[t] = _mm512_dpbusd_epi32(one[t], d, q);
+            if (G == 2) two[t] = _mm512_dpbusd_epi32(two[t], d, r);
+        }
+        ++k;
+    };
+    if (steps >= kTokens) {
+        for (int t = 0; t < kTokens; ++t) {
+            step();
+            between(t);
+        }
+    } else {
+        for (int t = 0; t < kTokens; ++t) between(t);
+    }
+    while (k < steps) step();
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) {
+        _mm512_store_si512(block.sums[0][t], one[t]);
+        if (G == 2) _mm512_store_si512(block.sums[G - 1][t], two[t]);
+    }
+}
+
+// The largest and the second largest of the products of 16 query tokens.
+struct Two {
+    __m512 first = nothing(), second = nothing();
+
+    [[gnu::always_inline]] void add(__m512 value) {
+        second = _mm512_max_ps(second, _mm512_min_ps(first, value));
+        first = _mm512_max_ps(first, value);
+    }
+};
+
+// Which of 8 tokens a product is with, in its last three bits: far below what codes are off.
+[[gnu::always_inline]] inline __m512 tagged(__m512 value, int token) {
+    constexpr int kAndOr = 0xea;  // (value & mask) | token
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(value), _mm512_set1_epi32(~7),
+                                                         _mm512_set1_epi32(token), kAndOr));
+}
+
+template <int G>
+void maxima_of(const void* group, int dimensions, const Codes& document, Found& found) {
+    const char* codes = static_cast<const char*>(group);
+    Two all[G];
+    __m512i from[G];
+    for (int g = 0; g < G; ++g) from[g] = _mm512_setzero_si512();
+    Block<G> block;
+    Two here[G];
+    const float* scales = document.scales;
+    const auto add = [&](int t) __attribute__((always_inline)) {
+        for (int g = 0; g < G; ++g) here[g].add(tagged(block.product(g, t, scales[t]), t));
+    };
+    const auto merge = [&](int64_t first) __attribute__((always_inline)) {
+        for (int g = 0; g < G; ++g) {
+            const __mmask16 better = _mm512_cmp_ps_mask(here[g].first, all[g].first, _CMP_GT_OQ);
+            from[g] = _mm512_mask_set1_epi32(from[g], better, static_cast<int32_t>(first));
+            all[g].second = _mm512_max_ps(all[g].second, here[g].second);
+            all[g].add(here[g].first);
+            here[g] = Two();
+        }
+        scales += kTokens;
+    };
+    sweep<G>(codes, dimensions, document, 0, block, [](int) {});
+    int64_t first = kTokens;
+    for (; first < document.tokens; first += kTokens) {
+        sweep<G>(codes, dimensions, document, first, block, add);
+        merge(first - kTokens);
+    }
+    first -= kTokens;
+    for (int t = 0; t < document.tokens - first; ++t) add(t);
+    merge(first);
+    for (int g = 0; g < G; ++g) {
+        const __m512i last = _mm512_and_si512(_mm512_castps_si512(all[g].first), _mm512_set1_epi32(7));
+        _mm512_store_ps(found.best + g * kGroup, all[g].first);
+        _mm512_store_ps(found.second + g * kGroup, all[g].second);
+        _mm512_store_si512(found.token + g * kGroup, _mm512_add_epi32(from[g], last));
+    }
+}
+
+void maxima(const void* group, int groups, int dimensions, const Codes& document, Found& found) {
+    if (groups == 2) {
+        maxima_of<2>(group, dimensions, document, found);
+    } else {
+        maxima_of<1>(group, dimensions, document, found);
+    }
+}
+
+void code_dots(const int8_t* const* rows, int count, const Codes& document, const int32_t* tokens, int32_t* sums) {
+    const __m512i shift = _mm512_set1_epi8(static_cast<char>(128));
+    for (int i = 0; i < count; ++i) {
+        const uint8_t* token = document.codes + tokens[i] * document.stride;
+        __m512i products = _mm512_setzero_si512();
+        for (int64_t k = 0; k < document.stride; k += 64) {
+            const int64_t left = document.stride - k;
+            const __mmask64 some = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+            const __m512i q = _mm512_maskz_loadu_epi8(some, rows[i] + k);
+            products = _mm512_dpbusd_epi32(products, _mm512_maskz_loadu_epi8(some, token + k), q);
+            // Take away 128 times the query's bytes: as bytes, -128 is what 128 is.
+            products = _mm512_sub_epi32(products, _mm512_dpbusd_epi32(_mm512_setzero_si512(), shift, q));
+        }
+        sums[i] = _mm512_reduce_add_epi32(products);
+    }
+}
+
+int64_t above(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
+    const __m512 bar = _mm512_loadu_ps(bars);
+    Block<1> block;
+    int64_t count = 0;
+    for (int64_t first = 0; first < document.tokens; first += kTokens) {
+        sweep<1>(static_cast<const char*>(group), dimensions, document, first, block, [](int) {});
+        const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
+        for (int64_t t = 0; t < some; ++t)
+            for (unsigned mask = _mm512_cmp_ps_mask(block.product(0, static_cast<int>(t), document.scales[first + t]), bar, _CMP_GE_OQ); mask;
+                 mask &= mask - 1)
+                found[count++] = (first + t) * kGroup + __builtin_ctz(mask);
+    }
+    return count;
+}
+
+inline __mmask16 up_to(int lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); }
+
+inline __m512 widen(const uint16_t* half, __mmask16 some) {
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(some, half));
+}
+
+template <bool Difference>
+[[gnu::always_inline]] inline __m512 add_16(const float* a, const uint16_t* b, __mmask16 some, __m512 sum) {
+    const __m512 x = _mm512_maskz_loadu_ps(some, a), y = widen(b, some);
+    if (!Difference) return _mm512_fmadd_ps(x, y, sum);
+    const __m512 apart = _mm512_sub_ps(x, y);
+    return _mm512_fmadd_ps(apart, apart, sum);
+}
+
+template <bool Difference>
+float in_32_bits(const float* a, const uint16_t* b, int dimensions) {
+    __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
+    int k = 0;
+    for (; k + 32 <= dimensions; k += 32) {
+        even = add_16<Difference>(a + k, b + k, 0xffff, even);
+        odd = add_16<Difference>(a + k + 16, b + k + 16, 0xffff, odd);
+    }
+    for (; k < dimensions; k += 16) even = add_16<Difference>(a + k, b + k, up_to(dimensions - k), even);
+    return _mm512_reduce_add_ps(_mm512_add_ps(even, odd));
+}
+
+template <bool Difference>
+double in_64_bits(const float* a, const uint16_t* b, int dimensions) {
+    __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
+    for (int k = 0; k < dimensions; k += 16) {
+        const __mmask16 some = up_to(dimensions - k);
+        const __m512 x = _mm512_maskz_loadu_ps(some, a + k), y = widen(b + k, some);
+        const __m512d x0 = _mm512_cvtps_pd(_mm512_castps512_ps256(x)), y0 = _mm512_cvtps_pd(_mm512_castps512_ps256(y));
+        const __m512d x1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+        const __m512d y1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
+        if (Difference) {
+            const __m512d d0 = _mm512_sub_pd(x0, y0), d1 = _mm512_sub_pd(x1, y1);
+            low = _mm512_fmadd_pd(d0, d0, low);
+            high = _mm512_fmadd_pd(d1, d1, high);
+        } else {
+            low = _mm512_fmadd_pd(x0, y0, low);
+            high = _mm512_fmadd_pd(x1, y1, high);
+        }
+    }
+    return _mm512_reduce_add_pd(_mm512_add_pd(low, high));
+}
+
+// 8 document tokens at a time; each is widened once into a buffer, from where its dimensions are broadcast.
+void products(const float* query, const uint16_t* document, int64_t tokens, int dimensions, const float* half_squares,
+              float* best) {
+    constexpr int kMost = 1024;
+    alignas(64) float wide[kTokens][kMost];
+    __m512 most = nothing();
+    for (int64_t first = 0; first < tokens; first += kTokens) {
+        __m512 sums[kTokens];
+        for (int t = 0; t < kTokens; ++t) sums[t] = _mm512_setzero_ps();
+        for (int from = 0; from < dimensions; from += kMost) {
+            const int width = std::min(kMost, dimensions - from);
+            for (int t = 0; t < kTokens; ++t) {
+                const uint16_t* token = document + std::min(first + t, tokens - 1) * dimensions + from;
+                for (int k = 0; k < width; k += 16) _mm512_store_ps(wide[t] + k, widen(token + k, up_to(width - k)));
+            }
+            for (int k = 0; k < width; ++k) {
+                const __m512 q = _mm512_loadu_ps(query + static_cast<size_t>(from + k) * kGroup);
+                for (int t = 0; t < kTokens; ++t) sums[t] = _mm512_fmadd_ps(_mm512_set1_ps(wide[t][k]), q, sums[t]);
+            }
+        }
+        for (int t = 0; t < kTokens; ++t) {
+            const float less = half_squares ? half_squares[std::min(first + t, tokens - 1)] : 0.0f;
+            most = _mm512_max_ps(most, _mm512_sub_ps(sums[t], _mm512_set1_ps(less)));
+        }
+    }
+    _mm512_storeu_ps(best, most);
+}
+
+constexpr Path kPath{"avx512", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
+                     in_32_bits<false>, in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
+
+}  // namespace
+
+const Path* avx512_path() { return &kPath; }
+
+}  // namespace chamfer
+#else
+namespace chamfer {
+const Path* avx512_path() { return nullptr; }
+}  // namespace chamfer
+#endif

@@ -1,0 +1,70 @@
+#include <cmath>
+#include <limits>
+
+#include "documents.hpp"
+#include "threads.hpp"
+
+namespace chamfer {
+namespace {
+
+// Query tokens in groups, [group][dimension][kGroup], and the squares of their norms.
+struct Groups {
+    explicit Groups(const Request& request, int dimensions)
+        : count((request.tokens + kGroup - 1) / kGroup),
+          codes(static_cast<size_t>(count) * dimensions * kGroup, 0.0f),
+          squares(request.tokens) {
+        for (int i = 0; i < request.tokens; ++i) {
+            double sum = 0;
+            for (int k = 0; k < dimensions; ++k) {
+                const float value = request.query[static_cast<size_t>(i) * dimensions + k];
+                codes[(static_cast<size_t>(i / kGroup) * dimensions + k) * kGroup + i % kGroup] = value;
+                sum += static_cast<double>(value) * value;
+            }
+            squares[i] = static_cast<float>(sum);
+        }
+    }
+    int count;
+    std::vector<float> codes, squares;
+};
+
+}  // namespace
+
+void minima(const Path& path, const Documents& documents, const Request& request, int threads, float* out) {
+    constexpr int64_t kPiece = 8;
+    const int dimensions = documents.dimensions;
+    const Groups query(request, dimensions);
+    const std::vector<float> zero(dimensions, 0.0f);
+    Pieces pieces(request.count, kPiece);
+    on_threads(useful_threads(request.count, kPiece, threads), [&](int) {
+        std::vector<float> half_squares;
+        const auto one = [&](int64_t document, float* row) {
+            const int64_t first = documents.offsets[document], tokens = documents.length(document);
+            if (tokens == 0) {
+                std::fill_n(row, request.tokens, std::numeric_limits<float>::infinity());
+                return;
+            }
+            if (request.l2) {
+                half_squares.resize(tokens);
+                for (int64_t j = 0; j < tokens; ++j)
+                    half_squares[j] = path.square(zero.data(), documents.vector(first + j), dimensions) / 2;
+            }
+            for (int g = 0; g < query.count; ++g) {
+                float best[kGroup];
+                path.products(query.codes.data() + static_cast<size_t>(g) * dimensions * kGroup,
+                              documents.vector(first), tokens, dimensions,
+                              request.l2 ? half_squares.data() : nullptr, best);
+                for (int i = g * kGroup; i < std::min((g + 1) * kGroup, request.tokens); ++i) {
+                    // What 32 bits leave of the difference of equal numbers is noise, which the root would magnify.
+                    const float apart = query.squares[i] - 2 * best[i % kGroup];
+                    row[i] = !request.l2                          ? -best[i % kGroup]
+                             : apart < 1e-6f * query.squares[i] ? 0.0f
+                                                                  : std::sqrt(apart);
+                }
+            }
+        };
+        for (int64_t from, to; pieces.take(from, to);)
+            for (int64_t c = from; c < to; ++c) one(request.candidates[c], out + c * request.tokens);
+    });
+}
+
+}  // namespace chamfer

@@ -1,0 +1,217 @@
+// Python's door: checks what it is given, lets go of the interpreter, calls the rest.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "documents.hpp"
+#include "rank.hpp"
+
+namespace nb = nanobind;
+using namespace chamfer;
+
+namespace {
+
+template <typename T, int Dimensions>
+using Array = nb::ndarray<T, nb::numpy, nb::c_contig, nb::device::cpu, nb::ndim<Dimensions>>;
+template <typename T>
+using Flat = Array<const T, 1>;
+template <typename T>
+using Table = Array<const T, 2>;
+
+// Squares of larger numbers leave the range of 32 bits.
+constexpr float kLargest = 1e15f;
+constexpr size_t kMostDimensions = size_t{1} << 15;  // more could overflow the sums of products of codes
+
+bool has_avx2() {
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+#else
+    return false;
+#endif
+}
+
+bool has_avx512() {
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("f16c");
+#else
+    return false;
+#endif
+}
+
+// Fastest first.
+std::vector<const Path*> paths() {
+    std::vector<const Path*> found;
+    if (avx512_path() && has_avx512()) found.push_back(avx512_path());
+    if (avx2_path() && has_avx2()) found.push_back(avx2_path());
+    found.push_back(portable_path());
+    return found;
+}
+
+const Path& path_by_name(const std::string& name) {
+    for (const Path* path : paths())
+        if (name == path->name) return *path;
+    throw std::invalid_argument("this machine has no path " + name);
+}
+
+void check(bool right, const char* rule) {
+    if (!right) throw std::invalid_argument(rule);
+}
+
+void check_offsets(const Flat<int64_t>& offsets, size_t tokens) {
+    check(offsets.size() >= 1 && offsets(0) == 0 && static_cast<size_t>(offsets(offsets.size() - 1)) == tokens,
+          "offsets must run from 0 to the number of token vectors");
+    for (size_t d = 0; d + 1 < offsets.size(); ++d) {
+        check(offsets(d) <= offsets(d + 1), "offsets must never fall");
+        check(offsets(d + 1) - offsets(d) <= INT32_MAX, "a document can have 2147483647 tokens at most");
+    }
+}
+
+void check_dimensions(size_t dimensions) {
+    check(dimensions >= 1 && dimensions <= kMostDimensions, "vectors need 1 to 32768 dimensions");
+}
+
+template <typename Codes, typename Scales, typename Bounds>
+void check_codes(const Table<uint16_t>& vectors, const Flat<int64_t>& offsets, const Codes& codes,
+                 const Scales& scales, const Bounds& bounds) {
+    const auto stride = static_cast<size_t>(stride_of(static_cast<int>(vectors.shape(1))));
+    check(codes.shape(0) == vectors.shape(0) && codes.shape(1) == stride && scales.size() == vectors.shape(0) &&
+              bounds.shape(0) == 4 && bounds.shape(1) == offsets.size() - 1,
+          "codes must be those of the vectors");
+}
+
+// A half is not finite if all bits of its exponent are set.
+bool is_finite(uint16_t half) { return (half & 0x7c00u) != 0x7c00u; }
+
+// Documents, checked once; the arrays stay Python's, and stay as long as this does. Without codes only minima can be
+// computed.
+struct Packed {
+    Table<uint16_t> vectors;
+    Flat<int64_t> offsets;
+    Documents view;
+
+    Packed(Table<uint16_t> vectors_, Flat<int64_t> offsets_) : vectors(vectors_), offsets(offsets_) {
+        check_dimensions(vectors.shape(1));
+        check_offsets(offsets, vectors.shape(0));
+        view.dimensions = static_cast<int>(vectors.shape(1));
+        view.count = static_cast<int64_t>(offsets.size()) - 1;
+        view.offsets = offsets.data();
+        view.vectors = vectors.data();
+    }
+};
+
+struct Coded : Packed {
+    Table<uint8_t> codes;
+    Flat<float> scales;
+    Table<float> bounds;
+
+    Coded(Table<uint16_t> vectors_, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
+          Table<float> bounds_)
+        : Packed(vectors_, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
+        check_codes(vectors, offsets, codes, scales, bounds);
+        const size_t documents = offsets.size() - 1;
+        view.stride = stride_of(view.dimensions);
+        view.codes = codes.data();
+        view.scales = scales.data();
+        view.errors = bounds.data();
+        view.worst = bounds.data() + documents;
+        view.longest = bounds.data() + 2 * documents;
+        view.shortest = bounds.data() + 3 * documents;
+    }
+};
+
+Request request_of(const Packed& documents, const Table<float>& query, const Flat<int64_t>& candidates, bool l2,
+                   int threads) {
+    check(query.shape(0) >= 1, "a query needs at least one token");
+    check(query.shape(1) == documents.vectors.shape(1), "queries and documents need the same number of dimensions");
+    for (size_t n = 0; n < query.size(); ++n)
+        check(std::fabs(query.data()[n]) <= kLargest, "query vectors must be finite, and none of their numbers above 1e15");
+    for (size_t c = 0; c < candidates.size(); ++c)
+        check(candidates(c) >= 0 && candidates(c) < documents.view.count, "candidates must be places of documents");
+    check(threads >= 1, "at least one thread is needed");
+    Request request;
+    request.query = query.data();
+    request.tokens = static_cast<int>(query.shape(0));
+    request.candidates = candidates.data();
+    request.count = static_cast<int64_t>(candidates.size());
+    request.l2 = l2;
+    return request;
+}
+
+template <typename T>
+auto give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* at) noexcept { delete static_cast<std::vector<T>*>(at); });
+    return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
+}
+
+void quantise_into(const std::string& path, const Table<uint16_t>& vectors, const Flat<int64_t>& offsets,
+                   Array<uint8_t, 2> codes, Array<float, 1> scales, Array<float, 2> bounds, int threads) {
+    const size_t tokens = vectors.shape(0), dimensions = vectors.shape(1);
+    check_dimensions(dimensions);
+    check_offsets(offsets, tokens);
+    check_codes(vectors, offsets, codes, scales, bounds);
+    check(threads >= 1, "at least one thread is needed");
+    const Path& chosen = path_by_name(path);
+    const size_t documents = offsets.size() - 1;
+    nb::gil_scoped_release released;
+    for (size_t n = 0; n < tokens * dimensions; ++n)
+        check(is_finite(vectors.data()[n]), "token vectors must be finite");
+    quantise(chosen, vectors.data(), offsets.data(), static_cast<int64_t>(documents), static_cast<int>(dimensions),
+             threads, codes.data(), scales.data(), bounds.data(), bounds.data() + documents,
+             bounds.data() + 2 * documents, bounds.data() + 3 * documents);
+}
+
+nb::tuple rank_documents(const std::string& path, const Coded& documents, const Table<float>& query,
+                         const Flat<float>& weights, const Flat<int64_t>& candidates, int64_t k, bool l2, int threads) {
+    Request request = request_of(documents, query, candidates, l2, threads);
+    check(weights.size() == query.shape(0), "every query token needs a weight");
+    for (size_t i = 0; i < weights.size(); ++i)
+        check(weights(i) >= 0 && weights(i) <= kLargest, "token weights must be finite and not negative");
+    check(k >= 0, "k must not be negative");
+    request.weights = weights.data();
+    const Path& chosen = path_by_name(path);
+    Answer answer;
+    {
+        nb::gil_scoped_release released;
+        answer = rank(chosen, documents.view, request, k, threads);
+    }
+    const size_t found = answer.places.size();
+    return nb::make_tuple(give(std::move(answer.places), {found}), give(std::move(answer.scores), {found}),
+                          answer.refined, answer.computed, answer.possible);
+}
+
+nb::object minima_of(const std::string& path, const Packed& documents, const Table<float>& query,
+                     const Flat<int64_t>& candidates, bool l2, int threads) {
+    const Request request = request_of(documents, query, candidates, l2, threads);
+    const Path& chosen = path_by_name(path);
+    const size_t rows = candidates.size(), tokens = query.shape(0);
+    std::vector<float> out(rows * tokens);
+    {
+        nb::gil_scoped_release released;
+        minima(chosen, documents.view, request, threads, out.data());
+    }
+    return nb::cast(give(std::move(out), {rows, tokens}));
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+    module.def("paths", [] {
+        std::vector<std::string> names;
+        for (const Path* path : paths()) names.emplace_back(path->name);
+        return names;
+    });
+    module.def("quantise", &quantise_into);
+    nb::class_<Packed>(module, "Packed").def(nb::init<Table<uint16_t>, Flat<int64_t>>());
+    nb::class_<Coded, Packed>(module, "Coded")
+        .def(nb::init<Table<uint16_t>, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>());
+    module.def("rank", &rank_documents);
+    module.def("minima", &minima_of);
+}

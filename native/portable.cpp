@@ -1,0 +1,107 @@
+// Plain C++ that every compiler turns into something reasonable.
+#include <algorithm>
+#include <limits>
+
+#include "bounds.hpp"
+#include "codes.hpp"
+#include "half.hpp"
+#include "path.hpp"
+
+namespace chamfer {
+namespace {
+
+// [dimension][kGroup] signed bytes.
+size_t group_bytes(int dimensions) { return static_cast<size_t>(dimensions) * kGroup; }
+
+void lay_out(const int8_t* const* rows, int tokens, int dimensions, void* out) {
+    auto* to = static_cast<int8_t*>(out);
+    std::fill_n(to, group_bytes(dimensions), int8_t{0});
+    for (int i = 0; i < tokens; ++i)
+        for (int k = 0; k < dimensions; ++k) to[k * kGroup + i] = rows[i][k];
+}
+
+// Call use(j, products) for every token of the document.
+template <typename Use>
+inline void sweep(const void* group, int dimensions, const Codes& document, Use use) {
+    const auto* codes = static_cast<const int8_t*>(group);
+    for (int64_t j = 0; j < document.tokens; ++j) {
+        const uint8_t* token = document.codes + j * document.stride;
+        int32_t sums[kGroup] = {};
+        for (int k = 0; k < dimensions; ++k) {
+            const int32_t d = token[k] - 128;
+            for (int i = 0; i < kGroup; ++i) sums[i] += d * codes[k * kGroup + i];
+        }
+        float products[kGroup];
+        for (int i = 0; i < kGroup; ++i) products[i] = static_cast<float>(sums[i]) * document.scales[j];
+        use(j, products);
+    }
+}
+
+void maxima(const void* group, int groups, int dimensions, const Codes& document, Found& found) {
+    for (int g = 0; g < groups; ++g) {
+        const char* codes = static_cast<const char*>(group) + g * group_bytes(dimensions);
+        float* best = found.best + g * kGroup;
+        float* second = found.second + g * kGroup;
+        int32_t* token = found.token + g * kGroup;
+        std::fill_n(best, kGroup, kNothing);
+        std::fill_n(second, kGroup, kNothing);
+        std::fill_n(token, kGroup, 0);
+        sweep(codes, dimensions, document, [&](int64_t j, const float* products) {
+            for (int i = 0; i < kGroup; ++i) {
+                second[i] = std::max(second[i], std::min(products[i], best[i]));
+                token[i] = products[i] > best[i] ? static_cast<int32_t>(j) : token[i];
+                best[i] = std::max(best[i], products[i]);
+            }
+        });
+    }
+}
+
+void code_dots(const int8_t* const* rows, int count, const Codes& document, const int32_t* tokens, int32_t* sums) {
+    for (int i = 0; i < count; ++i) {
+        const uint8_t* token = document.codes + tokens[i] * document.stride;
+        sums[i] = 0;
+        for (int64_t k = 0; k < document.stride; ++k) sums[i] += rows[i][k] * (token[k] - 128);
+    }
+}
+
+int64_t above(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
+    int64_t count = 0;
+    sweep(group, dimensions, document, [&](int64_t j, const float* products) {
+        for (int i = 0; i < kGroup; ++i)
+            if (products[i] >= bars[i]) found[count++] = j * kGroup + i;
+    });
+    return count;
+}
+
+template <typename Number, bool Difference>
+Number sum_of(const float* a, const uint16_t* b, int dimensions) {
+    Number sums[8] = {};  // apart, so that registers can be made of them
+    for (int k = 0; k < dimensions; ++k) {
+        const Number x = a[k], y = from_half(b[k]);
+        sums[k % 8] += Difference ? (x - y) * (x - y) : x * y;
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+void products(const float* query, const uint16_t* document, int64_t tokens, int dimensions, const float* half_squares,
+              float* best) {
+    std::fill_n(best, kGroup, -std::numeric_limits<float>::infinity());
+    for (int64_t j = 0; j < tokens; ++j, document += dimensions) {
+        float sums[kGroup] = {};
+        for (int k = 0; k < dimensions; ++k) {
+            const float d = from_half(document[k]);
+            for (int i = 0; i < kGroup; ++i) sums[i] += d * query[k * kGroup + i];
+        }
+        const float less = half_squares ? half_squares[j] : 0.0f;
+        for (int i = 0; i < kGroup; ++i) best[i] = std::max(best[i], sums[i] - less);
+    }
+}
+
+constexpr Path kPath{"portable", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
+                     sum_of<float, false>, sum_of<float, true>, sum_of<double, false>, sum_of<double, true>, products};
+
+}  // namespace
+
+const Path* portable_path() { return &kPath; }
+
+}  // namespace chamfer

@@ -1,0 +1,110 @@
+// A query as screening needs it: tokens with weight only, heaviest first, in 8 bits.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include "documents.hpp"
+
+namespace chamfer {
+
+// Two groups of query tokens are screened at once, which is fastest. But where the tokens behind a group carry no more
+// than this share of the weight, that group is screened alone: most documents can be dropped after it.
+constexpr double kLight = 0.3;
+
+// Groups that are screened at once.
+struct Portion {
+    int group, groups;
+};
+
+struct Aligned {
+    explicit Aligned(size_t bytes) : at(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {
+        if (!at) throw std::bad_alloc();
+    }
+    ~Aligned() { std::free(at); }
+    Aligned(const Aligned&) = delete;
+    void* at;
+};
+
+class WeightedQuery {
+   public:
+    WeightedQuery(const Path& path, const Request& request, int dimensions)
+        : rounding(std::ldexp(static_cast<float>(dimensions / 8 + request.tokens / 8 + 16), -23)),
+          group_bytes_(path.group_bytes(dimensions)) {
+        for (int i = 0; i < request.tokens; ++i)
+            if (request.weights[i] > 0) order.push_back(i);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int a, int b) { return request.weights[a] > request.weights[b]; });
+        tokens = static_cast<int>(order.size());
+        groups = (tokens + kGroup - 1) / kGroup;
+        const int64_t stride = stride_of(dimensions);
+        codes_.assign(2 * static_cast<size_t>(tokens) * stride, 0);
+        for (auto* numbers : {&scale, &weight, &norm, &square, &error, &code_norm, &rest_share, &rest_error})
+            numbers->assign(static_cast<size_t>(groups) * kGroup, 0.0f);
+        for (int at = 0; at < tokens; ++at) {
+            int8_t* row = codes_.data() + at * stride;
+            int8_t* rest = codes_.data() + (tokens + at) * stride;
+            rows.push_back(row);
+            rests.push_back(rest);
+            weight[at] = request.weights[order[at]];
+            const float* token = request.query + static_cast<size_t>(order[at]) * dimensions;
+            quantise(path, std::vector<float>(token, token + dimensions), at, row, rest);
+        }
+        laid_out_ = std::make_unique<Aligned>(group_bytes_ * std::max(groups, 1));
+        for (int g = 0; g < groups; ++g)
+            path.lay_out(rows.data() + g * kGroup, std::min(kGroup, tokens - g * kGroup), dimensions, group(g));
+        choose_portions();
+    }
+
+    void* group(int g) const { return static_cast<char*>(laid_out_->at) + g * group_bytes_; }
+
+    int tokens = 0;  // with weight
+    int groups = 0;
+    std::vector<Portion> portions;
+    std::vector<int> order;            // which token of the request each one is
+    std::vector<const int8_t*> rows;   // codes, and
+    std::vector<const int8_t*> rests;  // what these leave of the token, as codes too
+    // Numbers of each token, zeros up to a whole group.
+    std::vector<float> scale, weight, norm, square;
+    std::vector<float> error;       // |token - its code|
+    std::vector<float> code_norm;   // |its code|
+    std::vector<float> rest_share;  // the scale of the rest, as a share of that of the codes
+    std::vector<float> rest_error;  // what both leave
+    float rounding;                 // what 32-bit arithmetic may be off, relative to the largest number it could give
+
+   private:
+    void quantise(const Path& path, std::vector<float> token, int at, int8_t* row, int8_t* rest) {
+        const auto dimensions = static_cast<int>(token.size());
+        const auto norm_of = [&] { return static_cast<float>(std::sqrt(path.square_sum(token.data(), dimensions))); };
+        norm[at] = norm_of();
+        square[at] = norm[at] * norm[at];
+        scale[at] = path.take_codes(token.data(), dimensions, row);
+        // Errors multiply the norm of a document token where a bound is made, so rounding can travel with them.
+        error[at] = norm_of() + rounding * norm[at];
+        code_norm[at] = norm[at] + error[at];
+        const float rest_scale = path.take_codes(token.data(), dimensions, rest);
+        rest_share[at] = scale[at] > 0 ? rest_scale / scale[at] : 0;
+        rest_error[at] = norm_of() + rounding * norm[at];
+    }
+
+    void choose_portions() {
+        std::vector<double> from(groups + 1, 0.0);  // the weight from each group on
+        for (int g = groups - 1; g >= 0; --g)
+            from[g] = std::accumulate(&weight[g * kGroup], &weight[g * kGroup] + kGroup, from[g + 1]);
+        for (int g = 0; g < groups; g += portions.back().groups) {
+            const bool alone = g + 1 == groups || from[g + 1] <= kLight * from[0];
+            portions.push_back({g, alone ? 1 : 2});
+        }
+    }
+
+    size_t group_bytes_;
+    std::vector<int8_t> codes_;
+    std::unique_ptr<Aligned> laid_out_;
+};
+
+}  // namespace chamfer

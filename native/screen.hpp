@@ -1,0 +1,151 @@
+// What the score of a document can be at most and at least, from its codes.
+#pragma once
+
+#include "documents.hpp"
+#include "query.hpp"
+#include "scratch.hpp"
+
+namespace chamfer {
+
+class Screen {
+   public:
+    Screen(const Path& path, const Documents& documents, const WeightedQuery& query, const Request& request)
+        : path_(path), documents_(documents), query_(query), l2_(request.l2), mean_(1.0f / request.tokens) {
+        // What tokens from a group on add to the score at best. In the l2 form that is nothing, at distance 0; else it
+        // is the product of the norms, here without that of the document token.
+        rest_.assign(query.groups + 1, 0.0f);
+        for (int g = query.groups - 1; g >= 0; --g) {
+            rest_[g] = rest_[g + 1];
+            for (int i = g * kGroup; i < (g + 1) * kGroup; ++i) {
+                reach_ += query.weight[i] * query.norm[i];
+                weight_ += query.weight[i];
+                if (!l2_) rest_[g] += query.weight[i] * query.norm[i];
+            }
+        }
+    }
+
+    float mean() const { return mean_; }
+
+    // How far a product may be off.
+    float off(int at, int64_t document) const {
+        return query_.error[at] * documents_.longest[document] + query_.code_norm[at] * documents_.worst[document];
+    }
+
+    // Some documents that are screened together: while numbers of one are waited for, others can be computed.
+    struct Piece {
+        static constexpr int kMost = 16;
+        int count = 0;
+        int64_t next = -1;  // the document behind the last one, if there is one
+        int64_t document[kMost];
+        int64_t candidate[kMost];
+        size_t at[kMost];  // where in the scratch it is written down what each query token can add
+        Bounds score[kMost];
+        Found found[kMost];
+    };
+
+    // Find between what scores lie, and drop documents as soon as they cannot reach the bar. Those that may reach
+    // `expected` are looked at more closely at once, while their codes are at hand: for the best products what codes
+    // leave of the query is added.
+    void look(Piece& piece, float bar, float expected, Scratch& scratch, int64_t& computed) const {
+        for (int n = 0; n < piece.count; ++n) {
+            const float slack = slack_of(piece.document[n]);
+            piece.score[n] = {slack, -slack};
+        }
+        for (const Portion& portion : query_.portions) {
+            const int tokens = std::min(portion.groups * kGroup, query_.tokens - portion.group * kGroup);
+            for (int n = 0; n < piece.count; ++n) {
+                const int64_t next = n + 1 < piece.count ? piece.document[n + 1] : piece.next;
+                if (next >= 0) fetch_codes(next);
+                const Codes codes = documents_.codes_of(piece.document[n]);
+                path_.maxima(query_.group(portion.group), portion.groups, documents_.dimensions, codes, piece.found[n]);
+                computed += codes.tokens * tokens;
+            }
+            int kept = 0;
+            for (int n = 0; n < piece.count; ++n) {
+                if (!add(portion, tokens, piece, n, bar, expected, scratch)) continue;
+                piece.document[kept] = piece.document[n];
+                piece.candidate[kept] = piece.candidate[n];
+                piece.at[kept] = piece.at[n];
+                piece.score[kept] = piece.score[n];
+                ++kept;
+            }
+            piece.count = kept;
+        }
+    }
+
+   private:
+    // How far 32-bit arithmetic may be off.
+    float slack_of(int64_t document) const {
+        const float longest = documents_.longest[document];
+        return query_.rounding * mean_ * (l2_ ? reach_ + weight_ * longest : reach_ * longest);
+    }
+
+    // The first codes of a document; the rest is fetched while these are multiplied.
+    void fetch_codes(int64_t document) const {
+        const Codes codes = documents_.codes_of(document);
+        const int64_t bytes = std::min<int64_t>(codes.tokens, 16) * codes.stride;
+        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(codes.codes + at);
+        for (int64_t at = 0; at < codes.tokens; at += 16) __builtin_prefetch(codes.scales + at);
+    }
+
+    // Add what was found in a portion of the query to the bounds of a document; false if it cannot reach the bar.
+    bool add(const Portion& portion, int tokens, Piece& piece, int n, float bar, float expected,
+             Scratch& scratch) const {
+        const int from = portion.group * kGroup, lanes = portion.groups * kGroup;
+        const int64_t document = piece.document[n];
+        const float longest = documents_.longest[document];
+        Found& found = piece.found[n];
+        float lost[2 * kGroup];
+        std::fill_n(lost, lanes, documents_.worst[document]);
+        Limits limits{&query_.scale[from],
+                      &query_.weight[from],
+                      &query_.square[from],
+                      &query_.error[from],
+                      &query_.error[from],
+                      &query_.code_norm[from],
+                      lost,
+                      documents_.worst[document],
+                      longest,
+                      documents_.shortest[document],
+                      l2_};
+        const size_t at = piece.at[n] + from;
+        const auto bounds = [&] {
+            return path_.bounds(found, lanes, limits, &scratch.most[at], &scratch.otherwise[at]);
+        };
+        Bounds& score = piece.score[n];
+        const float others = score.high + rest_[portion.group + portion.groups] * longest * mean_;
+        Bounds here = bounds();
+        if (others + here.high * mean_ < bar) return false;
+        if (others + here.high * mean_ >= expected) {
+            add_rests(from, tokens, document, found, lost);
+            limits.best_error = &query_.rest_error[from];
+            here = bounds();
+        }
+        score.high += here.high * mean_;
+        score.low += here.low * mean_;
+        std::copy_n(found.token, lanes, &scratch.token[at]);
+        return true;
+    }
+
+    // Add to the best products what codes leave of the query, and look up what codes lost of the document tokens.
+    void add_rests(int from, int tokens, int64_t document, Found& found, float* lost) const {
+        const Codes codes = documents_.codes_of(document);
+        int32_t sums[2 * kGroup];
+        path_.code_dots(query_.rests.data() + from, tokens, codes, found.token, sums);
+        for (int i = 0; i < tokens; ++i) {
+            const float scale = codes.scales[found.token[i]];
+            found.best[i] += static_cast<float>(sums[i]) * scale * query_.rest_share[from + i];
+            lost[i] = scale * documents_.errors[document];
+        }
+    }
+
+    const Path& path_;
+    const Documents& documents_;
+    const WeightedQuery& query_;
+    bool l2_;
+    float mean_;
+    float weight_ = 0, reach_ = 0;
+    std::vector<float> rest_;
+};
+
+}  // namespace chamfer

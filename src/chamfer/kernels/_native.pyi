@@ -1,0 +1,40 @@
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+Halves = npt.NDArray[np.uint16]
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
+
+class Packed:
+    def __init__(self, vectors: Halves, offsets: Places, /) -> None: ...
+
+@final
+class Coded(Packed):
+    def __init__(self, vectors: Halves, offsets: Places, codes: Bytes, scales: Floats, bounds: Floats, /) -> None: ...
+
+def paths() -> list[str]: ...
+def quantise(
+    path: str,
+    vectors: Halves,
+    offsets: Places,
+    codes: Bytes,
+    scales: Floats,
+    bounds: Floats,
+    threads: int,
+    /,
+) -> None: ...
+def rank(
+    path: str,
+    documents: Coded,
+    query: Floats,
+    weights: Floats,
+    candidates: Places,
+    k: int,
+    l2: bool,
+    threads: int,
+    /,
+) -> tuple[Places, Floats, int, int, int]: ...
+def minima(path: str, documents: Packed, query: Floats, candidates: Places, l2: bool, threads: int, /) -> Floats: ...

@@ -1,0 +1,134 @@
+"""The score on the processor's vector units, compiled from ``native/``.
+
+Which instructions are used is decided when a score is asked for; ``CHAMFER_KERNEL`` forces one of ``avx512``, ``avx2``,
+``portable``, or ``numpy`` for none.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.kernels.form import Form
+from chamfer.threads import free_cores
+from chamfer.tokens import TokenBatch, Vectors
+
+try:
+    from chamfer.kernels import _native
+except ImportError:  # nothing could be compiled where chamfer was installed
+    _native = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from chamfer.kernels.codes import CodedDocuments
+
+VARIABLE = "CHAMFER_KERNEL"
+NUMPY = "numpy"
+
+
+def paths() -> list[str]:
+    """The kinds of instructions that this machine and this installation have, fastest first."""
+    return [] if _native is None else _native.paths()
+
+
+def path() -> str | None:
+    """The kind of instructions to use, or None for NumPy."""
+    asked = os.environ.get(VARIABLE)
+    if asked == NUMPY:
+        return None
+    found = paths()
+    if asked:
+        if asked not in found:
+            raise InputError(f"{VARIABLE} is {asked!r}, but this installation has {', '.join([*found, NUMPY])}")
+        return asked
+    if not found:
+        _say_that_it_is_missing()
+        return None
+    return found[0]
+
+
+@cache
+def _say_that_it_is_missing() -> None:
+    logging.getLogger("chamfer").warning(
+        "chamfer was installed without its native kernel (no C++ compiler); NumPy computes scores, several times slower"
+    )
+
+
+def minima(
+    query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = "l2"
+) -> npt.NDArray[np.float32]:
+    """Compute :func:`chamfer.kernels.reference.minima` for the chosen 16-bit documents, in their order."""
+    with _input_errors():
+        packed = _native.Packed(*_arrays(documents))
+        return _native.minima(_path(), packed, _in_32_bits(query), candidates, form == "l2", free_cores())
+
+
+def best(
+    query: Vectors,
+    weights: npt.NDArray[np.float32],
+    documents: "CodedDocuments",
+    candidates: npt.NDArray[np.int64],
+    k: int,
+    form: Form,
+    threads: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], int, int, int]:
+    """Find the best of some candidates: their places among the candidates and their scores.
+
+    Also says how many documents' vectors were read, how many products of two tokens were computed to choose them, and
+    how many there are.
+    """
+    with _input_errors():
+        return _native.rank(
+            _path(), documents.native, _in_32_bits(query), _in_32_bits(weights), candidates, k, form == "l2", threads
+        )
+
+
+def quantise(
+    documents: TokenBatch,
+    codes: npt.NDArray[np.uint8],
+    scales: npt.NDArray[np.float32],
+    bounds: npt.NDArray[np.float32],
+) -> None:
+    """Fill in the codes of 16-bit documents."""
+    with _input_errors():
+        _native.quantise(_path(), *_arrays(documents), codes, scales, bounds, free_cores())
+
+
+def coded(
+    documents: TokenBatch,
+    codes: npt.NDArray[np.uint8],
+    scales: npt.NDArray[np.float32],
+    bounds: npt.NDArray[np.float32],
+) -> "_native.Coded":
+    """Join documents and their codes, or say that they do not belong together."""
+    with _input_errors():
+        return _native.Coded(*_arrays(documents), codes, scales, bounds)
+
+
+@contextmanager
+def _input_errors() -> Iterator[None]:
+    """The native code checks what it is given, and says what is wrong in one sentence."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def _path() -> str:
+    chosen = path()
+    if chosen is None:
+        raise InputError("this needs chamfer's native kernel, which is not installed or switched off")
+    return chosen
+
+
+def _arrays(documents: TokenBatch) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
+    return documents.vectors.view(np.uint16), np.ascontiguousarray(documents.offsets)
+
+
+def _in_32_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    return np.ascontiguousarray(values, dtype=np.float32)

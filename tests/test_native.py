@@ -1,0 +1,382 @@
+"""The native kernel against the definition, on every kind of instructions that this machine has."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from chamfer import InputError, Ranking, TokenBatch, TokenWeights, kernels
+from chamfer.kernels import CodedDocuments, Codes, Form, native, reference
+from chamfer.reranking import rerank_encoded
+from chamfer.store.corpus import EncodedCorpus, encode_corpus
+from chamfer.tokens import offsets_of
+from chamfer.vocabulary import Vocabulary
+
+Floats = npt.NDArray[np.floating]
+FORMS: tuple[Form, ...] = ("l2", "cosine")
+PATHS = ("avx512", "avx2", "portable")
+
+every_path = pytest.mark.parametrize("path", PATHS)
+compiled = pytest.mark.skipif(not native.paths(), reason="chamfer was installed without a C++ compiler")
+
+
+@contextmanager
+def forced(path: str) -> Iterator[None]:
+    if path not in native.paths():
+        pytest.skip(f"this machine or installation has no {path} instructions")
+    with patch.dict("os.environ", {native.VARIABLE: path}):
+        yield
+
+
+def batch_of(vectors: Floats, lengths: list[int]) -> TokenBatch:
+    return TokenBatch(vectors, np.zeros(len(vectors), np.int32), offsets_of(lengths))
+
+
+def as_query(vectors: Floats) -> TokenBatch:
+    return batch_of(vectors.astype(np.float32), [len(vectors)])
+
+
+def unit(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    vectors: Floats = generator.standard_normal((count, dimensions))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def expected_best(
+    query: TokenBatch, weights: Floats, documents: TokenBatch, places: npt.NDArray[np.int64], k: int, form: Form
+) -> tuple[list[int], list[float]]:
+    """What the definition gives in 64 bits, told to 32: equal scores in the order of the candidates."""
+    scores = reference.score(query.vectors, weights, documents, form).astype(np.float32)[places]
+    order = np.argsort(-scores, kind="stable")[:k]
+    return places[order].tolist(), scores[order].tolist()
+
+
+# What vectors look like: how a generator makes some of a given number of dimensions.
+Make = Callable[[np.random.Generator, int, int], Floats]
+
+
+def in_clusters(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    """Few directions and little noise, as tokens of real texts: many that are nearly equally close."""
+    centres = unit(generator, 4, dimensions)
+    vectors: Floats = centres[generator.integers(4, size=count)]
+    vectors += 0.05 * generator.standard_normal((count, dimensions))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def few_numbers(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    """Whole numbers: many ties, and tokens that are all zero."""
+    return generator.integers(-1, 2, size=(count, dimensions)).astype(np.float64)
+
+
+def of_any_length(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    return unit(generator, count, dimensions) * 10.0 ** generator.uniform(-3, 3, (count, 1))
+
+
+def huge(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    return generator.uniform(-60000, 60000, (count, dimensions))
+
+
+def denormal(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    return generator.integers(-3, 4, size=(count, dimensions)) * 2.0**-24
+
+
+def with_an_outlier(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    """One dimension that dwarfs the others, which 8 bits then hardly see."""
+    vectors = unit(generator, count, dimensions)
+    vectors[:, 0] += 20
+    return vectors
+
+
+MAKERS: list[Make] = [unit, in_clusters, few_numbers, of_any_length, huge, denormal, with_an_outlier]
+
+dimensions = st.one_of(st.integers(1, 40), st.sampled_from([48, 96, 127, 128, 130, 384, 1024]))
+query_lengths = st.one_of(st.integers(1, 36), st.sampled_from([64, 257]))
+document_lengths = st.lists(
+    st.one_of(st.integers(0, 20), st.sampled_from([0, 1, 7, 8, 9, 300])), min_size=1, max_size=25
+)
+
+
+@compiled
+@every_path
+@settings(deadline=None, max_examples=200)
+@given(
+    make=st.sampled_from(MAKERS),
+    dimensions=dimensions,
+    query_length=query_lengths,
+    lengths=document_lengths,
+    k=st.integers(0, 30),
+    form=st.sampled_from(FORMS),
+    seed=st.integers(0, 2**32 - 1),
+)
+@example(unit, 128, 32, [10_000, 3], 1, "l2", 0)
+@example(unit, 64, 1024, [40, 0, 30], 2, "l2", 0)
+@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", 0)
+def test_the_best_are_those_of_the_definition(
+    path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], k: int, form: Form, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    documents = batch_of(make(generator, sum(lengths), dimensions).astype(np.float16), lengths)
+    query = as_query(make(generator, query_length, dimensions))
+    if len(documents.vectors):  # a query token that is a document token, and a document that is there twice
+        query.vectors[0] = documents.vectors[generator.integers(len(documents.vectors))]
+    weights = generator.uniform(0, 2, query_length).astype(np.float32)
+    weights[generator.random(query_length) < 0.2] = 0
+    places = generator.integers(len(lengths), size=len(lengths) + 3)
+    with forced(path):
+        found = kernels.best(query, weights, CodedDocuments.of(documents), k=k, candidates=[places], form=form)[0]
+    expected_places, expected_scores = expected_best(query, weights, documents, places, k, form)
+    assert found.places.tolist() == expected_places
+    assert found.scores.tolist() == expected_scores
+
+
+@compiled
+@every_path
+@settings(deadline=None, max_examples=100)
+@given(
+    make=st.sampled_from(MAKERS),
+    dimensions=dimensions,
+    query_length=query_lengths,
+    lengths=document_lengths,
+    form=st.sampled_from(FORMS),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_minima_are_those_of_the_definition(
+    path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], form: Form, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    documents = batch_of(make(generator, sum(lengths), dimensions).astype(np.float16), lengths)
+    query = as_query(make(generator, query_length, dimensions))
+    with forced(path):
+        found = kernels.minima(query, documents, form=form)
+    expected = reference.minima(query.vectors, documents, form)
+    longest = max(
+        np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, documents)
+    )
+    # A distance is the root of a difference of squares, so 32 bits leave more of an error where tokens nearly coincide.
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-3 * longest if form == "l2" else 1e-5 * longest**2)
+
+
+@compiled
+@every_path
+@pytest.mark.parametrize("form", FORMS)
+def test_codes_are_as_near_to_the_vectors_as_they_say(path: str, form: Form) -> None:
+    generator = np.random.default_rng(0)
+    for make in MAKERS:
+        documents = batch_of(make(generator, 60, 50).astype(np.float16), [20, 0, 40])
+        with forced(path):
+            codes = Codes.of(documents)
+        vectors = documents.vectors.astype(np.float64)
+        lost = np.linalg.norm((codes.codes[:, :50] - 128.0) * codes.scales[:, None] - vectors, axis=1)
+        norms = np.linalg.norm(vectors, axis=1)
+        relative, largest, longest, shortest = codes.bounds
+        for document, part in ((0, slice(0, 20)), (2, slice(20, 60))):
+            assert lost[part].max() <= largest[document] <= lost[part].max() + 1e-6 * norms.max()
+            assert (lost[part] <= relative[document] * codes.scales[part] + 1e-12).all() or not codes.scales[part].any()
+            assert shortest[document] <= norms[part].min() <= norms[part].max() <= longest[document]
+
+
+def planted(generator: np.random.Generator) -> tuple[TokenBatch, TokenBatch]:
+    """300 documents of which some hold tokens near those of the query."""
+    query = unit(generator, 40, 64)
+    vectors = unit(generator, 300 * 30, 64).reshape(300, 30, 64)
+    for place in range(0, 300, 15):
+        near = query[generator.integers(40, size=25)] + 0.03 * generator.standard_normal((25, 64))
+        vectors[place, :25] = near / np.linalg.norm(near, axis=1, keepdims=True)
+    return as_query(query), batch_of(vectors.reshape(-1, 64).astype(np.float16), [30] * 300)
+
+
+@compiled
+@every_path
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_make_it_faster(path: str, form: Form) -> None:
+    query, documents = planted(np.random.default_rng(0))
+    uneven = np.where(np.arange(40) < 16, 1.0, 0.01).astype(np.float32)
+    half = np.where(np.arange(40) < 20, 1.0, 0.0).astype(np.float32)
+    with forced(path):
+        coded = CodedDocuments.of(documents)
+        [all_even] = kernels.best(query, np.ones(40, np.float32), coded, k=5, form=form)
+        [dropped] = kernels.best(query, uneven, coded, k=5, form=form)
+        [without] = kernels.best(query, half, coded, k=300, form=form)
+    assert without.saved == 0.5  # tokens without weight are never computed
+    assert dropped.saved > 0.3  # once some good ones are known, most documents are out after the heavy tokens
+    assert dropped.saved > all_even.saved
+    assert dropped.read < 30
+
+
+@compiled
+@pytest.mark.parametrize("form", FORMS)
+def test_several_queries_and_threads_give_what_one_gives(form: Form) -> None:
+    generator = np.random.default_rng(1)
+    documents = CodedDocuments.of(batch_of(unit(generator, 4000, 32).astype(np.float16), [40] * 100))
+    queries = batch_of(unit(generator, 30, 32).astype(np.float32), [3, 20, 7])
+    weights = generator.uniform(0, 1, 30).astype(np.float32)
+    candidates = [generator.permutation(100)[:60], np.arange(100), np.array([], np.int64)]
+    together = kernels.best(queries, weights, documents, k=9, candidates=candidates, form=form)
+    for n, found in enumerate(together):
+        part = weights[queries.offsets[n] : queries.offsets[n + 1]]
+        for cores in (1, 3):
+            with patch.object(kernels, "free_cores", return_value=cores):
+                [alone] = kernels.best(queries[n], part, documents, k=9, candidates=[candidates[n]], form=form)
+            np.testing.assert_array_equal(found.places, alone.places)
+            np.testing.assert_array_equal(found.scores, alone.scores)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numpy_gives_the_same_best(form: Form) -> None:
+    query, documents = planted(np.random.default_rng(2))
+    weights = np.linspace(0, 1, 40, dtype=np.float32)
+    coded = CodedDocuments.of(documents)
+    with patch.dict("os.environ", {native.VARIABLE: native.NUMPY}):
+        [found] = kernels.best(query, weights, coded, k=10, form=form)
+    places, scores = expected_best(query, weights, documents, np.arange(300), 10, form)
+    assert found.places.tolist() == places
+    np.testing.assert_allclose(found.scores, scores, rtol=1e-4)
+
+
+def test_without_a_compiler_numpy_is_used_and_one_line_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    query, documents = planted(np.random.default_rng(3))
+    native._say_that_it_is_missing.cache_clear()
+    with patch.object(native, "_native", None), caplog.at_level(logging.WARNING):
+        coded = CodedDocuments.of(documents)
+        assert coded.codes is None
+        for _ in range(2):
+            [found] = kernels.best(query, np.ones(40, np.float32), coded, k=3)
+            assert len(found.places) == 3
+    assert [record.message for record in caplog.records] == [
+        "chamfer was installed without its native kernel (no C++ compiler); NumPy computes scores, several times slower"
+    ]
+
+
+def test_instructions_that_are_not_there_are_named() -> None:
+    with (
+        patch.dict("os.environ", {native.VARIABLE: "neon"}),
+        pytest.raises(InputError, match=r"CHAMFER_KERNEL is 'neon', but this installation has .*numpy"),
+    ):
+        native.path()
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": -1}, "cannot find -1 documents"),
+        ({"weights": np.array([1, -1], np.float32)}, "finite and not negative"),
+        ({"weights": np.array([1, np.nan], np.float32)}, "finite and not negative"),
+        ({"weights": np.ones(3, np.float32)}, "2 query tokens need as many weights"),
+        ({"candidates": [[0, 3]]}, "places from 0 to 2"),
+        ({"candidates": [[0], [1]]}, "1 queries need as many lists"),
+        ({"form": "dot"}, "'l2' or 'cosine'"),
+        ({"queries": as_query(np.full((2, 4), 1e20))}, "above 1e\\+15"),
+        ({"queries": as_query(np.ones((2, 3)))}, "queries have 3 dimensions but documents have 4"),
+        ({"queries": batch_of(np.ones((2, 4), np.float32), [2, 0])}, "at least one token"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(changes: dict[str, object], message: str) -> None:
+    documents = CodedDocuments.of(batch_of(np.eye(4, dtype=np.float16), [1, 2, 1]))
+    request = {"queries": as_query(np.eye(2, 4)), "weights": np.ones(2, np.float32), "k": 1} | changes
+    with pytest.raises(InputError, match=message):
+        kernels.best(documents=documents, **request)  # type: ignore[arg-type]
+
+
+@compiled
+def test_arrays_that_lie_are_refused_and_never_read() -> None:
+    vectors, offsets = np.eye(4, dtype=np.float16).view(np.uint16), np.array([0, 1, 4])
+    codes, scales, bounds = np.zeros((4, 4), np.uint8), np.zeros(4, np.float32), np.zeros((4, 2), np.float32)
+    kernel = pytest.importorskip("chamfer.kernels._native")
+    for lie in ([0, 1, 9], [1, 2, 4], [0, 5, 4], [0, 1], []):
+        with pytest.raises(ValueError, match="offsets"):
+            kernel.Packed(vectors, np.array(lie, np.int64))
+    for wrong in (
+        (codes[:3], scales, bounds),
+        (codes[:, :3].copy(), scales, bounds),
+        (codes, scales[:3], bounds),
+        (codes, scales, bounds[:3]),
+        (codes, scales, np.zeros((4, 3), np.float32)),
+    ):
+        with pytest.raises(ValueError, match="codes must be those of the vectors"):
+            kernel.Coded(vectors, offsets, *wrong)
+    good = kernel.Coded(vectors, offsets, codes, scales, bounds)
+    query, ones = np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32)
+    for candidates in ([2], [-1]):
+        with pytest.raises(ValueError, match="places of documents"):
+            kernel.rank("portable", good, query, ones, np.array(candidates), 1, True, 1)
+    with pytest.raises(ValueError, match="finite"):
+        kernel.rank("portable", good, query * np.float32(np.nan), ones, np.array([0]), 1, True, 1)
+    with pytest.raises(InputError, match="finite"):
+        Codes.of(TokenBatch._trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
+    with pytest.raises(InputError, match="16-bit vectors, not of float32"):
+        Codes.of(batch_of(np.eye(4, dtype=np.float32), [4]))
+
+
+def made_corpus(folder: Path, documents: TokenBatch) -> EncodedCorpus:
+    ids = [f"d{place:03}" for place in range(len(documents))]
+    return encode_corpus(
+        folder, ids, ids, encode=lambda texts, _: documents[int(texts[0][1:]) : int(texts[-1][1:]) + 1], made_from={}
+    )
+
+
+VOCABULARY = Vocabulary(tokens=("a", "b"), special_ids=frozenset())
+
+
+@compiled
+def test_the_best_k_from_disk_are_the_first_of_all(tmp_path: Path) -> None:
+    query, documents = planted(np.random.default_rng(4))
+    corpus = made_corpus(tmp_path, documents)
+    candidates = Ranking("q", tuple(reversed(corpus.ids)), tuple(range(300)))
+    weightings = {"uniform": TokenWeights.uniform(VOCABULARY)}
+    everything = rerank_encoded(query, candidates, corpus, weightings)["uniform"]
+    best = rerank_encoded(query, candidates, corpus, weightings, k=12)["uniform"]
+    assert best.document_ids == everything.document_ids[:12]
+    np.testing.assert_allclose(best.scores, everything.scores[:12], rtol=1e-4)
+
+
+@compiled
+def test_equal_scores_from_disk_are_ordered_by_id(tmp_path: Path) -> None:
+    documents = batch_of(np.tile(np.eye(1, 4, dtype=np.float16), (30, 1)), [1] * 30)
+    corpus = made_corpus(tmp_path, documents)
+    candidates = Ranking("q", tuple(reversed(corpus.ids)), tuple(range(30)))
+    weightings = {"uniform": TokenWeights.uniform(VOCABULARY)}
+    best = rerank_encoded(as_query(np.eye(1, 4)), candidates, corpus, weightings, k=3)["uniform"]
+    assert best.document_ids == ("d000", "d001", "d002")
+
+
+@compiled
+def test_codes_on_disk_are_made_once_and_whole(tmp_path: Path) -> None:
+    _, documents = planted(np.random.default_rng(5))
+    corpus = made_corpus(tmp_path, documents)
+    (tmp_path / ".codes").mkdir()  # what an interrupted run leaves
+    (tmp_path / ".codes" / "codes.u8").write_bytes(b"half")
+    with patch("chamfer.store.codes.AT_A_TIME", 7):
+        first = corpus.coded.codes
+    assert first is not None
+    assert not (tmp_path / ".codes").exists()
+    with patch.object(Codes, "of", side_effect=AssertionError("made again")):
+        again = EncodedCorpus.open(tmp_path).coded.codes
+    assert again is not None
+    expected = Codes.of(documents)
+    for found in (first, again):
+        np.testing.assert_array_equal(found.codes, expected.codes)
+        np.testing.assert_array_equal(found.scales, expected.scales)
+        np.testing.assert_array_equal(found.bounds, expected.bounds)
+    with (tmp_path / "codes" / "scales.f32").open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(InputError, match=r"should hold 36000 bytes; delete .*codes, and it is made again"):
+        _ = EncodedCorpus.open(tmp_path).coded
+
+
+@compiled
+def test_where_codes_cannot_be_written_vectors_are_read(tmp_path: Path) -> None:
+    query, documents = planted(np.random.default_rng(6))
+    corpus = made_corpus(tmp_path, documents)
+    with patch("chamfer.store.codes._make", side_effect=PermissionError("read-only")):
+        assert corpus.coded.codes is None
+    [found] = kernels.best(query, np.ones(40, np.float32), corpus.coded, k=4)
+    assert found.read == 300
