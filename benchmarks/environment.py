@@ -14,7 +14,9 @@ PACKAGES = ("numpy", "torch", "sentence-transformers", "transformers", "bm25s", 
 def environment() -> dict[str, Any]:
     """Machine, commit and versions."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    changed = subprocess.run(["git", "status", "--porcelain", "src"], capture_output=True, text=True, check=False)
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "src", "native"], capture_output=True, text=True, check=False
+    )
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit.stdout.strip() + ("+changes" if changed.stdout.strip() else ""),

@@ -36,7 +36,7 @@ inline __m256i two_dimensions(const int16_t* at) {
 
 // Two registers of 8 query tokens for each document token.
 template <typename Use>
-inline void sweep(const void* group, int dimensions, const Codes& document, Use use) {
+inline void sweep(const void* group, int dimensions, const Codes& document, const int32_t* lift, Use use) {
     const auto* codes = static_cast<const int16_t*>(group);
     const __m256i shift = _mm256_set1_epi16(128);
     alignas(32) int16_t wide[kTokens][kMost];
@@ -45,7 +45,8 @@ inline void sweep(const void* group, int dimensions, const Codes& document, Use 
         __m256i sums[kTokens][2];
         for (int t = 0; t < kTokens; ++t) {
             place[t] = std::min(first + t, document.tokens - 1);
-            sums[t][0] = sums[t][1] = _mm256_setzero_si256();
+            sums[t][0] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lift));
+            sums[t][1] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lift + 8));
         }
         for (int from = 0; from < dimensions; from += kMost) {
             const int width = std::min(kMost, dimensions - from);
@@ -101,11 +102,11 @@ struct Running {
     }
 };
 
-void maxima(const void* group, int groups, int dimensions, const Codes& document, Found& found) {
-    for (int g = 0; g < groups; ++g) {
+void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+    for (int g = 0; g * kGroup < tokens; ++g) {
         Running low, high;
         const char* codes = static_cast<const char*>(group) + g * group_bytes(dimensions);
-        sweep(codes, dimensions, document, [&](int64_t first, const __m256* a, const __m256* b) {
+        sweep(codes, dimensions, document, lift + g * kGroup, [&](int64_t first, const __m256* a, const __m256* b) {
             const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
             for (int64_t t = 0; t < some; ++t) {
                 low.add(a[t], first + t);
@@ -137,10 +138,12 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
     }
 }
 
-int64_t above(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
+constexpr int32_t kUnchanged[kGroup] = {};
+
+int64_t above(const void* group, int, int dimensions, const Codes& document, const float* bars, int64_t* found) {
     const __m256 low = _mm256_loadu_ps(bars), high = _mm256_loadu_ps(bars + 8);
     int64_t count = 0;
-    sweep(group, dimensions, document, [&](int64_t first, const __m256* a, const __m256* b) {
+    sweep(group, dimensions, document, kUnchanged, [&](int64_t first, const __m256* a, const __m256* b) {
         const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
         for (int64_t t = 0; t < some; ++t) {
             const auto below = static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a[t], low, _CMP_GE_OQ)));
@@ -181,6 +184,11 @@ float in_32_bits(const float* a, const uint16_t* b, int dimensions) {
         sum += Difference ? (x - y) * (x - y) : x * y;
     }
     return sum;
+}
+
+template <bool Difference>
+void pairs_in_32_bits(const float* const* a, const uint16_t* const* b, int count, int dimensions, float* out) {
+    for (int i = 0; i < count; ++i) out[i] = in_32_bits<Difference>(a[i], b[i], dimensions);
 }
 
 template <bool Difference>
@@ -245,7 +253,7 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
 }
 
 constexpr Path kPath{"avx2", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     in_32_bits<false>, in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
+                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
 
 }  // namespace
 

@@ -17,9 +17,6 @@ namespace {
 
 constexpr int kTokens = 8;  // document tokens at a time: with two groups of query tokens they fill 16 registers
 
-// A function, because a constant would be made while loading, also on machines without these instructions.
-inline __m512 nothing() { return _mm512_set1_ps(kNothing); }
-
 int quads(int dimensions) { return (dimensions + 3) / 4; }
 
 // Layout: [dimension / 4][kGroup][4] signed bytes, then for each token minus 128 times the sum of its bytes, because
@@ -39,27 +36,78 @@ void lay_out(const int8_t* const* rows, int tokens, int dimensions, void* out) {
     }
 }
 
-inline __m512i four_dimensions(const uint8_t* at) {
+// 16 query tokens in a register.
+struct Wide {
+    static constexpr int kLanes = 16;
+    using Ints = __m512i;
+    using Floats = __m512;
+    using Mask = __mmask16;
+    static Ints all(int32_t value) { return _mm512_set1_epi32(value); }
+    static Floats all(float value) { return _mm512_set1_ps(value); }
+    static Ints load(const void* from) { return _mm512_loadu_si512(from); }
+    static void store(void* to, Ints value) { _mm512_storeu_si512(to, value); }
+    static void store(float* to, Floats value) { _mm512_storeu_ps(to, value); }
+    static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+    static Ints add_products(Ints sum, Ints d, Ints q) { return _mm512_dpbusd_epi32(sum, d, q); }
+    static Floats scaled(Ints value, Floats by) { return _mm512_mul_ps(_mm512_cvtepi32_ps(value), by); }
+    static Floats larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+    static Floats smaller(Floats a, Floats b) { return _mm512_min_ps(a, b); }
+    static Mask above(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+    static Mask not_below(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+    static Ints replaced(Ints a, Mask where, int32_t by) { return _mm512_mask_set1_epi32(a, where, by); }
+    static Floats masked_or(Floats a, Ints mask, Ints bits) {
+        return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(a), mask, bits, kAndOr));
+    }
+    static Ints last_bits(Floats a) { return _mm512_and_si512(_mm512_castps_si512(a), all(7)); }
+    static constexpr int kAndOr = 0xea;  // (a & mask) | bits
+};
+
+// 8 query tokens in half a register: twice as many products of these are computed at a time.
+struct Half {
+    static constexpr int kLanes = 8;
+    using Ints = __m256i;
+    using Floats = __m256;
+    using Mask = __mmask8;
+    static Ints all(int32_t value) { return _mm256_set1_epi32(value); }
+    static Floats all(float value) { return _mm256_set1_ps(value); }
+    static Ints load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+    static void store(void* to, Ints value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
+    static void store(float* to, Floats value) { _mm256_storeu_ps(to, value); }
+    static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+    static Ints add_products(Ints sum, Ints d, Ints q) { return _mm256_dpbusd_epi32(sum, d, q); }
+    static Floats scaled(Ints value, Floats by) { return _mm256_mul_ps(_mm256_cvtepi32_ps(value), by); }
+    static Floats larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+    static Floats smaller(Floats a, Floats b) { return _mm256_min_ps(a, b); }
+    static Mask above(Floats a, Floats b) { return _mm256_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+    static Mask not_below(Floats a, Floats b) { return _mm256_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+    static Ints replaced(Ints a, Mask where, int32_t by) { return _mm256_mask_set1_epi32(a, where, by); }
+    static Floats masked_or(Floats a, Ints mask, Ints bits) {
+        return _mm256_castsi256_ps(_mm256_ternarylogic_epi32(_mm256_castps_si256(a), mask, bits, Wide::kAndOr));
+    }
+    static Ints last_bits(Floats a) { return _mm256_and_si256(_mm256_castps_si256(a), all(7)); }
+};
+
+inline int32_t four_dimensions(const uint8_t* at) {
     int32_t four;
     std::memcpy(&four, at, sizeof four);
-    return _mm512_set1_epi32(four);
+    return four;
 }
 
 // The sums of 8 document tokens with G groups of query tokens. They are not used while the next 8 are waited for, but
 // one by one between the next 8's first steps: this keeps the multipliers busy, which decide the speed.
-template <int G>
+template <typename V, int G>
 struct Block {
-    alignas(64) int32_t sums[G][kTokens][kGroup];
+    alignas(64) int32_t sums[G][kTokens][V::kLanes];
 
-    [[gnu::always_inline]] __m512 product(int group, int token, float scale) const {
-        return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[group][token])), _mm512_set1_ps(scale));
+    [[gnu::always_inline]] typename V::Floats product(int group, int token, float scale) const {
+        return V::scaled(V::load(sums[group][token]), V::all(scale));
     }
 };
 
 // Fill the block of 8 tokens behind `first`, and call between(t) eight times meanwhile.
-template <int G, typename Between>
+template <typename V, int G, typename Between>
 [[gnu::always_inline]] inline void sweep(const char* group, int dimensions, const Codes& document, int64_t first,
-                                         Block<G>& block, Between between) {
+                                         const int32_t* lift, Block<V, G>& block, Between between) {
     const int64_t steps = quads(dimensions);
     const char* more = group + (G - 1) * group_bytes(dimensions);
     const uint8_t* codes = document.codes + first * document.stride;
@@ -71,22 +119,21 @@ template <int G, typename Between>
     if (last < kTokens - 1) {  // behind the last token it is the last one again, whose sums nobody looks at
         for (int t = 0; t < kTokens; ++t) token[t] = codes + std::min<int64_t>(t, last) * document.stride;
     }
-    __m512i one[kTokens], two[kTokens];  // compilers keep two plain arrays in registers, but not one of arrays
+    typename V::Ints one[kTokens], two[kTokens];  // compilers keep two plain arrays in registers, not one of arrays
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) {
-        one[t] = _mm512_load_si512(group + steps * 64);
-        two[t] = _mm512_load_si512(more + steps * 64);
+        one[t] = V::add(V::load(group + steps * 64), V::load(lift));
+        two[t] = G == 2 ? V::add(V::load(more + steps * 64), V::load(lift + kGroup)) : one[t];
     }
     int64_t k = 0;
     const auto step = [&]() __attribute__((always_inline)) {
-        const __m512i q = _mm512_load_si512(group + k * 64);
-        const __m512i r = _mm512_load_si512(more + k * 64);
+        const typename V::Ints q = V::load(group + k * 64), r = V::load(more + k * 64);
         __builtin_prefetch(ahead + k * (4 * kTokens));
 #pragma GCC unroll 8
         for (int t = 0; t < kTokens; ++t) {
-            const __m512i d = four_dimensions(token[t] + 4 * k);
-            one[t] = _mm512_dpbusd_epi32(one[t], d, q);
-            if (G == 2) two[t] = _mm512_dpbusd_epi32(two[t], d, r);
+            const typename V::Ints d = V::all(four_dimensions(token[t] + 4 * k));
+            one[t] = V::add_products(one[t], d, q);
+            if (G == 2) two[t] = V::add_products(two[t], d, r);
         }
         ++k;
     };
@@ -101,72 +148,69 @@ template <int G, typename Between>
     while (k < steps) step();
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) {
-        _mm512_store_si512(block.sums[0][t], one[t]);
-        if (G == 2) _mm512_store_si512(block.sums[G - 1][t], two[t]);
+        V::store(block.sums[0][t], one[t]);
+        if (G == 2) V::store(block.sums[G - 1][t], two[t]);
     }
 }
 
-// The largest and the second largest of the products of 16 query tokens.
+// The largest and the second largest of some numbers, lane by lane.
+template <typename V>
 struct Two {
-    __m512 first = nothing(), second = nothing();
+    typename V::Floats first = V::all(kNothing), second = V::all(kNothing);
 
-    [[gnu::always_inline]] void add(__m512 value) {
-        second = _mm512_max_ps(second, _mm512_min_ps(first, value));
-        first = _mm512_max_ps(first, value);
+    [[gnu::always_inline]] void add(typename V::Floats value) {
+        second = V::larger(second, V::smaller(first, value));
+        first = V::larger(first, value);
     }
 };
 
-// Which of 8 tokens a product is with, in its last three bits: far below what codes are off.
-[[gnu::always_inline]] inline __m512 tagged(__m512 value, int token) {
-    constexpr int kAndOr = 0xea;  // (value & mask) | token
-    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(value), _mm512_set1_epi32(~7),
-                                                         _mm512_set1_epi32(token), kAndOr));
-}
-
-template <int G>
-void maxima_of(const void* group, int dimensions, const Codes& document, Found& found) {
+template <typename V, int G>
+void maxima_of(const void* group, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
     const char* codes = static_cast<const char*>(group);
-    Two all[G];
-    __m512i from[G];
-    for (int g = 0; g < G; ++g) from[g] = _mm512_setzero_si512();
-    Block<G> block;
-    Two here[G];
     const float* scales = document.scales;
+    Two<V> all[G], here[G];
+    typename V::Ints from[G];
+    for (int g = 0; g < G; ++g) from[g] = V::all(0);
+    Block<V, G> block;
+    // Which of 8 tokens a product is with goes into its last three bits, far below what codes are off.
     const auto add = [&](int t) __attribute__((always_inline)) {
-        for (int g = 0; g < G; ++g) here[g].add(tagged(block.product(g, t, scales[t]), t));
+        for (int g = 0; g < G; ++g) here[g].add(V::masked_or(block.product(g, t, scales[t]), V::all(~7), V::all(t)));
     };
     const auto merge = [&](int64_t first) __attribute__((always_inline)) {
         for (int g = 0; g < G; ++g) {
-            const __mmask16 better = _mm512_cmp_ps_mask(here[g].first, all[g].first, _CMP_GT_OQ);
-            from[g] = _mm512_mask_set1_epi32(from[g], better, static_cast<int32_t>(first));
-            all[g].second = _mm512_max_ps(all[g].second, here[g].second);
+            from[g] = V::replaced(from[g], V::above(here[g].first, all[g].first), static_cast<int32_t>(first));
+            all[g].second = V::larger(all[g].second, here[g].second);
             all[g].add(here[g].first);
-            here[g] = Two();
+            here[g] = Two<V>();
         }
         scales += kTokens;
     };
-    sweep<G>(codes, dimensions, document, 0, block, [](int) {});
+    sweep<V, G>(codes, dimensions, document, 0, lift, block, [](int) {});
     int64_t first = kTokens;
     for (; first < document.tokens; first += kTokens) {
-        sweep<G>(codes, dimensions, document, first, block, add);
+        sweep<V, G>(codes, dimensions, document, first, lift, block, add);
         merge(first - kTokens);
     }
     first -= kTokens;
     for (int t = 0; t < document.tokens - first; ++t) add(t);
     merge(first);
     for (int g = 0; g < G; ++g) {
-        const __m512i last = _mm512_and_si512(_mm512_castps_si512(all[g].first), _mm512_set1_epi32(7));
-        _mm512_store_ps(found.best + g * kGroup, all[g].first);
-        _mm512_store_ps(found.second + g * kGroup, all[g].second);
-        _mm512_store_si512(found.token + g * kGroup, _mm512_add_epi32(from[g], last));
+        V::store(found.best + g * kGroup, all[g].first);
+        V::store(found.second + g * kGroup, all[g].second);
+        V::store(found.token + g * kGroup, V::add(from[g], V::last_bits(all[g].first)));
     }
 }
 
-void maxima(const void* group, int groups, int dimensions, const Codes& document, Found& found) {
-    if (groups == 2) {
-        maxima_of<2>(group, dimensions, document, found);
+void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+    if (tokens > kGroup) {
+        maxima_of<Wide, 2>(group, dimensions, document, lift, found);
+    } else if (tokens > Half::kLanes) {
+        maxima_of<Wide, 1>(group, dimensions, document, lift, found);
     } else {
-        maxima_of<1>(group, dimensions, document, found);
+        maxima_of<Half, 1>(group, dimensions, document, lift, found);
+        std::fill_n(found.best + Half::kLanes, Half::kLanes, kNothing);
+        std::fill_n(found.second + Half::kLanes, Half::kLanes, kNothing);
+        std::fill_n(found.token + Half::kLanes, Half::kLanes, 0);
     }
 }
 
@@ -187,19 +231,30 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
     }
 }
 
-int64_t above(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
-    const __m512 bar = _mm512_loadu_ps(bars);
-    Block<1> block;
+constexpr int32_t kUnchanged[kGroup] = {};
+
+template <typename V>
+int64_t above_of(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
+    typename V::Floats bar;
+    std::memcpy(&bar, bars, sizeof bar);
+    Block<V, 1> block;
     int64_t count = 0;
     for (int64_t first = 0; first < document.tokens; first += kTokens) {
-        sweep<1>(static_cast<const char*>(group), dimensions, document, first, block, [](int) {});
+        sweep<V, 1>(static_cast<const char*>(group), dimensions, document, first, kUnchanged, block, [](int) {});
         const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
-        for (int64_t t = 0; t < some; ++t)
-            for (unsigned mask = _mm512_cmp_ps_mask(block.product(0, static_cast<int>(t), document.scales[first + t]), bar, _CMP_GE_OQ); mask;
-                 mask &= mask - 1)
+        for (int64_t t = 0; t < some; ++t) {
+            const auto product = block.product(0, static_cast<int>(t), document.scales[first + t]);
+            for (unsigned mask = V::not_below(product, bar); mask; mask &= mask - 1)
                 found[count++] = (first + t) * kGroup + __builtin_ctz(mask);
+        }
     }
     return count;
+}
+
+int64_t above(const void* group, int tokens, int dimensions, const Codes& document, const float* bars,
+              int64_t* found) {
+    return tokens > Half::kLanes ? above_of<Wide>(group, dimensions, document, bars, found)
+                                 : above_of<Half>(group, dimensions, document, bars, found);
 }
 
 inline __mmask16 up_to(int lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); }
@@ -217,7 +272,7 @@ template <bool Difference>
 }
 
 template <bool Difference>
-float in_32_bits(const float* a, const uint16_t* b, int dimensions) {
+[[gnu::always_inline]] inline float in_32_bits(const float* a, const uint16_t* b, int dimensions) {
     __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
     int k = 0;
     for (; k + 32 <= dimensions; k += 32) {
@@ -226,6 +281,11 @@ float in_32_bits(const float* a, const uint16_t* b, int dimensions) {
     }
     for (; k < dimensions; k += 16) even = add_16<Difference>(a + k, b + k, up_to(dimensions - k), even);
     return _mm512_reduce_add_ps(_mm512_add_ps(even, odd));
+}
+
+template <bool Difference>
+void pairs_in_32_bits(const float* const* a, const uint16_t* const* b, int count, int dimensions, float* out) {
+    for (int i = 0; i < count; ++i) out[i] = in_32_bits<Difference>(a[i], b[i], dimensions);
 }
 
 template <bool Difference>
@@ -254,7 +314,7 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
               float* best) {
     constexpr int kMost = 1024;
     alignas(64) float wide[kTokens][kMost];
-    __m512 most = nothing();
+    __m512 most = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
     for (int64_t first = 0; first < tokens; first += kTokens) {
         __m512 sums[kTokens];
         for (int t = 0; t < kTokens; ++t) sums[t] = _mm512_setzero_ps();
@@ -278,7 +338,7 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
 }
 
 constexpr Path kPath{"avx512", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     in_32_bits<false>, in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
+                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
 
 }  // namespace
 

@@ -26,12 +26,12 @@ template <bool L2>
         const float* square = at.square + from;
         const float* error = at.error + from;
         const float* best_error = at.best_error + from;
-        const float* code_norm = at.code_norm + from;
-        const float* lost = at.lost + from;
+        const float* raised = at.raised + from;
         for (int i = 0; i < kGroup; ++i) {
-            const float product = best[i] * scale[i], off = best_error[i] * at.longest + code_norm[i] * lost[i];
-            const float other = second[i] * scale[i] + error[i] * at.longest + code_norm[i] * at.worst;
-            const float largest = std::max(product + off, other), smallest = product - off;
+            const float product = best[i] * scale[i], off = best_error[i] * at.longest;
+            const float other = second[i] * scale[i] + error[i] * at.longest;
+            const float largest = std::max(product + off, other);
+            const float smallest = product - off - raised[i];
             const float near = std::max((square[i] + nearest) * (1 - kSumError) - 2 * largest, 0.0f);
             const float far = std::max((square[i] + farthest) * (1 + kSumError) - 2 * smallest, 0.0f);
             others[i] = other;

@@ -33,7 +33,8 @@ void minima(const Path& path, const Documents& documents, const Request& request
     constexpr int64_t kPiece = 8;
     const int dimensions = documents.dimensions;
     const Groups query(request, dimensions);
-    const std::vector<float> zero(dimensions, 0.0f);
+    const std::vector<float> zeros(dimensions, 0.0f);
+    const float* origin = zeros.data();
     Pieces pieces(request.count, kPiece);
     on_threads(useful_threads(request.count, kPiece, threads), [&](int) {
         std::vector<float> half_squares;
@@ -45,8 +46,11 @@ void minima(const Path& path, const Documents& documents, const Request& request
             }
             if (request.l2) {
                 half_squares.resize(tokens);
-                for (int64_t j = 0; j < tokens; ++j)
-                    half_squares[j] = path.square(zero.data(), documents.vector(first + j), dimensions) / 2;
+                for (int64_t j = 0; j < tokens; ++j) {
+                    const uint16_t* vector = documents.vector(first + j);
+                    path.squares(&origin, &vector, 1, dimensions, &half_squares[j]);
+                    half_squares[j] /= 2;
+                }
             }
             for (int g = 0; g < query.count; ++g) {
                 float best[kGroup];

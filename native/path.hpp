@@ -21,9 +21,9 @@ struct Codes {
 // Less than any product of codes.
 constexpr float kNothing = -1e30f;
 
-// What screening finds for each query token: its largest product with a document token, which one that is, and the
-// largest product with any other (kNothing if there is none). Products lack the scale of the query token, and may be
-// off by 2^-20 of themselves.
+// What screening finds for each query token: the largest product with a document token that there can be, what its codes
+// lost being added; which token that is with; and the largest with any other (kNothing if there is none). Products lack
+// the scale of the query token, and may be off by 2^-20 of themselves.
 struct Found {
     alignas(64) float best[2 * kGroup];
     alignas(64) float second[2 * kGroup];
@@ -37,9 +37,7 @@ struct Limits {
     const float* square;      // of its norm
     const float* error;       // |token - its code|
     const float* best_error;  // the same for the best product, where more than codes may be known
-    const float* code_norm;   // |its code|
-    const float* lost;        // |token - its code| of the document token that was found,
-    float worst;              // and the largest of any
+    const float* raised;      // how much larger than the product of the vectors the best product may be
     float longest, shortest;  // norms of document tokens
     bool l2;
 };
@@ -62,8 +60,10 @@ struct Path {
     // Lay out up to kGroup tokens. Rows are signed bytes, zeros behind the last dimension up to a multiple of 4.
     void (*lay_out)(const int8_t* const* rows, int tokens, int dimensions, void* out);
 
-    // Screen a document for one group of the query, or for two that lie behind each other.
-    void (*maxima)(const void* group, int groups, int dimensions, const Codes& document, Found& found);
+    // Screen a document for query tokens of one group, or of two that lie behind each other. To every product of codes
+    // lift[i] is added, before the scale of the document token is applied.
+    void (*maxima)(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift,
+                   Found& found);
 
     // What query tokens can add to the score, from what was found for them. Also writes what each adds at most, and
     // the largest that its product with any other token than the one that was found can be.
@@ -73,11 +73,14 @@ struct Path {
     void (*code_dots)(const int8_t* const* rows, int count, const Codes& document, const int32_t* tokens, int32_t* sums);
 
     // Which products of one group of query tokens reach bars[i]: writes j * kGroup + i, and returns how many there are.
-    int64_t (*above)(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found);
+    int64_t (*above)(const void* group, int tokens, int dimensions, const Codes& document, const float* bars,
+                     int64_t* found);
 
-    // <a, b> and |a - b|^2, b in IEEE half precision, in 32 and in 64 bits.
-    float (*dot)(const float* a, const uint16_t* b, int dimensions);
-    float (*square)(const float* a, const uint16_t* b, int dimensions);
+    // <a, b> and |a - b|^2 of some pairs of vectors, b in IEEE half precision, in 32 bits.
+    void (*dots)(const float* const* a, const uint16_t* const* b, int count, int dimensions, float* out);
+    void (*squares)(const float* const* a, const uint16_t* const* b, int count, int dimensions, float* out);
+
+    // The same of one pair in 64 bits.
     double (*exact_dot)(const float* a, const uint16_t* b, int dimensions);
     double (*exact_square)(const float* a, const uint16_t* b, int dimensions);
 

@@ -22,11 +22,12 @@ void lay_out(const int8_t* const* rows, int tokens, int dimensions, void* out) {
 
 // Call use(j, products) for every token of the document.
 template <typename Use>
-inline void sweep(const void* group, int dimensions, const Codes& document, Use use) {
+inline void sweep(const void* group, int dimensions, const Codes& document, const int32_t* lift, Use use) {
     const auto* codes = static_cast<const int8_t*>(group);
     for (int64_t j = 0; j < document.tokens; ++j) {
         const uint8_t* token = document.codes + j * document.stride;
-        int32_t sums[kGroup] = {};
+        int32_t sums[kGroup];
+        std::copy_n(lift, kGroup, sums);
         for (int k = 0; k < dimensions; ++k) {
             const int32_t d = token[k] - 128;
             for (int i = 0; i < kGroup; ++i) sums[i] += d * codes[k * kGroup + i];
@@ -37,8 +38,8 @@ inline void sweep(const void* group, int dimensions, const Codes& document, Use 
     }
 }
 
-void maxima(const void* group, int groups, int dimensions, const Codes& document, Found& found) {
-    for (int g = 0; g < groups; ++g) {
+void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+    for (int g = 0; g * kGroup < tokens; ++g) {
         const char* codes = static_cast<const char*>(group) + g * group_bytes(dimensions);
         float* best = found.best + g * kGroup;
         float* second = found.second + g * kGroup;
@@ -46,7 +47,7 @@ void maxima(const void* group, int groups, int dimensions, const Codes& document
         std::fill_n(best, kGroup, kNothing);
         std::fill_n(second, kGroup, kNothing);
         std::fill_n(token, kGroup, 0);
-        sweep(codes, dimensions, document, [&](int64_t j, const float* products) {
+        sweep(codes, dimensions, document, lift + g * kGroup, [&](int64_t j, const float* products) {
             for (int i = 0; i < kGroup; ++i) {
                 second[i] = std::max(second[i], std::min(products[i], best[i]));
                 token[i] = products[i] > best[i] ? static_cast<int32_t>(j) : token[i];
@@ -64,9 +65,11 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
     }
 }
 
-int64_t above(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
+constexpr int32_t kUnchanged[kGroup] = {};
+
+int64_t above(const void* group, int, int dimensions, const Codes& document, const float* bars, int64_t* found) {
     int64_t count = 0;
-    sweep(group, dimensions, document, [&](int64_t j, const float* products) {
+    sweep(group, dimensions, document, kUnchanged, [&](int64_t j, const float* products) {
         for (int i = 0; i < kGroup; ++i)
             if (products[i] >= bars[i]) found[count++] = j * kGroup + i;
     });
@@ -81,6 +84,11 @@ Number sum_of(const float* a, const uint16_t* b, int dimensions) {
         sums[k % 8] += Difference ? (x - y) * (x - y) : x * y;
     }
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+template <bool Difference>
+void pairs(const float* const* a, const uint16_t* const* b, int count, int dimensions, float* out) {
+    for (int i = 0; i < count; ++i) out[i] = sum_of<float, Difference>(a[i], b[i], dimensions);
 }
 
 void products(const float* query, const uint16_t* document, int64_t tokens, int dimensions, const float* half_squares,
@@ -98,7 +106,7 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
 }
 
 constexpr Path kPath{"portable", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     sum_of<float, false>, sum_of<float, true>, sum_of<double, false>, sum_of<double, true>, products};
+                     pairs<false>, pairs<true>, sum_of<double, false>, sum_of<double, true>, products};
 
 }  // namespace
 

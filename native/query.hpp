@@ -13,8 +13,10 @@
 
 namespace chamfer {
 
-// Two groups of query tokens are screened at once, which is fastest. But where the tokens behind a group carry no more
-// than this share of the weight, that group is screened alone: most documents can be dropped after it.
+// Two groups of query tokens are screened at once, which reads documents once. But where the tokens behind a group are
+// at most kFew, which take half the time, or carry no more than kLight of the weight, so that many documents can be
+// dropped before them, that group is screened alone.
+constexpr int kFew = 8;
 constexpr double kLight = 0.3;
 
 // Groups that are screened at once.
@@ -44,7 +46,7 @@ class WeightedQuery {
         groups = (tokens + kGroup - 1) / kGroup;
         const int64_t stride = stride_of(dimensions);
         codes_.assign(2 * static_cast<size_t>(tokens) * stride, 0);
-        for (auto* numbers : {&scale, &weight, &norm, &square, &error, &code_norm, &rest_share, &rest_error})
+        for (auto* numbers : {&scale, &weight, &norm, &square, &error, &code_norm, &rest_share, &rest_error, &loss})
             numbers->assign(static_cast<size_t>(groups) * kGroup, 0.0f);
         for (int at = 0; at < tokens; ++at) {
             int8_t* row = codes_.data() + at * stride;
@@ -75,6 +77,7 @@ class WeightedQuery {
     std::vector<float> code_norm;   // |its code|
     std::vector<float> rest_share;  // the scale of the rest, as a share of that of the codes
     std::vector<float> rest_error;  // what both leave
+    std::vector<float> loss;        // |its code| / scale: times what codes lost of a document token, over its scale
     float rounding;                 // what 32-bit arithmetic may be off, relative to the largest number it could give
 
    private:
@@ -87,6 +90,7 @@ class WeightedQuery {
         // Errors multiply the norm of a document token where a bound is made, so rounding can travel with them.
         error[at] = norm_of() + rounding * norm[at];
         code_norm[at] = norm[at] + error[at];
+        loss[at] = scale[at] > 0 ? code_norm[at] / scale[at] : 0;
         const float rest_scale = path.take_codes(token.data(), dimensions, rest);
         rest_share[at] = scale[at] > 0 ? rest_scale / scale[at] : 0;
         rest_error[at] = norm_of() + rounding * norm[at];
@@ -97,7 +101,7 @@ class WeightedQuery {
         for (int g = groups - 1; g >= 0; --g)
             from[g] = std::accumulate(&weight[g * kGroup], &weight[g * kGroup] + kGroup, from[g + 1]);
         for (int g = 0; g < groups; g += portions.back().groups) {
-            const bool alone = g + 1 == groups || from[g + 1] <= kLight * from[0];
+            const bool alone = tokens - (g + 1) * kGroup <= kFew || from[g + 1] <= kLight * from[0];
             portions.push_back({g, alone ? 1 : 2});
         }
     }

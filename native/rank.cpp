@@ -8,7 +8,6 @@
 
 #include "query.hpp"
 #include "refine.hpp"
-#include "scratch.hpp"
 #include "screen.hpp"
 #include "threads.hpp"
 
@@ -51,12 +50,12 @@ class Bar {
     std::atomic<float> value_{-kInfinity};
 };
 
-// A document that may be among the best, and where its thread keeps what it found in it.
+// A document that may be among the best, and where it is kept what was found in it.
 struct Promising {
     int64_t candidate;
     Bounds score;
-    int thread;
     size_t at;
+    bool narrowed;
 };
 
 struct Scored {
@@ -69,11 +68,11 @@ class Ranking {
     Ranking(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads)
         : path_(path), documents_(documents), request_(request), k_(k),
           threads_(useful_threads(request.count, kPiece, threads)), query_(path, request, documents.dimensions),
-          screen_(path, documents, query_, request), scratch_(threads_) {}
+          screen_(path, documents, query_, request), lows_(k) {}
 
     Answer answer() {
         screen();
-        narrow();
+        narrow_rest();
         settle();
         std::sort(scored_.begin(), scored_.end(), [](const Scored& a, const Scored& b) {
             return a.score != b.score ? a.score > b.score : a.candidate < b.candidate;
@@ -85,7 +84,7 @@ class Ranking {
     }
 
    private:
-    static constexpr int64_t kPiece = Screen::Piece::kMost;
+    static constexpr int64_t kPiece = Piece::kMost;
 
     void add(const Scored& one) {
         if (static_cast<int64_t>(answer_.places.size()) == k_) return;
@@ -93,49 +92,110 @@ class Ranking {
         answer_.scores.push_back(one.score);
     }
 
-    // Look at the codes of every document, and keep those that may be among the best.
+    // Look at the codes of every document, and at once at some vectors of those that seem to be among the best, so that
+    // it is soon known what a document must reach. The vectors are fetched while the next codes are multiplied.
     void screen() {
         Pieces pieces(request_.count, kPiece);
-        std::mutex turns;
-        on_threads(threads_, [&](int thread) {
-            Scratch& scratch = *scratch_[thread];
-            Best best(k_), expected(k_);
-            std::vector<Promising> own;
-            own.reserve(request_.count / threads_ + kPiece);
+        on_threads(threads_, [&](int) {
+            const Refine refine(path_, documents_, query_, request_, screen_);
+            Piece one(query_.weight.size()), other(query_.weight.size());
+            Piece *now = &one, *before = &other;
+            Best middles(k_);
             int64_t computed = 0, possible = 0;
-            const size_t lanes = query_.weight.size();
-            Screen::Piece piece;
-            size_t at = 0;
             for (int64_t from, to; pieces.take(from, to);) {
-                piece.count = 0;
-                scratch.reserve(at + Screen::Piece::kMost * lanes);
-                for (int64_t c = from; c < to; ++c) {
-                    const int64_t document = request_.candidates[c];
-                    if (documents_.length(document) == 0) continue;
-                    possible += documents_.length(document) * request_.tokens;
-                    piece.document[piece.count] = document;
-                    piece.candidate[piece.count] = c;
-                    piece.at[piece.count] = at + piece.count * lanes;
-                    ++piece.count;
+                while (from < to) {
+                    from = fill(*now, from, to, possible);
+                    screen_.look(*now, bar_.get(), computed);
+                    keep(refine, *before);
+                    for (int n = 0; n < now->count; ++n) {
+                        const float middle = (now->score[n].low + now->score[n].high) / 2;
+                        now->likely[n] = middle > middles.bar();
+                        middles.add(middle);
+                        if (now->likely[n]) fetch_vectors(now->document[n], now->found_in(n).token);
+                    }
+                    std::swap(now, before);
                 }
-                at += piece.count * lanes;
-                piece.next = to < request_.count ? request_.candidates[to] : -1;
-                screen_.look(piece, bar_.get(), expected.bar(), scratch, computed);
-                for (int n = 0; n < piece.count; ++n) {
-                    own.push_back({piece.candidate[n], piece.score[n], thread, piece.at[n]});
-                    best.add(piece.score[n].low);
-                    expected.add((piece.score[n].low + piece.score[n].high) / 2);
-                }
-                bar_.raise(best.bar());
             }
-            const std::lock_guard<std::mutex> turn(turns);
-            promising_.insert(promising_.end(), own.begin(), own.end());
+            keep(refine, *before);
+            const std::lock_guard<std::mutex> turn(turns_);
             answer_.computed += computed;
             answer_.possible += possible;
         });
     }
 
-    // Call use(refine, one) for every promising document, highest bound first, until nothing behind can reach the bar.
+    // Keep documents that may be among the best, and look closer at those that seem to be.
+    void keep(const Refine& refine, const Piece& piece) {
+        for (int n = 0; n < piece.count; ++n) {
+            const Screened found = piece.found_in(n);
+            Promising one{piece.candidate[n], piece.score[n], 0, piece.likely[n]};
+            if (one.score.high < bar_.get() || (one.narrowed && !narrow(refine, one, found))) continue;
+            const std::lock_guard<std::mutex> turn(turns_);
+            one.at = token_.size();
+            promising_.push_back(one);
+            most_.insert(most_.end(), found.most, found.most + query_.tokens);
+            otherwise_.insert(otherwise_.end(), found.otherwise, found.otherwise + query_.tokens);
+            token_.insert(token_.end(), found.token, found.token + query_.tokens);
+        }
+    }
+
+    // Narrow the bounds of a document; false if it cannot be among the best.
+    bool narrow(const Refine& refine, Promising& one, const Screened& found) {
+        const bool possible = refine.narrow(request_.candidates[one.candidate], found, bar_.get(), one.score);
+        const std::lock_guard<std::mutex> turn(turns_);
+        ++answer_.refined;
+        if (!possible) return false;
+        lows_.add(one.score.low);
+        bar_.raise(lows_.bar());
+        return true;
+    }
+
+    // Only those of the heaviest tokens: most documents are dropped before others are wanted.
+    void fetch_vectors(int64_t document, const int32_t* token) const {
+        for (int at = 0; at < std::min(query_.tokens, kGroup); ++at) {
+            const uint16_t* vector = documents_.vector(documents_.offsets[document] + token[at]);
+            for (int k = 0; k < documents_.dimensions; k += 32) __builtin_prefetch(vector + k);
+        }
+    }
+
+    // Put some candidates into a piece, as many as stay in the cache while they are screened, and say where to go on.
+    int64_t fill(Piece& piece, int64_t from, int64_t to, int64_t& possible) const {
+        constexpr int64_t kBytes = int64_t{1} << 18;
+        int64_t bytes = 0;
+        piece.count = 0;
+        for (; from < to && bytes < kBytes; ++from) {
+            const int64_t document = request_.candidates[from], length = documents_.length(document);
+            if (length == 0) continue;
+            piece.document[piece.count] = document;
+            piece.candidate[piece.count] = from;
+            piece.slot[piece.count] = piece.count;
+            ++piece.count;
+            bytes += length * documents_.stride;
+            possible += length * request_.tokens;
+        }
+        piece.next = from < request_.count ? request_.candidates[from] : -1;
+        return from;
+    }
+
+    // Narrow the bounds of the others that may be among the best.
+    void narrow_rest() {
+        for_promising([&](Refine& refine, Promising& one, const Screened& found) {
+            if (!one.narrowed && !narrow(refine, one, found)) one.score.high = -kInfinity;
+        });
+    }
+
+    // Score exactly what is left.
+    void settle() {
+        Best best(k_);
+        for_promising([&](Refine& refine, const Promising& one, const Screened& found) {
+            const float score = refine.exactly(request_.candidates[one.candidate], found);
+            const std::lock_guard<std::mutex> turn(turns_);
+            scored_.push_back({one.candidate, score});
+            best.add(score);
+            bar_.raise(best.bar());
+        });
+    }
+
+    // Call use(refine, one, found) for documents, most promising first, until nothing behind can be among the best.
     template <typename Use>
     void for_promising(Use use) {
         const auto hopeless = [&](const Promising& one) { return one.score.high < bar_.get(); };
@@ -143,49 +203,16 @@ class Ranking {
         std::sort(promising_.begin(), promising_.end(), [](const Promising& a, const Promising& b) {
             return a.score.high != b.score.high ? a.score.high > b.score.high : a.candidate < b.candidate;
         });
+        constexpr int64_t kWorthAThread = 16;
         const auto count = static_cast<int64_t>(promising_.size());
-        constexpr int64_t kWorthAThread = 32;
         Pieces pieces(count, 1);
-        on_threads(useful_threads(count, kWorthAThread, threads_), [&](int thread) {
-            Refine refine(path_, documents_, query_, request_, screen_, *scratch_[thread]);
-            for (int64_t n, end; pieces.take(n, end) && promising_[n].score.high >= bar_.get();)
-                use(refine, promising_[n]);
+        on_threads(useful_threads(count, kWorthAThread, threads_), [&](int) {
+            Refine refine(path_, documents_, query_, request_, screen_);
+            for (int64_t n, end; pieces.take(n, end) && promising_[n].score.high >= bar_.get();) {
+                Promising& one = promising_[n];
+                use(refine, one, Screened{&most_[one.at], &otherwise_[one.at], &token_[one.at]});
+            }
         });
-    }
-
-    // Look at the vectors that seem to be closest, and keep documents that still may be among the best.
-    void narrow() {
-        std::mutex turns;
-        std::vector<Promising> kept;
-        Best best(k_);
-        for_promising([&](Refine& refine, Promising one) {
-            const bool keep = refine.narrow(request_.candidates[one.candidate], found_in(one), bar_.get(), one.score);
-            const std::lock_guard<std::mutex> turn(turns);
-            ++answer_.refined;
-            if (!keep) return;
-            kept.push_back(one);
-            best.add(one.score.low);
-            bar_.raise(best.bar());
-        });
-        promising_ = std::move(kept);
-    }
-
-    // Score exactly what is left.
-    void settle() {
-        std::mutex turns;
-        Best best(k_);
-        for_promising([&](Refine& refine, const Promising& one) {
-            const float score = refine.exactly(request_.candidates[one.candidate], found_in(one));
-            const std::lock_guard<std::mutex> turn(turns);
-            scored_.push_back({one.candidate, score});
-            best.add(score);
-            bar_.raise(best.bar());
-        });
-    }
-
-    Screened found_in(const Promising& one) const {
-        const Scratch& found = *scratch_[one.thread];
-        return {&found.most[one.at], &found.otherwise[one.at], &found.token[one.at]};
     }
 
     const Path& path_;
@@ -195,9 +222,12 @@ class Ranking {
     const int threads_;
     const WeightedQuery query_;
     const Screen screen_;
-    std::vector<Borrowed> scratch_;
-    Bar bar_;  // what the best k score at least
+    std::mutex turns_;  // to write what follows
+    Best lows_;         // what the best k score at least
+    Bar bar_;           // what a document must reach to be among them
     std::vector<Promising> promising_;
+    std::vector<float> most_, otherwise_;  // what was found in these
+    std::vector<int32_t> token_;
     std::vector<Scored> scored_;
     Answer answer_;
 };

@@ -2,39 +2,42 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include "documents.hpp"
 #include "query.hpp"
-#include "scratch.hpp"
 #include "screen.hpp"
 
 namespace chamfer {
 
-// What screening found out about one document, for each query token.
-struct Screened {
-    const float* most;
-    const float* otherwise;
-    const int32_t* token;
-};
-
 class Refine {
    public:
     Refine(const Path& path, const Documents& documents, const WeightedQuery& query, const Request& request,
-           const Screen& screen, Scratch& scratch)
-        : path_(path), documents_(documents), query_(query), request_(request), screen_(screen), scratch_(scratch) {
-        scratch.closest.resize(query.weight.size());
-        scratch.group.resize(path.group_bytes(documents.dimensions) + 64);
-    }
+           const Screen& screen)
+        : path_(path), documents_(documents), query_(query), request_(request), screen_(screen),
+          closest_(query.tokens), group_(path.group_bytes(documents.dimensions)) {}
 
     // Narrow the bounds of a score by the vectors that seem to be the closest; false as soon as it cannot reach the bar.
     bool narrow(int64_t document, const Screened& found, float bar, Bounds& score) const {
         double high = score.high, low = 0;
-        for (int at = 0; at < query_.tokens; ++at) {
-            const Bounds here = added(at, document, found.token[at]);
-            const double most = std::max(here.high, added_otherwise(at, document, found));
-            high += (query_.weight[at] * most - found.most[at]) * screen_.mean();
+        constexpr int kAtOnce = 8;  // so that some vectors are fetched together, but not many in vain
+        for (int from = 0; from < query_.tokens; from += kAtOnce) {
+            const int count = std::min(kAtOnce, query_.tokens - from);
+            const float* queries[kAtOnce];
+            const uint16_t* vectors[kAtOnce];
+            float closest[kAtOnce];
+            for (int i = 0; i < count; ++i) {
+                queries[i] = token(from + i);
+                vectors[i] = vector(document, found.token[from + i]);
+            }
+            (request_.l2 ? path_.squares : path_.dots)(queries, vectors, count, documents_.dimensions, closest);
+            for (int i = 0; i < count; ++i) {
+                const Bounds here = added(from + i, document, closest[i]);
+                const double most = std::max(here.high, added_otherwise(from + i, document, found));
+                high += (query_.weight[from + i] * most - found.most[from + i]) * screen_.mean();
+                low += static_cast<double>(query_.weight[from + i]) * here.low;
+            }
             if (high < bar) return false;
-            low += static_cast<double>(query_.weight[at]) * here.low;
         }
         score = {static_cast<float>(high), static_cast<float>(low * screen_.mean())};
         return true;
@@ -42,17 +45,16 @@ class Refine {
 
     // The score as 64-bit arithmetic gives it.
     float exactly(int64_t document, const Screened& found) {
-        const int tokens = query_.tokens;
-        scratch_.unsettled.clear();
-        for (int at = 0; at < tokens; ++at) {
-            scratch_.closest[at] = distance(at, document, found.token[at]);
-            if (added_otherwise(at, document, found) >= -scratch_.closest[at]) scratch_.unsettled.push_back(at);
+        int unsettled[kGroup], count = 0;
+        for (int at = 0; at < query_.tokens; ++at) {
+            closest_[at] = distance(at, document, found.token[at]);
+            if (added_otherwise(at, document, found) < -closest_[at]) continue;
+            unsettled[count++] = at;
+            if (count == kGroup) settle(document, found, unsettled, std::exchange(count, 0));
         }
-        for (size_t from = 0; from < scratch_.unsettled.size(); from += kGroup)
-            settle(document, found, scratch_.unsettled.data() + from,
-                   static_cast<int>(std::min<size_t>(kGroup, scratch_.unsettled.size() - from)));
+        if (count > 0) settle(document, found, unsettled, count);
         double sum = 0;
-        for (int at = 0; at < tokens; ++at) sum += static_cast<double>(query_.weight[at]) * scratch_.closest[at];
+        for (int at = 0; at < query_.tokens; ++at) sum += static_cast<double>(query_.weight[at]) * closest_[at];
         return static_cast<float>(-sum / request_.tokens);
     }
 
@@ -65,15 +67,14 @@ class Refine {
         return documents_.vector(documents_.offsets[document] + place);
     }
 
-    // What a query token adds, but for its weight, if this document token is the closest.
-    Bounds added(int at, int64_t document, int64_t place) const {
+    // What a query token adds, but for its weight, to a document whose closest token has this square or product.
+    Bounds added(int at, int64_t document, float closest) const {
         if (request_.l2) {
-            const float apart = std::sqrt(path_.square(token(at), vector(document, place), documents_.dimensions));
+            const float apart = std::sqrt(closest);
             return {-apart * (1 - query_.rounding), -apart * (1 + query_.rounding)};
         }
-        const float product = path_.dot(token(at), vector(document, place), documents_.dimensions);
         const float off = query_.rounding * query_.norm[at] * documents_.longest[document];
-        return {product + off, product - off};
+        return {closest + off, closest - off};
     }
 
     // The most that it adds, but for its weight, if another document token is the closest.
@@ -93,8 +94,7 @@ class Refine {
     // Look at every token of the document for up to kGroup query tokens that may be closer to another one.
     void settle(int64_t document, const Screened& screened, const int* unsettled, int count) {
         const Codes codes = documents_.codes_of(document);
-        if (scratch_.found.size() < static_cast<size_t>(codes.tokens) * kGroup)
-            scratch_.found.resize(static_cast<size_t>(codes.tokens) * kGroup);
+        found_.resize(std::max(found_.size(), static_cast<size_t>(codes.tokens) * kGroup));
         const int8_t* rows[kGroup];
         float bars[kGroup];
         std::fill_n(bars, kGroup, std::numeric_limits<float>::infinity());
@@ -102,20 +102,19 @@ class Refine {
             rows[i] = query_.rows[unsettled[i]];
             bars[i] = worth_a_look(unsettled[i], document);
         }
-        void* group = scratch_.group.data() + (64 - reinterpret_cast<uintptr_t>(scratch_.group.data()) % 64) % 64;
-        path_.lay_out(rows, count, documents_.dimensions, group);
-        const int64_t many = path_.above(group, documents_.dimensions, codes, bars, scratch_.found.data());
+        path_.lay_out(rows, count, documents_.dimensions, group_.at);
+        const int64_t many = path_.above(group_.at, count, documents_.dimensions, codes, bars, found_.data());
         for (int64_t n = 0; n < many; ++n) {
-            const int at = unsettled[scratch_.found[n] % kGroup];
-            const int64_t place = scratch_.found[n] / kGroup;
+            const int at = unsettled[found_[n] % kGroup];
+            const int64_t place = found_[n] / kGroup;
             if (place != screened.token[at])
-                scratch_.closest[at] = std::min(scratch_.closest[at], distance(at, document, place));
+                closest_[at] = std::min(closest_[at], distance(at, document, place));
         }
     }
 
     // From which product of codes on a document token may be closer to a query token than the closest known.
     float worth_a_look(int at, int64_t document) const {
-        const double known = scratch_.closest[at], norm = query_.norm[at];
+        const double known = closest_[at], norm = query_.norm[at];
         const double shortest = documents_.shortest[document], longest = documents_.longest[document];
         double product = -known;
         if (request_.l2) product = (norm * norm + shortest * shortest - known * known) / 2;
@@ -130,7 +129,9 @@ class Refine {
     const WeightedQuery& query_;
     const Request& request_;
     const Screen& screen_;
-    Scratch& scratch_;
+    std::vector<double> closest_;  // distances of query tokens
+    std::vector<int64_t> found_;
+    Aligned group_;
 };
 
 }  // namespace chamfer

@@ -3,9 +3,41 @@
 
 #include "documents.hpp"
 #include "query.hpp"
-#include "scratch.hpp"
 
 namespace chamfer {
+
+// What was found out about one document, for each query token.
+struct Screened {
+    const float* most;       // what it adds to the score at most
+    const float* otherwise;  // the largest that its product with any other token than the following can be
+    const int32_t* token;    // the document token that seems to be the closest
+};
+
+// Some documents that are screened together: while numbers of one are waited for, others can be computed.
+struct Piece {
+    static constexpr int kMost = 16;
+
+    explicit Piece(size_t lanes) : lanes(lanes), most(kMost * lanes), otherwise(kMost * lanes), token(kMost * lanes) {}
+
+    Screened found_in(int n) const {
+        const size_t at = slot[n] * lanes;
+        return {&most[at], &otherwise[at], &token[at]};
+    }
+
+    int count = 0;
+    int64_t next = -1;  // the document behind the last one, if there is one
+    int64_t document[kMost];
+    int64_t candidate[kMost];
+    Bounds score[kMost];
+    bool likely[kMost];  // to be among the best
+    size_t slot[kMost];  // where in the following it is written down what was found
+    size_t lanes;
+    std::vector<float> most, otherwise;
+    std::vector<int32_t> token;
+    // For one portion of the query.
+    int32_t lift[kMost][2 * kGroup];  // added to products, so that they are not below those of the vectors
+    Found found[kMost];
+};
 
 class Screen {
    public:
@@ -26,27 +58,13 @@ class Screen {
 
     float mean() const { return mean_; }
 
-    // How far a product may be off.
+    // How far a product of codes may be off.
     float off(int at, int64_t document) const {
         return query_.error[at] * documents_.longest[document] + query_.code_norm[at] * documents_.worst[document];
     }
 
-    // Some documents that are screened together: while numbers of one are waited for, others can be computed.
-    struct Piece {
-        static constexpr int kMost = 16;
-        int count = 0;
-        int64_t next = -1;  // the document behind the last one, if there is one
-        int64_t document[kMost];
-        int64_t candidate[kMost];
-        size_t at[kMost];  // where in the scratch it is written down what each query token can add
-        Bounds score[kMost];
-        Found found[kMost];
-    };
-
-    // Find between what scores lie, and drop documents as soon as they cannot reach the bar. Those that may reach
-    // `expected` are looked at more closely at once, while their codes are at hand: for the best products what codes
-    // leave of the query is added.
-    void look(Piece& piece, float bar, float expected, Scratch& scratch, int64_t& computed) const {
+    // Find between what scores lie, and drop documents as soon as they cannot reach the bar.
+    void look(Piece& piece, float bar, int64_t& computed) const {
         for (int n = 0; n < piece.count; ++n) {
             const float slack = slack_of(piece.document[n]);
             piece.score[n] = {slack, -slack};
@@ -57,15 +75,20 @@ class Screen {
                 const int64_t next = n + 1 < piece.count ? piece.document[n + 1] : piece.next;
                 if (next >= 0) fetch_codes(next);
                 const Codes codes = documents_.codes_of(piece.document[n]);
-                path_.maxima(query_.group(portion.group), portion.groups, documents_.dimensions, codes, piece.found[n]);
+                const float error = documents_.errors[piece.document[n]];
+                const float* loss = &query_.loss[portion.group * kGroup];
+                for (int i = 0; i < portion.groups * kGroup; ++i)
+                    piece.lift[n][i] = static_cast<int32_t>(loss[i] * error) + 1;
+                path_.maxima(query_.group(portion.group), tokens, documents_.dimensions, codes, piece.lift[n],
+                             piece.found[n]);
                 computed += codes.tokens * tokens;
             }
             int kept = 0;
             for (int n = 0; n < piece.count; ++n) {
-                if (!add(portion, tokens, piece, n, bar, expected, scratch)) continue;
+                if (!add(portion, tokens, piece, n, bar)) continue;
                 piece.document[kept] = piece.document[n];
                 piece.candidate[kept] = piece.candidate[n];
-                piece.at[kept] = piece.at[n];
+                piece.slot[kept] = piece.slot[n];
                 piece.score[kept] = piece.score[n];
                 ++kept;
             }
@@ -89,53 +112,53 @@ class Screen {
     }
 
     // Add what was found in a portion of the query to the bounds of a document; false if it cannot reach the bar.
-    bool add(const Portion& portion, int tokens, Piece& piece, int n, float bar, float expected,
-             Scratch& scratch) const {
+    bool add(const Portion& portion, int tokens, Piece& piece, int n, float bar) const {
         const int from = portion.group * kGroup, lanes = portion.groups * kGroup;
         const int64_t document = piece.document[n];
         const float longest = documents_.longest[document];
         Found& found = piece.found[n];
-        float lost[2 * kGroup];
-        std::fill_n(lost, lanes, documents_.worst[document]);
-        Limits limits{&query_.scale[from],
+        // What codes lost was added, and they can be off by as much again. No scale is above the longest / 127.
+        const float* scale = &query_.scale[from];
+        float raised[2 * kGroup];
+        for (int i = 0; i < lanes; ++i)
+            raised[i] = 2 * static_cast<float>(piece.lift[n][i]) * scale[i] * (longest / 127);
+        Limits limits{scale,
                       &query_.weight[from],
                       &query_.square[from],
                       &query_.error[from],
                       &query_.error[from],
-                      &query_.code_norm[from],
-                      lost,
-                      documents_.worst[document],
+                      raised,
                       longest,
                       documents_.shortest[document],
                       l2_};
-        const size_t at = piece.at[n] + from;
+        const size_t at = piece.slot[n] * piece.lanes + from;
         const auto bounds = [&] {
-            return path_.bounds(found, lanes, limits, &scratch.most[at], &scratch.otherwise[at]);
+            return path_.bounds(found, lanes, limits, &piece.most[at], &piece.otherwise[at]);
         };
         Bounds& score = piece.score[n];
         const float others = score.high + rest_[portion.group + portion.groups] * longest * mean_;
         Bounds here = bounds();
         if (others + here.high * mean_ < bar) return false;
-        if (others + here.high * mean_ >= expected) {
-            add_rests(from, tokens, document, found, lost);
-            limits.best_error = &query_.rest_error[from];
-            here = bounds();
-        }
+        // A closer look, while the codes are at hand: for the best products what codes leave of the query is added.
+        add_rests(from, tokens, document, piece.lift[n], found, raised);
+        limits.best_error = &query_.rest_error[from];
+        here = bounds();
+        if (others + here.high * mean_ < bar) return false;
         score.high += here.high * mean_;
         score.low += here.low * mean_;
-        std::copy_n(found.token, lanes, &scratch.token[at]);
+        std::copy_n(found.token, lanes, &piece.token[at]);
         return true;
     }
 
-    // Add to the best products what codes leave of the query, and look up what codes lost of the document tokens.
-    void add_rests(int from, int tokens, int64_t document, Found& found, float* lost) const {
+    // Add to the best products what codes leave of the query, and find how much they were raised.
+    void add_rests(int from, int tokens, int64_t document, const int32_t* lift, Found& found, float* raised) const {
         const Codes codes = documents_.codes_of(document);
         int32_t sums[2 * kGroup];
         path_.code_dots(query_.rests.data() + from, tokens, codes, found.token, sums);
         for (int i = 0; i < tokens; ++i) {
             const float scale = codes.scales[found.token[i]];
             found.best[i] += static_cast<float>(sums[i]) * scale * query_.rest_share[from + i];
-            lost[i] = scale * documents_.errors[document];
+            raised[i] = 2 * static_cast<float>(lift[i]) * query_.scale[from + i] * scale;
         }
     }
 

@@ -1,0 +1,238 @@
+"""The native kernel beside its peers: the best 10 of 1,000 documents, on the same vectors, in one run.
+
+Writes ``results/kernel.json``. Every system gets the documents in the form it likes best, made before the clock starts;
+a query is converted while it runs.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chamfer import TokenBatch, TokenWeights
+from chamfer.cache import default_cache, encode_cached
+from chamfer.counting import count_frequencies
+from chamfer.evaluation.beir import load_collection
+from chamfer.files import write_json
+from chamfer.kernels import CodedDocuments, native
+from chamfer.retrieve.bm25 import BM25
+from chamfer.tokens import offsets_of
+from corpora import encoder_for
+from environment import environment
+from kernel_systems import DOCUMENTS, SYSTEMS, Floats, K, Places, Work
+
+RESULT = Path(__file__).parent / "results" / "kernel.json"
+PEERS = ("numkong", "maxsim-cpu", "torch")
+SECONDS = 2.0  # for each system and shape, and at least 3 repeats
+
+
+def main() -> None:
+    """Measure with one thread and with all, each in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections, for real vectors")
+    parser.add_argument("--threads", type=int, help="measure here with so many threads and print JSON")
+    arguments = parser.parse_args()
+    if arguments.threads is not None:
+        print(json.dumps(measure(arguments.data, arguments.threads)))
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    measured = environment() | {peer: version(peer) for peer in PEERS} | {"instructions": native.path()}
+    shapes = [shape for threads in sorted({1, len(cores)}) for shape in _in_a_process(arguments.data, threads, cores)]
+    write_json(
+        RESULT,
+        {"environment": measured, "peak_gop": peak(), "shapes": shapes, "memory": memory(arguments.data)},
+    )
+
+
+def _in_a_process(data: Path, threads: int, cores: Sequence[int]) -> list[dict[str, Any]]:
+    limits = {name: str(threads) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    command = [sys.executable, __file__, "--data", str(data), "--threads", str(threads)]
+    done = subprocess.run(
+        ["taskset", "-c", ",".join(map(str, cores[:threads])), *command],
+        env=os.environ | limits,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    shapes: list[dict[str, Any]] = json.loads(done.stdout)
+    return shapes
+
+
+def measure(data: Path, threads: int) -> list[dict[str, Any]]:
+    """Time every system on every shape, and compare what it finds with 64-bit arithmetic."""
+    results = []
+    for work in [*random_work(), *real_work(data)]:
+        exact = [definition(work, n) for n in range(len(work.queries))]
+        systems = {}
+        for name in SYSTEMS:
+            systems[name] = _apart(work, name, threads, exact)
+            print(f"{threads} threads, {work.name}, {name}: {systems[name]}", file=sys.stderr)
+        saved = [found(work, n, threads) for n in range(len(work.queries))]
+        results.append(
+            {
+                "shape": work.name,
+                "threads": threads,
+                "queries": len(work.queries),
+                "operations": work.operations,
+                "systems": systems,
+                "read": float(np.mean([read for read, _ in saved])),
+                "saved": float(np.mean([share for _, share in saved])),
+            }
+        )
+    return results
+
+
+def _apart(work: Work, name: str, threads: int, exact: list[dict[str, list[int]]]) -> dict[str, Any]:
+    """Measure one system in a process of its own: some peers crash on some shapes."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+
+    def run() -> None:
+        answer = SYSTEMS[name](work, threads)
+        form = "l2" if "l2" in name else "cosine"
+        shared = [len(set(answer(n)) & set(exact[n][form])) / K for n in range(len(work.queries))]
+        sender.send(timed(answer, len(work.queries)) | {"same_best_10": float(np.mean(shared))})
+
+    child = multiprocessing.get_context("fork").Process(target=run)
+    child.start()
+    child.join()
+    return receiver.recv() if receiver.poll() else {"crashed": f"exit code {child.exitcode}"}
+
+
+def random_work() -> Iterator[Work]:
+    """Random unit vectors: nothing can be left out, and scores lie as close together as they can."""
+    for name, queries, tokens, dimensions in (
+        ("32 x 128", 1, 32, 128),
+        ("32 x 96", 1, 32, 96),
+        ("12 x 384", 1, 12, 384),
+        ("256 x 128", 1, 256, 128),
+        ("16 queries of 32 x 128", 16, 32, 128),
+    ):
+        generator = np.random.default_rng(0)
+        lengths = generator.integers(60, 301, size=DOCUMENTS)
+        vectors = _unit(generator, int(lengths.sum()), dimensions).astype(np.float16)
+        documents = TokenBatch(vectors, np.zeros(len(vectors), np.int32), offsets_of(lengths))
+        yield Work(
+            name,
+            [_unit(generator, tokens, dimensions) for _ in range(queries)],
+            [np.ones(tokens, np.float32)] * queries,
+            documents,
+            [np.arange(DOCUMENTS)] * queries,
+        )
+
+
+def real_work(data: Path, count: int = 8) -> Iterator[Work]:
+    """Vectors of scifact by MiniLM, BM25's best 1,000: every query token counts the same, or by softened IDF."""
+    collection = load_collection(data / "scifact")
+    encoder = encoder_for(data / "scifact")
+    ids, texts = list(collection.documents), list(collection.documents.values())
+    corpus = encode_cached(default_cache(), encoder, ids, texts)
+    chosen = dict(list(collection.judged_queries("test").items())[:count])
+    queries = encoder.encode_queries(list(chosen.values()))
+    candidates = [
+        np.array([corpus.place[document] for document in ranking.document_ids])
+        for ranking in BM25(collection.documents).search(chosen, k=DOCUMENTS)
+    ]
+    documents = TokenBatch(np.array(corpus.tokens.vectors), corpus.tokens.token_ids, corpus.tokens.offsets)
+    for name, weights in (
+        ("scifact, uniform", TokenWeights.uniform(encoder.vocabulary)),
+        ("scifact, softened IDF", TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary)),
+    ):
+        vectors = [queries[n].vectors.astype(np.float32) for n in range(count)]
+        yield Work(name, vectors, [weights.of(queries[n]) for n in range(count)], documents, candidates)
+
+
+def _unit(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
+    vectors = generator.standard_normal((count, dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def definition(work: Work, n: int) -> dict[str, list[int]]:
+    """The best of each form by 64-bit arithmetic on the 16-bit vectors."""
+    places, query = work.candidates[n], work.queries[n].astype(np.float64)
+    tokens = work.documents.take(places)
+    vectors = tokens.vectors.astype(np.float64)
+    products = vectors @ query.T
+    squares = np.square(vectors).sum(axis=1)[:, None] - 2 * products + np.square(query).sum(axis=1)
+    found = {}
+    for form, closeness in (("cosine", products), ("l2", -np.sqrt(np.maximum(squares, 0)))):
+        scores = np.maximum.reduceat(closeness, tokens.offsets[:-1]) @ work.weights[n].astype(np.float64)
+        found[form] = sorted(places[np.argsort(-scores, kind="stable")[:K]].tolist())
+    return found
+
+
+def timed(answer: Callable[[int], Places], queries: int) -> dict[str, float]:
+    """Milliseconds per query: the median and the fastest of the repeats."""
+    milliseconds: list[float] = []
+    until = time.perf_counter() + SECONDS
+    while time.perf_counter() < until or len(milliseconds) < 3:
+        began = time.perf_counter()
+        for n in range(queries):
+            answer(n)
+        milliseconds.append((time.perf_counter() - began) * 1e3 / queries)
+    return {"median_ms": round(statistics.median(milliseconds), 3), "fastest_ms": round(min(milliseconds), 3)}
+
+
+def found(work: Work, n: int, threads: int) -> tuple[int, float]:
+    """How many documents were read in 16 bits, and the share of products that was saved."""
+    documents = CodedDocuments.of(work.documents)
+    _, _, read, computed, possible = native.best(
+        work.queries[n], work.weights[n], documents, work.candidates[n], K, "l2", threads
+    )
+    return read, 1 - computed / possible
+
+
+def peak() -> float | None:
+    """The 8-bit operations that one core can do, in billions per second; None without AVX-512 VNNI or a compiler."""
+    if native.path() != "avx512":
+        return None
+    source, program = Path(__file__).with_name("peak.cpp"), Path(__file__).parents[1] / "build" / "peak"
+    program.parent.mkdir(exist_ok=True)
+    subprocess.run(["g++", "-O2", "-mavx512f", "-mavx512vnni", str(source), "-o", str(program)], check=True)
+    return float(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
+
+
+def memory(data: Path) -> dict[str, float]:
+    """Megabytes of a process that ranks 1,000 of scifact's documents from disk, and of one that only starts.
+
+    Own memory, and with what is mapped of files, which the system takes back when it needs room.
+    """
+    encoder = encoder_for(data / "scifact")
+    collection = load_collection(data / "scifact")
+    ids, texts = list(collection.documents), list(collection.documents.values())
+    corpus = encode_cached(default_cache(), encoder, ids, texts)
+    _ = corpus.coded  # made now, if never before
+    program = f"""
+from pathlib import Path
+import resource
+def own():
+    lines = dict(line.split(':', 1) for line in Path('/proc/self/status').read_text().splitlines())
+    return [int(lines[name].split()[0]) / 1024 for name in ('RssAnon', 'VmHWM')]
+start = own()
+import numpy as np
+from chamfer import kernels
+from chamfer.store.corpus import EncodedCorpus
+from chamfer.tokens import TokenBatch
+corpus = EncodedCorpus.open(Path({str(corpus.folder)!r}))
+query = TokenBatch.pack([np.asarray(corpus.tokens.vectors[:32], np.float32)], [np.arange(32)])
+places = np.random.default_rng(0).permutation(len(corpus))[:1000]
+kernels.best(query, np.ones(32, np.float32), corpus.coded, k=10, candidates=[places])
+print(*start, *own())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names = ("interpreter_own", "interpreter_resident", "ranking_own", "ranking_resident")
+    return {name: round(float(value), 1) for name, value in zip(names, done.stdout.split(), strict=True)}
+
+
+if __name__ == "__main__":
+    main()
