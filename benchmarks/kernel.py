@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from chamfer.tokens import offsets_of
 from corpora import encoder_for
 from environment import environment
 from kernel_systems import DOCUMENTS, SYSTEMS, Floats, K, Places, Work
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 RESULT = Path(__file__).parent / "results" / "kernel.json"
 PEERS = ("numkong", "maxsim-cpu", "torch")
@@ -94,18 +97,21 @@ def measure(data: Path, threads: int) -> list[dict[str, Any]]:
 
 def _apart(work: Work, name: str, threads: int, exact: list[dict[str, list[int]]]) -> dict[str, Any]:
     """Measure one system in a process of its own: some peers crash on some shapes."""
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-
-    def run() -> None:
-        answer = SYSTEMS[name](work, threads)
-        form = "l2" if "l2" in name else "cosine"
-        shared = [len(set(answer(n)) & set(exact[n][form])) / K for n in range(len(work.queries))]
-        sender.send(timed(answer, len(work.queries)) | {"same_best_10": float(np.mean(shared))})
-
-    child = multiprocessing.get_context("fork").Process(target=run)
+    context = multiprocessing.get_context("spawn")  # a fork would inherit thread pools that no longer run
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_measure_one, args=(work, name, threads, exact, sender))
     child.start()
     child.join()
     return receiver.recv() if receiver.poll() else {"crashed": f"exit code {child.exitcode}"}
+
+
+def _measure_one(
+    work: Work, name: str, threads: int, exact: list[dict[str, list[int]]], sender: "Connection[Any, Any]"
+) -> None:
+    answer = SYSTEMS[name](work, threads)
+    form = "l2" if "l2" in name else "cosine"
+    shared = [len(set(answer(n)) & set(exact[n][form])) / K for n in range(len(work.queries))]
+    sender.send(timed(answer, len(work.queries)) | {"same_best_10": float(np.mean(shared))})
 
 
 def random_work() -> Iterator[Work]:

@@ -117,12 +117,8 @@ class Screen {
         const int64_t document = piece.document[n];
         const float longest = documents_.longest[document];
         Found& found = piece.found[n];
-        // What codes lost was added, and they can be off by as much again. No scale is above the longest / 127.
-        const float* scale = &query_.scale[from];
-        float raised[2 * kGroup];
-        for (int i = 0; i < lanes; ++i)
-            raised[i] = 2 * static_cast<float>(piece.lift[n][i]) * scale[i] * (longest / 127);
-        Limits limits{scale,
+        float raised[2 * kGroup] = {};  // for the bound below, which is not looked at before it is known
+        Limits limits{&query_.scale[from],
                       &query_.weight[from],
                       &query_.square[from],
                       &query_.error[from],
@@ -150,7 +146,8 @@ class Screen {
         return true;
     }
 
-    // Add to the best products what codes leave of the query, and find how much they were raised.
+    // Add to the best products what codes leave of the query, and find how far they may be above those of the vectors:
+    // what codes lost was added, and they can be off by as much again.
     void add_rests(int from, int tokens, int64_t document, const int32_t* lift, Found& found, float* raised) const {
         const Codes codes = documents_.codes_of(document);
         int32_t sums[2 * kGroup];
