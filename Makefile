@@ -20,6 +20,7 @@ check: .venv/installed
 	$(BIN)/pytest tests/test_layers.py
 	$(BIN)/python benchmarks/render.py --check
 	$(BIN)/python -m build --wheel --outdir build/wheel
+	rm -rf build/without-compiler
 	CXX=false $(BIN)/python -m build --wheel --outdir build/without-compiler
 	ls build/without-compiler/chamfer-*-py3-none-any.whl
 

@@ -8,7 +8,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 RESULT = Path(__file__).parent / "results" / "kernel.json"
 PEERS = ("numkong", "maxsim-cpu", "torch")
-SECONDS = 2.0  # for each system and shape, and at least 3 repeats
+SECONDS = 1.0  # for each system and shape, and at least 3 repeats
 
 
 def main() -> None:
@@ -80,7 +79,6 @@ def measure(data: Path, threads: int) -> list[dict[str, Any]]:
         for name in SYSTEMS:
             systems[name] = _apart(work, name, threads, exact)
             print(f"{threads} threads, {work.name}, {name}: {systems[name]}", file=sys.stderr)
-        saved = [found(work, n, threads) for n in range(len(work.queries))]
         results.append(
             {
                 "shape": work.name,
@@ -88,8 +86,7 @@ def measure(data: Path, threads: int) -> list[dict[str, Any]]:
                 "queries": len(work.queries),
                 "operations": work.operations,
                 "systems": systems,
-                "read": float(np.mean([read for read, _ in saved])),
-                "saved": float(np.mean([share for _, share in saved])),
+                **effort(work),
             }
         )
     return results
@@ -102,7 +99,10 @@ def _apart(work: Work, name: str, threads: int, exact: list[dict[str, list[int]]
     child = context.Process(target=_measure_one, args=(work, name, threads, exact, sender))
     child.start()
     child.join()
-    return receiver.recv() if receiver.poll() else {"crashed": f"exit code {child.exitcode}"}
+    if child.exitcode is not None and child.exitcode < 0:
+        return {"crashed": f"signal {-child.exitcode}"}
+    found: dict[str, Any] = receiver.recv()
+    return found
 
 
 def _measure_one(
@@ -136,19 +136,20 @@ def random_work() -> Iterator[Work]:
         )
 
 
-def real_work(data: Path, count: int = 8) -> Iterator[Work]:
+def real_work(data: Path, count: int = 4) -> Iterator[Work]:
     """Vectors of scifact by MiniLM, BM25's best 1,000: every query token counts the same, or by softened IDF."""
     collection = load_collection(data / "scifact")
     encoder = encoder_for(data / "scifact")
     ids, texts = list(collection.documents), list(collection.documents.values())
     corpus = encode_cached(default_cache(), encoder, ids, texts)
-    chosen = dict(list(collection.judged_queries("test").items())[:count])
-    queries = encoder.encode_queries(list(chosen.values()))
+    some = dict(list(collection.judged_queries("test").items())[:count])
+    queries = encoder.encode_queries(list(some.values()))
     candidates = [
         np.array([corpus.place[document] for document in ranking.document_ids])
-        for ranking in BM25(collection.documents).search(chosen, k=DOCUMENTS)
+        for ranking in BM25(collection.documents).search(some, k=DOCUMENTS)
     ]
-    documents = TokenBatch(np.array(corpus.tokens.vectors), corpus.tokens.token_ids, corpus.tokens.offsets)
+    places = np.unique(np.concatenate(candidates))
+    documents, candidates = corpus.tokens.take(places), [np.searchsorted(places, chosen) for chosen in candidates]
     for name, weights in (
         ("scifact, uniform", TokenWeights.uniform(encoder.vocabulary)),
         ("scifact, softened IDF", TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary)),
@@ -178,7 +179,7 @@ def definition(work: Work, n: int) -> dict[str, list[int]]:
 
 
 def timed(answer: Callable[[int], Places], queries: int) -> dict[str, float]:
-    """Milliseconds per query: the median and the fastest of the repeats."""
+    """Milliseconds per query."""
     milliseconds: list[float] = []
     until = time.perf_counter() + SECONDS
     while time.perf_counter() < until or len(milliseconds) < 3:
@@ -186,20 +187,23 @@ def timed(answer: Callable[[int], Places], queries: int) -> dict[str, float]:
         for n in range(queries):
             answer(n)
         milliseconds.append((time.perf_counter() - began) * 1e3 / queries)
-    return {"median_ms": round(statistics.median(milliseconds), 3), "fastest_ms": round(min(milliseconds), 3)}
+    fastest, median, slowest = np.quantile(milliseconds, [0, 0.5, 1]).round(3).tolist()
+    return {"median_ms": median, "fastest_ms": fastest, "slowest_ms": slowest, "repeats": len(milliseconds)}
 
 
-def found(work: Work, n: int, threads: int) -> tuple[int, float]:
-    """How many documents were read in 16 bits, and the share of products that was saved."""
+def effort(work: Work) -> dict[str, float]:
+    """How many documents were read in 16 bits, and the share of products that screening saved, on average."""
     documents = CodedDocuments.of(work.documents)
-    _, _, read, computed, possible = native.best(
-        work.queries[n], work.weights[n], documents, work.candidates[n], K, "l2", threads
-    )
-    return read, 1 - computed / possible
+    read, saved = [], []
+    for n in range(len(work.queries)):
+        found = native.best(work.queries[n], work.weights[n], documents, work.candidates[n], K, "cosine", 1)
+        read.append(found[2])
+        saved.append(1 - found[3] / found[4])
+    return {"read": float(np.mean(read)), "saved": float(np.mean(saved))}
 
 
 def peak() -> float | None:
-    """The 8-bit operations that one core can do, in billions per second; None without AVX-512 VNNI or a compiler."""
+    """The 8-bit operations that one core can do, in billions per second; None without AVX-512 VNNI."""
     if native.path() != "avx512":
         return None
     source, program = Path(__file__).with_name("peak.cpp"), Path(__file__).parents[1] / "build" / "peak"
@@ -211,7 +215,8 @@ def peak() -> float | None:
 def memory(data: Path) -> dict[str, float]:
     """Megabytes of a process that ranks 1,000 of scifact's documents from disk, and of one that only starts.
 
-    Own memory, and with what is mapped of files, which the system takes back when it needs room.
+    Own memory, the highest of looks in between, and with what is mapped of files, which the system takes back when it
+    needs room.
     """
     encoder = encoder_for(data / "scifact")
     collection = load_collection(data / "scifact")
@@ -220,11 +225,11 @@ def memory(data: Path) -> dict[str, float]:
     _ = corpus.coded  # made now, if never before
     program = f"""
 from pathlib import Path
-import resource
 def own():
     lines = dict(line.split(':', 1) for line in Path('/proc/self/status').read_text().splitlines())
     return [int(lines[name].split()[0]) / 1024 for name in ('RssAnon', 'VmHWM')]
 start = own()
+import threading
 import numpy as np
 from chamfer import kernels
 from chamfer.store.corpus import EncodedCorpus
@@ -232,8 +237,18 @@ from chamfer.tokens import TokenBatch
 corpus = EncodedCorpus.open(Path({str(corpus.folder)!r}))
 query = TokenBatch.pack([np.asarray(corpus.tokens.vectors[:32], np.float32)], [np.arange(32)])
 places = np.random.default_rng(0).permutation(len(corpus))[:1000]
-kernels.best(query, np.ones(32, np.float32), corpus.coded, k=10, candidates=[places])
-print(*start, *own())
+highest, done = 0.0, threading.Event()
+def watch():
+    global highest
+    while not done.is_set():
+        highest = max(highest, own()[0])
+watcher = threading.Thread(target=watch)
+watcher.start()
+for _ in range(20):
+    kernels.best(query, np.ones(32, np.float32), corpus.coded, k=10, candidates=[places])
+done.set()
+watcher.join()
+print(*start, max(highest, own()[0]), own()[1])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     names = ("interpreter_own", "interpreter_resident", "ranking_own", "ranking_resident")

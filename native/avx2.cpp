@@ -138,8 +138,6 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
     }
 }
 
-constexpr int32_t kUnchanged[kGroup] = {};
-
 int64_t above(const void* group, int, int dimensions, const Codes& document, const float* bars, int64_t* found) {
     const __m256 low = _mm256_loadu_ps(bars), high = _mm256_loadu_ps(bars + 8);
     int64_t count = 0;

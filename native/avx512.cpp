@@ -63,7 +63,7 @@ struct Wide {
 };
 
 // 8 query tokens in half a register: twice as many products of these are computed at a time.
-struct Half {
+struct HalfWide {
     static constexpr int kLanes = 8;
     using Ints = __m256i;
     using Floats = __m256;
@@ -204,13 +204,13 @@ void maxima_of(const void* group, int dimensions, const Codes& document, const i
 void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
     if (tokens > kGroup) {
         maxima_of<Wide, 2>(group, dimensions, document, lift, found);
-    } else if (tokens > Half::kLanes) {
+    } else if (tokens > HalfWide::kLanes) {
         maxima_of<Wide, 1>(group, dimensions, document, lift, found);
     } else {
-        maxima_of<Half, 1>(group, dimensions, document, lift, found);
-        std::fill_n(found.best + Half::kLanes, Half::kLanes, kNothing);
-        std::fill_n(found.second + Half::kLanes, Half::kLanes, kNothing);
-        std::fill_n(found.token + Half::kLanes, Half::kLanes, 0);
+        maxima_of<HalfWide, 1>(group, dimensions, document, lift, found);
+        std::fill_n(found.best + HalfWide::kLanes, HalfWide::kLanes, kNothing);
+        std::fill_n(found.second + HalfWide::kLanes, HalfWide::kLanes, kNothing);
+        std::fill_n(found.token + HalfWide::kLanes, HalfWide::kLanes, 0);
     }
 }
 
@@ -230,8 +230,6 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
         sums[i] = _mm512_reduce_add_epi32(products);
     }
 }
-
-constexpr int32_t kUnchanged[kGroup] = {};
 
 template <typename V>
 int64_t above_of(const void* group, int dimensions, const Codes& document, const float* bars, int64_t* found) {
@@ -253,8 +251,8 @@ int64_t above_of(const void* group, int dimensions, const Codes& document, const
 
 int64_t above(const void* group, int tokens, int dimensions, const Codes& document, const float* bars,
               int64_t* found) {
-    return tokens > Half::kLanes ? above_of<Wide>(group, dimensions, document, bars, found)
-                                 : above_of<Half>(group, dimensions, document, bars, found);
+    return tokens > HalfWide::kLanes ? above_of<Wide>(group, dimensions, document, bars, found)
+                                 : above_of<HalfWide>(group, dimensions, document, bars, found);
 }
 
 inline __mmask16 up_to(int lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 namespace chamfer {
+namespace {  // each file its own: a function shared by files for different processors could be one that not all can run
 
 inline float from_half(uint16_t half) {
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
@@ -24,4 +25,5 @@ inline float from_half(uint16_t half) {
     return value;
 }
 
+}  // namespace
 }  // namespace chamfer

@@ -11,20 +11,20 @@ namespace {
 struct Groups {
     explicit Groups(const Request& request, int dimensions)
         : count((request.tokens + kGroup - 1) / kGroup),
-          codes(static_cast<size_t>(count) * dimensions * kGroup, 0.0f),
+          values(static_cast<size_t>(count) * dimensions * kGroup, 0.0f),
           squares(request.tokens) {
         for (int i = 0; i < request.tokens; ++i) {
             double sum = 0;
             for (int k = 0; k < dimensions; ++k) {
                 const float value = request.query[static_cast<size_t>(i) * dimensions + k];
-                codes[(static_cast<size_t>(i / kGroup) * dimensions + k) * kGroup + i % kGroup] = value;
+                values[(static_cast<size_t>(i / kGroup) * dimensions + k) * kGroup + i % kGroup] = value;
                 sum += static_cast<double>(value) * value;
             }
             squares[i] = static_cast<float>(sum);
         }
     }
     int count;
-    std::vector<float> codes, squares;
+    std::vector<float> values, squares;
 };
 
 }  // namespace
@@ -36,7 +36,7 @@ void minima(const Path& path, const Documents& documents, const Request& request
     const std::vector<float> zeros(dimensions, 0.0f);
     const float* origin = zeros.data();
     Pieces pieces(request.count, kPiece);
-    on_threads(useful_threads(request.count, kPiece, threads), [&](int) {
+    on_threads(useful_threads(request.count, kPiece, threads), [&] {
         std::vector<float> half_squares;
         const auto one = [&](int64_t document, float* row) {
             const int64_t first = documents.offsets[document], tokens = documents.length(document);
@@ -54,7 +54,7 @@ void minima(const Path& path, const Documents& documents, const Request& request
             }
             for (int g = 0; g < query.count; ++g) {
                 float best[kGroup];
-                path.products(query.codes.data() + static_cast<size_t>(g) * dimensions * kGroup,
+                path.products(query.values.data() + static_cast<size_t>(g) * dimensions * kGroup,
                               documents.vector(first), tokens, dimensions,
                               request.l2 ? half_squares.data() : nullptr, best);
                 for (int i = g * kGroup; i < std::min((g + 1) * kGroup, request.tokens); ++i) {

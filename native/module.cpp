@@ -23,13 +23,13 @@ using Flat = Array<const T, 1>;
 template <typename T>
 using Table = Array<const T, 2>;
 
-// Squares of larger numbers leave the range of 32 bits.
-constexpr float kLargest = 1e15f;
+// With larger numbers sums of products could leave the range of 32 bits.
+constexpr float kLargest = 1e9f;
 constexpr size_t kMostDimensions = size_t{1} << 15;  // more could overflow the sums of products of codes
 
 bool has_avx2() {
 #if defined(__x86_64__) || defined(__i386__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");  // and so 16-bit floats
 #else
     return false;
 #endif
@@ -39,7 +39,7 @@ bool has_avx512() {
 #if defined(__x86_64__) || defined(__i386__)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("f16c");
+           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("fma");
 #else
     return false;
 #endif
@@ -77,9 +77,9 @@ void check_dimensions(size_t dimensions) {
     check(dimensions >= 1 && dimensions <= kMostDimensions, "vectors need 1 to 32768 dimensions");
 }
 
-template <typename Codes, typename Scales, typename Bounds>
-void check_codes(const Table<uint16_t>& vectors, const Flat<int64_t>& offsets, const Codes& codes,
-                 const Scales& scales, const Bounds& bounds) {
+template <typename Bytes, typename Floats, typename FloatTable>
+void check_codes(const Table<uint16_t>& vectors, const Flat<int64_t>& offsets, const Bytes& codes,
+                 const Floats& scales, const FloatTable& bounds) {
     const auto stride = static_cast<size_t>(stride_of(static_cast<int>(vectors.shape(1))));
     check(codes.shape(0) == vectors.shape(0) && codes.shape(1) == stride && scales.size() == vectors.shape(0) &&
               bounds.shape(0) == 4 && bounds.shape(1) == offsets.size() - 1,
@@ -89,16 +89,20 @@ void check_codes(const Table<uint16_t>& vectors, const Flat<int64_t>& offsets, c
 // A half is not finite if all bits of its exponent are set.
 bool is_finite(uint16_t half) { return (half & 0x7c00u) != 0x7c00u; }
 
-// Documents, checked once; the arrays stay Python's, and stay as long as this does. Without codes only minima can be
-// computed.
+// What another thread could change while it is used.
+std::vector<int64_t> copied(const Flat<int64_t>& places) { return {places.data(), places.data() + places.size()}; }
+
+// Documents, checked once. Large arrays stay Python's, and stay as long as this does; offsets are copied, so that nobody
+// changes them afterwards. Without codes only minima can be computed.
 struct Packed {
     Table<uint16_t> vectors;
-    Flat<int64_t> offsets;
+    std::vector<int64_t> offsets;
     Documents view;
 
-    Packed(Table<uint16_t> vectors_, Flat<int64_t> offsets_) : vectors(vectors_), offsets(offsets_) {
+    Packed(Table<uint16_t> vectors_, Flat<int64_t> offsets_)
+        : vectors(vectors_), offsets(copied(offsets_)) {
         check_dimensions(vectors.shape(1));
-        check_offsets(offsets, vectors.shape(0));
+        check_offsets(offsets_, vectors.shape(0));
         view.dimensions = static_cast<int>(vectors.shape(1));
         view.count = static_cast<int64_t>(offsets.size()) - 1;
         view.offsets = offsets.data();
@@ -114,7 +118,9 @@ struct Coded : Packed {
     Coded(Table<uint16_t> vectors_, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
           Table<float> bounds_)
         : Packed(vectors_, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
-        check_codes(vectors, offsets, codes, scales, bounds);
+        check_codes(vectors, offsets_, codes, scales, bounds);
+        for (size_t n = 0; n < bounds.size(); ++n)
+            check(std::isfinite(bounds.data()[n]) && bounds.data()[n] >= 0, "bounds must be finite and not negative");
         const size_t documents = offsets.size() - 1;
         view.stride = stride_of(view.dimensions);
         view.codes = codes.data();
@@ -126,14 +132,14 @@ struct Coded : Packed {
     }
 };
 
-Request request_of(const Packed& documents, const Table<float>& query, const Flat<int64_t>& candidates, bool l2,
+Request request_of(const Packed& documents, const Table<float>& query, const std::vector<int64_t>& candidates, bool l2,
                    int threads) {
     check(query.shape(0) >= 1, "a query needs at least one token");
     check(query.shape(1) == documents.vectors.shape(1), "queries and documents need the same number of dimensions");
     for (size_t n = 0; n < query.size(); ++n)
-        check(std::fabs(query.data()[n]) <= kLargest, "query vectors must be finite, and none of their numbers above 1e15");
-    for (size_t c = 0; c < candidates.size(); ++c)
-        check(candidates(c) >= 0 && candidates(c) < documents.view.count, "candidates must be places of documents");
+        check(std::fabs(query.data()[n]) <= kLargest, "query vectors must be finite, and none of their numbers above 1e9");
+    for (const int64_t place : candidates)
+        check(place >= 0 && place < documents.view.count, "candidates must be places of documents");
     check(threads >= 1, "at least one thread is needed");
     Request request;
     request.query = query.data();
@@ -169,18 +175,19 @@ void quantise_into(const std::string& path, const Table<uint16_t>& vectors, cons
 }
 
 nb::tuple rank_documents(const std::string& path, const Coded& documents, const Table<float>& query,
-                         const Flat<float>& weights, const Flat<int64_t>& candidates, int64_t k, bool l2, int threads) {
+                         const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
+    const std::vector<int64_t> candidates = copied(chosen);
     Request request = request_of(documents, query, candidates, l2, threads);
     check(weights.size() == query.shape(0), "every query token needs a weight");
     for (size_t i = 0; i < weights.size(); ++i)
-        check(weights(i) >= 0 && weights(i) <= kLargest, "token weights must be finite and not negative");
+        check(weights(i) >= 0 && weights(i) <= kLargest, "token weights must lie between 0 and 1e9");
     check(k >= 0, "k must not be negative");
     request.weights = weights.data();
-    const Path& chosen = path_by_name(path);
+    const Path& with = path_by_name(path);
     Answer answer;
     {
         nb::gil_scoped_release released;
-        answer = rank(chosen, documents.view, request, k, threads);
+        answer = rank(with, documents.view, request, k, threads);
     }
     const size_t found = answer.places.size();
     return nb::make_tuple(give(std::move(answer.places), {found}), give(std::move(answer.scores), {found}),
@@ -188,14 +195,15 @@ nb::tuple rank_documents(const std::string& path, const Coded& documents, const 
 }
 
 nb::object minima_of(const std::string& path, const Packed& documents, const Table<float>& query,
-                     const Flat<int64_t>& candidates, bool l2, int threads) {
+                     const Flat<int64_t>& chosen, bool l2, int threads) {
+    const std::vector<int64_t> candidates = copied(chosen);
     const Request request = request_of(documents, query, candidates, l2, threads);
-    const Path& chosen = path_by_name(path);
+    const Path& with = path_by_name(path);
     const size_t rows = candidates.size(), tokens = query.shape(0);
     std::vector<float> out(rows * tokens);
     {
         nb::gil_scoped_release released;
-        minima(chosen, documents.view, request, threads, out.data());
+        minima(with, documents.view, request, threads, out.data());
     }
     return nb::cast(give(std::move(out), {rows, tokens}));
 }
@@ -208,10 +216,14 @@ NB_MODULE(_native, module) {
         for (const Path* path : paths()) names.emplace_back(path->name);
         return names;
     });
-    module.def("quantise", &quantise_into);
-    nb::class_<Packed>(module, "Packed").def(nb::init<Table<uint16_t>, Flat<int64_t>>());
+    // Nothing is converted where it is written into or where a copy would be large.
+    module.def("quantise", &quantise_into, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
+               nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
+    nb::class_<Packed>(module, "Packed")
+        .def(nb::init<Table<uint16_t>, Flat<int64_t>>(), nb::arg().noconvert(), nb::arg());
     nb::class_<Coded, Packed>(module, "Coded")
-        .def(nb::init<Table<uint16_t>, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>());
+        .def(nb::init<Table<uint16_t>, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>(),
+             nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     module.def("rank", &rank_documents);
     module.def("minima", &minima_of);
 }

@@ -18,8 +18,11 @@ struct Codes {
     int64_t tokens = 0;
 };
 
-// Less than any product of codes.
-constexpr float kNothing = -1e30f;
+// Less than any product of codes. Its last bits, where a path may write which token a product is with, are zeros.
+constexpr float kNothing = -0x1p99f;
+
+// What to add to products that are wanted as they are.
+constexpr int32_t kUnchanged[kGroup] = {};
 
 // What screening finds for each query token: the largest product with a document token that there can be, what its codes
 // lost being added; which token that is with; and the largest with any other (kNothing if there is none). Products lack

@@ -65,8 +65,6 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
     }
 }
 
-constexpr int32_t kUnchanged[kGroup] = {};
-
 int64_t above(const void* group, int, int dimensions, const Codes& document, const float* bars, int64_t* found) {
     int64_t count = 0;
     sweep(group, dimensions, document, kUnchanged, [&](int64_t j, const float* products) {

@@ -22,7 +22,7 @@ void quantise(const Path& path, const uint16_t* vectors, const int64_t* offsets,
     constexpr int64_t kPiece = 64;
     const int64_t stride = stride_of(dimensions);
     Pieces pieces(count, kPiece);
-    on_threads(useful_threads(count, kPiece, threads), [&](int) {
+    on_threads(useful_threads(count, kPiece, threads), [&] {
         std::vector<float> token(dimensions);
         std::vector<int8_t> rounded(stride, 0);
         for (int64_t from, to; pieces.take(from, to);) {

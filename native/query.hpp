@@ -43,6 +43,7 @@ class WeightedQuery {
         std::stable_sort(order.begin(), order.end(),
                          [&](int a, int b) { return request.weights[a] > request.weights[b]; });
         tokens = static_cast<int>(order.size());
+        if (tokens > 0) std::frexp(request.weights[order[0]], &exponent);
         groups = (tokens + kGroup - 1) / kGroup;
         const int64_t stride = stride_of(dimensions);
         codes_.assign(2 * static_cast<size_t>(tokens) * stride, 0);
@@ -53,7 +54,8 @@ class WeightedQuery {
             int8_t* rest = codes_.data() + (tokens + at) * stride;
             rows.push_back(row);
             rests.push_back(rest);
-            weight[at] = request.weights[order[at]];
+            weight[at] = std::ldexp(request.weights[order[at]], -exponent);
+            total += weight[at];
             const float* token = request.query + static_cast<size_t>(order[at]) * dimensions;
             quantise(path, std::vector<float>(token, token + dimensions), at, row, rest);
         }
@@ -71,6 +73,8 @@ class WeightedQuery {
     std::vector<int> order;            // which token of the request each one is
     std::vector<const int8_t*> rows;   // codes, and
     std::vector<const int8_t*> rests;  // what these leave of the token, as codes too
+    int exponent = 0;  // weights are divided by two to this power while ranking, so that the heaviest is about 1
+    double total = 0;  // of all weights
     // Numbers of each token, zeros up to a whole group.
     std::vector<float> scale, weight, norm, square;
     std::vector<float> error;       // |token - its code|

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -89,14 +90,14 @@ class Ranking {
     void add(const Scored& one) {
         if (static_cast<int64_t>(answer_.places.size()) == k_) return;
         answer_.places.push_back(one.candidate);
-        answer_.scores.push_back(one.score);
+        answer_.scores.push_back(std::ldexp(one.score, query_.exponent));
     }
 
     // Look at the codes of every document, and at once at some vectors of those that seem to be among the best, so that
     // it is soon known what a document must reach. The vectors are fetched while the next codes are multiplied.
     void screen() {
         Pieces pieces(request_.count, kPiece);
-        on_threads(threads_, [&](int) {
+        on_threads(threads_, [&] {
             const Refine refine(path_, documents_, query_, request_, screen_);
             Piece one(query_.weight.size()), other(query_.weight.size());
             Piece *now = &one, *before = &other;
@@ -206,11 +207,11 @@ class Ranking {
         constexpr int64_t kWorthAThread = 16;
         const auto count = static_cast<int64_t>(promising_.size());
         Pieces pieces(count, 1);
-        on_threads(useful_threads(count, kWorthAThread, threads_), [&](int) {
+        on_threads(useful_threads(count, kWorthAThread, threads_), [&] {
             Refine refine(path_, documents_, query_, request_, screen_);
             for (int64_t n, end; pieces.take(n, end) && promising_[n].score.high >= bar_.get();) {
                 Promising& one = promising_[n];
-                use(refine, one, Screened{&most_[one.at], &otherwise_[one.at], &token_[one.at]});
+                use(refine, one, Screened{most_.data() + one.at, otherwise_.data() + one.at, token_.data() + one.at});
             }
         });
     }

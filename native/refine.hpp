@@ -39,7 +39,7 @@ class Refine {
             }
             if (high < bar) return false;
         }
-        score = {static_cast<float>(high), static_cast<float>(low * screen_.mean())};
+        score = {static_cast<float>(high), static_cast<float>((low - kTiny * query_.total) * screen_.mean())};
         return true;
     }
 
@@ -94,7 +94,7 @@ class Refine {
     // Look at every token of the document for up to kGroup query tokens that may be closer to another one.
     void settle(int64_t document, const Screened& screened, const int* unsettled, int count) {
         const Codes codes = documents_.codes_of(document);
-        found_.resize(std::max(found_.size(), static_cast<size_t>(codes.tokens) * kGroup));
+        pairs_.resize(std::max(pairs_.size(), static_cast<size_t>(codes.tokens) * kGroup));
         const int8_t* rows[kGroup];
         float bars[kGroup];
         std::fill_n(bars, kGroup, std::numeric_limits<float>::infinity());
@@ -103,10 +103,10 @@ class Refine {
             bars[i] = worth_a_look(unsettled[i], document);
         }
         path_.lay_out(rows, count, documents_.dimensions, group_.at);
-        const int64_t many = path_.above(group_.at, count, documents_.dimensions, codes, bars, found_.data());
+        const int64_t many = path_.above(group_.at, count, documents_.dimensions, codes, bars, pairs_.data());
         for (int64_t n = 0; n < many; ++n) {
-            const int at = unsettled[found_[n] % kGroup];
-            const int64_t place = found_[n] / kGroup;
+            const int at = unsettled[pairs_[n] % kGroup];
+            const int64_t place = pairs_[n] / kGroup;
             if (place != screened.token[at])
                 closest_[at] = std::min(closest_[at], distance(at, document, place));
         }
@@ -130,7 +130,7 @@ class Refine {
     const Request& request_;
     const Screen& screen_;
     std::vector<double> closest_;  // distances of query tokens
-    std::vector<int64_t> found_;
+    std::vector<int64_t> pairs_;   // of document and query tokens
     Aligned group_;
 };
 

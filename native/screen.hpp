@@ -6,6 +6,9 @@
 
 namespace chamfer {
 
+// What numbers near the end of the range of 32 bits may be off.
+constexpr double kTiny = 1e-18;
+
 // What was found out about one document, for each query token.
 struct Screened {
     const float* most;       // what it adds to the score at most
@@ -21,7 +24,7 @@ struct Piece {
 
     Screened found_in(int n) const {
         const size_t at = slot[n] * lanes;
-        return {&most[at], &otherwise[at], &token[at]};
+        return {most.data() + at, otherwise.data() + at, token.data() + at};
     }
 
     int count = 0;
@@ -45,13 +48,14 @@ class Screen {
         : path_(path), documents_(documents), query_(query), l2_(request.l2), mean_(1.0f / request.tokens) {
         // What tokens from a group on add to the score at best. In the l2 form that is nothing, at distance 0; else it
         // is the product of the norms, here without that of the document token.
-        rest_.assign(query.groups + 1, 0.0f);
+        rest_.assign(query.groups + 1, 0.0);
         for (int g = query.groups - 1; g >= 0; --g) {
             rest_[g] = rest_[g + 1];
             for (int i = g * kGroup; i < (g + 1) * kGroup; ++i) {
-                reach_ += query.weight[i] * query.norm[i];
+                const double reach = static_cast<double>(query.weight[i]) * query.norm[i];
+                reach_ += reach;
                 weight_ += query.weight[i];
-                if (!l2_) rest_[g] += query.weight[i] * query.norm[i];
+                if (!l2_) rest_[g] += reach;
             }
         }
     }
@@ -99,8 +103,9 @@ class Screen {
    private:
     // How far 32-bit arithmetic may be off.
     float slack_of(int64_t document) const {
-        const float longest = documents_.longest[document];
-        return query_.rounding * mean_ * (l2_ ? reach_ + weight_ * longest : reach_ * longest);
+        const double longest = documents_.longest[document];
+        const double largest = l2_ ? reach_ + weight_ * longest : reach_ * longest;
+        return static_cast<float>((query_.rounding * largest + kTiny * weight_) * mean_);
     }
 
     // The first codes of a document; the rest is fetched while these are multiplied.
@@ -132,7 +137,8 @@ class Screen {
             return path_.bounds(found, lanes, limits, &piece.most[at], &piece.otherwise[at]);
         };
         Bounds& score = piece.score[n];
-        const float others = score.high + rest_[portion.group + portion.groups] * longest * mean_;
+        const auto rest = static_cast<float>(rest_[portion.group + portion.groups] * longest * mean_);
+        const float others = score.high + rest;
         Bounds here = bounds();
         if (others + here.high * mean_ < bar) return false;
         // A closer look, while the codes are at hand: for the best products what codes leave of the query is added.
@@ -164,8 +170,8 @@ class Screen {
     const WeightedQuery& query_;
     bool l2_;
     float mean_;
-    float weight_ = 0, reach_ = 0;
-    std::vector<float> rest_;
+    double weight_ = 0, reach_ = 0;
+    std::vector<double> rest_;
 };
 
 }  // namespace chamfer

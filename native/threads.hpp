@@ -4,18 +4,36 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace chamfer {
 
-// Call work(thread) on several threads, the caller's among them.
+// Call work() on several threads, the caller's among them, and throw what the first of them threw.
 template <typename Work>
 void on_threads(int threads, Work work) {
+    std::exception_ptr error;
+    std::mutex turns;
+    const auto safely = [&] {
+        try {
+            work();
+        } catch (...) {
+            const std::lock_guard<std::mutex> turn(turns);
+            if (!error) error = std::current_exception();
+        }
+    };
     std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([&work, t] { work(t); });
-    work(0);
+    others.reserve(threads);
+    try {
+        for (int t = 1; t < threads; ++t) others.emplace_back(safely);
+    } catch (const std::system_error&) {  // no more threads can be had: these will do
+    }
+    safely();
     for (auto& other : others) other.join();
+    if (error) std::rethrow_exception(error);
 }
 
 // How many threads have something to do when each takes `piece` things at a time.

@@ -45,6 +45,10 @@ def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- JSON
         file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
 
+class InUseError(InputError):
+    """Another process writes to a folder just now."""
+
+
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
     """Hold a folder for writing; a second writer gets an error at once, not a mixed-up folder.
@@ -58,5 +62,5 @@ def only_writer(folder: Path) -> Iterator[None]:
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-            raise InputError(f"another process is writing to {folder}; wait for it, or use another folder") from error
+            raise InUseError(f"another process is writing to {folder}; wait for it, or use another folder") from error
         yield

@@ -15,8 +15,8 @@ from chamfer.tokens import TokenBatch
 
 __all__ = ["Best", "CodedDocuments", "Codes", "Form", "best", "minima", "score"]
 
-# Larger numbers have squares beyond 32 bits.
-LARGEST = 1e15
+# With larger numbers sums of products could leave the range of 32 bits.
+LARGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class Best:
         places: ``(k,)`` where they are among the documents, best first; of equal scores the earlier candidate.
         scores: ``(k,)`` float32; higher is closer.
         read: how many documents' 16-bit vectors were looked at.
-        saved: the share of products of two tokens that was never computed.
+        saved: the share of products of two tokens that screening did not compute.
     """
 
     places: npt.NDArray[np.int64]
@@ -94,11 +94,12 @@ def best(
     candidates: Sequence[npt.ArrayLike] | None = None,
     form: Form = "l2",
 ) -> list[Best]:
-    """Find the best documents for each query, exactly.
+    """Find the best documents for each query.
 
     Documents are screened by their 8-bit codes, and only those that can still be among the best are scored from their
-    16-bit vectors, in 64-bit arithmetic. Query tokens without weight are never computed; heavy ones come first, so that
-    most documents are dropped before the light ones.
+    16-bit vectors, in 64-bit arithmetic: the answer is exact. Query tokens without weight are never computed; heavy
+    ones come first, so that many documents are dropped before the light ones. Without codes all documents are scored
+    in 32-bit arithmetic, which may order scores differently that are equal up to rounding.
 
     Args:
         queries: one or more, each with tokens.
@@ -149,6 +150,8 @@ def _best_of_all(
     form: Form,
 ) -> Best:
     scores = score(minima(query, documents, candidates=candidates, form=form), weights)
+    if np.isnan(scores).any():
+        raise InputError("a document got a score that is not a number; its vectors are broken")
     order = np.argsort(-scores, kind="stable")[:k]
     return Best(candidates[order], scores[order], len(candidates), 0.0)
 
@@ -162,18 +165,23 @@ def _check(queries: TokenBatch, documents: TokenBatch, form: Form) -> None:
             "encode both with one model"
         )
     if len(queries.vectors) and float(np.abs(queries.vectors).max()) > LARGEST:
-        raise InputError(f"query vectors hold numbers above {LARGEST:g}, whose squares leave the range of 32 bits")
+        raise InputError(f"query vectors hold numbers above {LARGEST:g}; normalise them first")
 
 
 def _check_weights(weights: npt.NDArray[np.float32]) -> None:
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("token weights must be finite and not negative")
+    if (weights > LARGEST).any():
+        raise InputError(f"token weights must not be above {LARGEST:g}; divide them all by one number")
 
 
 def _places(candidates: npt.ArrayLike | None, documents: TokenBatch) -> npt.NDArray[np.int64]:
     if candidates is None:
         return np.arange(len(documents))
-    places = np.ascontiguousarray(candidates, dtype=np.int64)
+    given = np.asarray(candidates)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise InputError(f"candidates must be a list of whole numbers, not {given.dtype} of shape {given.shape}")
+    places = np.ascontiguousarray(given, dtype=np.int64)
     if len(places) and (places.min() < 0 or places.max() >= len(documents)):
         raise InputError(f"candidates must be places from 0 to {len(documents) - 1}")
     return places

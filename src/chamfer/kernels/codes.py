@@ -69,7 +69,7 @@ class CodedDocuments:
         return cls(tokens, Codes.of(tokens) if native.path() and tokens.vectors.dtype == np.float16 else None)
 
     @cached_property
-    def native(self) -> "_native.Coded":
+    def handle(self) -> "_native.Coded":
         """What the native kernel is given: checked once, for all queries."""
         if self.codes is None:
             raise InputError("these documents have no codes")

@@ -19,10 +19,12 @@ from chamfer.kernels.form import Form
 from chamfer.threads import free_cores
 from chamfer.tokens import TokenBatch, Vectors
 
+_why = ""
 try:
     from chamfer.kernels import _native
-except ImportError:  # nothing could be compiled where chamfer was installed
+except ImportError as error:  # most likely nothing could be compiled where chamfer was installed
     _native = None  # type: ignore[assignment]
+    _why = str(error)
 
 if TYPE_CHECKING:
     from chamfer.kernels.codes import CodedDocuments
@@ -55,7 +57,8 @@ def path() -> str | None:
 @cache
 def _say_that_it_is_missing() -> None:
     logging.getLogger("chamfer").warning(
-        "chamfer was installed without its native kernel (no C++ compiler); NumPy computes scores, several times slower"
+        "chamfer's native kernel could not be compiled or loaded (%s); NumPy computes scores, several times slower",
+        _why,
     )
 
 
@@ -84,7 +87,7 @@ def best(
     """
     with _input_errors():
         return _native.rank(
-            _path(), documents.native, _in_32_bits(query), _in_32_bits(weights), candidates, k, form == "l2", threads
+            _path(), documents.handle, _in_32_bits(query), _in_32_bits(weights), candidates, k, form == "l2", threads
         )
 
 

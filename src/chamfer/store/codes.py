@@ -1,73 +1,95 @@
 """The 8-bit codes of a corpus, made once and kept beside its vectors."""
 
+import json
 import logging
 import os
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from chamfer.errors import InputError
-from chamfer.files import only_writer
+from chamfer.files import InUseError, only_writer, write_json
 from chamfer.kernels import Codes, native
 from chamfer.kernels.codes import padded
 from chamfer.tokens import TokenBatch
 
+FORMAT = 1
 FOLDER = "codes"
-CODES, SCALES, BOUNDS = "codes.u8", "scales.f32", "bounds.f32"
+MANIFEST, CODES, SCALES, BOUNDS = "manifest.json", "codes.u8", "scales.f32", "bounds.f32"
 
-# Documents that are rounded at a time: some hundred megabytes of vectors.
-AT_A_TIME = 1024
+# Tokens that are rounded at a time: what their codes and vectors take in memory, some hundred megabytes at most.
+AT_A_TIME = 65_536
 
 
-def open_codes(folder: Path, tokens: TokenBatch) -> Codes | None:
+def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -> Codes | None:
     """Open the codes of a finished corpus, memory-mapped, and make them first if they are not there.
 
+    Args:
+        folder: the corpus.
+        tokens: its vectors.
+        made_from: what decides these; codes of others are made again.
+
     Returns:
-        None where they cannot be had: no native kernel, an empty corpus, or a folder that cannot be written.
+        None where they cannot be had: no native kernel, an empty corpus, or a folder that cannot be written just now.
     """
     if native.path() is None or len(tokens.vectors) == 0:
         return None
-    if not (folder / FOLDER).exists():
+    manifest = {"format": FORMAT, "made_from": dict(made_from), "tokens": len(tokens.vectors), "documents": len(tokens)}
+    if not _is_whole(folder / FOLDER, tokens, manifest):
         try:
             with only_writer(folder):
-                _make(folder, tokens)
-        except (InputError, OSError) as error:  # another process makes them just now, or the disk is read-only or full
+                _make(folder, tokens, manifest)
+        except (InUseError, OSError) as error:  # another process writes, or the disk is read-only or full
             logging.getLogger("chamfer").info("no codes for %s, so all vectors are read: %s", folder, error)
             return None
-    return _map(folder / FOLDER, tokens)
+    return Codes(
+        np.memmap(folder / FOLDER / CODES, np.uint8, "r", shape=(len(tokens.vectors), padded(tokens.dimensions))),
+        np.memmap(folder / FOLDER / SCALES, np.float32, "r", shape=(len(tokens.vectors),)),
+        np.fromfile(folder / FOLDER / BOUNDS, np.float32).reshape(4, len(tokens)),
+    )
 
 
-def _make(folder: Path, tokens: TokenBatch) -> None:
-    if (folder / FOLDER).exists():  # made while we waited for the lock
-        return
+def _is_whole(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> bool:
+    count = len(tokens.vectors)
+    sizes = {CODES: count * padded(tokens.dimensions), SCALES: count * 4, BOUNDS: len(tokens) * 16}
+    try:
+        return json.loads((folder / MANIFEST).read_bytes()) == manifest and all(
+            (folder / name).stat().st_size == size for name, size in sizes.items()
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None:
     unfinished = folder / f".{FOLDER}"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     bounds = []
     with (unfinished / CODES).open("wb") as codes, (unfinished / SCALES).open("wb") as scales:
-        for start in range(0, len(tokens), AT_A_TIME):
-            made = Codes.of(tokens[start : start + AT_A_TIME])
-            codes.write(made.codes.tobytes())
-            scales.write(made.scales.tobytes())
+        for part in _parts(tokens):
+            made = Codes.of(part)
+            codes.write(made.codes.data)
+            scales.write(made.scales.data)
             bounds.append(made.bounds)
         for file in (codes, scales):
             file.flush()
             os.fsync(file.fileno())
     with (unfinished / BOUNDS).open("wb") as file:
-        file.write(np.concatenate(bounds, axis=1).tobytes())
+        file.write(np.concatenate(bounds, axis=1).data)
         file.flush()
         os.fsync(file.fileno())
+    write_json(unfinished / MANIFEST, manifest)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
     unfinished.rename(folder / FOLDER)
 
 
-def _map(folder: Path, tokens: TokenBatch) -> Codes:
-    count, dimensions = len(tokens.vectors), padded(tokens.dimensions)
-    for name, size in {CODES: count * dimensions, SCALES: count * 4, BOUNDS: len(tokens) * 16}.items():
-        if not (folder / name).exists() or (folder / name).stat().st_size != size:
-            raise InputError(f"{folder / name} should hold {size} bytes; delete {folder}, and it is made again")
-    return Codes(
-        np.memmap(folder / CODES, np.uint8, "r", shape=(count, dimensions)),
-        np.memmap(folder / SCALES, np.float32, "r", shape=(count,)),
-        np.fromfile(folder / BOUNDS, np.float32).reshape(4, len(tokens)),
-    )
+def _parts(tokens: TokenBatch) -> Iterator[TokenBatch]:
+    """Neighbouring documents, as many as have :data:`AT_A_TIME` tokens, but at least one."""
+    start = 0
+    while start < len(tokens):
+        stop = int(np.searchsorted(tokens.offsets, tokens.offsets[start] + AT_A_TIME, side="right")) - 1
+        stop = min(max(stop, start + 1), len(tokens))
+        yield tokens[start:stop]
+        start = stop

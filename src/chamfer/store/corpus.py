@@ -96,10 +96,15 @@ class EncodedCorpus:
         """``(documents,)`` which of all ids, sorted, each one is: equal scores are ordered by it."""
         return np.argsort(np.argsort(np.array(self.ids, dtype=object), kind="stable"))
 
-    @cached_property
+    @property
     def coded(self) -> CodedDocuments:
         """The documents with their 8-bit codes, which are made when they are first asked for."""
-        return CodedDocuments(self.tokens, open_codes(self.folder, self.tokens))
+        made: CodedDocuments | None = self.__dict__.get("_coded")
+        if made is None:
+            made = CodedDocuments(self.tokens, open_codes(self.folder, self.tokens, self.made_from))
+            if made.codes is not None:  # else the next call tries again
+                self.__dict__["_coded"] = made
+        return made
 
 
 def encode_corpus(
