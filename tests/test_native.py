@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -12,14 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chamfer import InputError, Ranking, TokenBatch, TokenWeights, kernels
+from chamfer import InputError, TokenBatch, kernels
 from chamfer.kernels import CodedDocuments, Codes, Form, native, reference
-from chamfer.reranking import rerank_encoded
-from chamfer.store.corpus import EncodedCorpus, encode_corpus
-from chamfer.tokens import offsets_of
-from chamfer.vocabulary import Vocabulary
+from tests.vectors import Floats, as_query, batch_of, planted, unit
 
-Floats = npt.NDArray[np.floating]
 FORMS: tuple[Form, ...] = ("l2", "cosine")
 PATHS = ("avx512", "avx2", "portable")
 
@@ -33,20 +28,6 @@ def forced(path: str) -> Iterator[None]:
         pytest.skip(f"this machine or installation has no {path} instructions")
     with patch.dict("os.environ", {native.VARIABLE: path}):
         yield
-
-
-def batch_of(vectors: Floats, lengths: list[int]) -> TokenBatch:
-    return TokenBatch(vectors, np.zeros(len(vectors), np.int32), offsets_of(lengths))
-
-
-def as_query(vectors: Floats) -> TokenBatch:
-    return batch_of(vectors.astype(np.float32), [len(vectors)])
-
-
-def unit(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
-    vectors: Floats = generator.standard_normal((count, dimensions))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors
 
 
 def expected_best(
@@ -204,16 +185,6 @@ def test_codes_are_as_near_to_the_vectors_as_they_say(path: str) -> None:
             assert shortest[document] <= norms[part].min() <= norms[part].max() <= longest[document]
 
 
-def planted(generator: np.random.Generator) -> tuple[TokenBatch, TokenBatch]:
-    """300 documents of which some hold tokens near those of the query."""
-    query = unit(generator, 40, 64)
-    vectors = unit(generator, 300 * 30, 64).reshape(300, 30, 64)
-    for place in range(0, 300, 15):
-        near = query[generator.integers(40, size=25)] + 0.03 * generator.standard_normal((25, 64))
-        vectors[place, :25] = near / np.linalg.norm(near, axis=1, keepdims=True)
-    return as_query(query), batch_of(vectors.reshape(-1, 64).astype(np.float16), [30] * 300)
-
-
 @compiled
 @every_path
 @pytest.mark.parametrize("form", FORMS)
@@ -337,80 +308,3 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
         Codes.of(TokenBatch._trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
     with pytest.raises(InputError, match="16-bit vectors, not of float32"):
         Codes.of(batch_of(np.eye(4, dtype=np.float32), [4]))
-
-
-def made_corpus(folder: Path, documents: TokenBatch) -> EncodedCorpus:
-    ids = [f"d{place:03}" for place in range(len(documents))]
-    return encode_corpus(
-        folder, ids, ids, encode=lambda texts, _: documents[int(texts[0][1:]) : int(texts[-1][1:]) + 1], made_from={}
-    )
-
-
-VOCABULARY = Vocabulary(tokens=("a", "b"), special_ids=frozenset())
-
-
-@compiled
-def test_the_best_k_from_disk_are_the_first_of_all(tmp_path: Path) -> None:
-    query, documents = planted(np.random.default_rng(4))
-    corpus = made_corpus(tmp_path, documents)
-    candidates = Ranking("q", tuple(reversed(corpus.ids)), tuple(range(300)))
-    weightings = {"uniform": TokenWeights.uniform(VOCABULARY)}
-    everything = rerank_encoded(query, candidates, corpus, weightings)["uniform"]
-    best = rerank_encoded(query, candidates, corpus, weightings, k=12)["uniform"]
-    assert best.document_ids == everything.document_ids[:12]
-    np.testing.assert_allclose(best.scores, everything.scores[:12], rtol=1e-4)
-
-
-@compiled
-def test_equal_scores_from_disk_are_ordered_by_id(tmp_path: Path) -> None:
-    documents = batch_of(np.tile(np.eye(1, 4, dtype=np.float16), (30, 1)), [1] * 30)
-    corpus = made_corpus(tmp_path, documents)
-    candidates = Ranking("q", tuple(reversed(corpus.ids)), tuple(range(30)))
-    weightings = {"uniform": TokenWeights.uniform(VOCABULARY)}
-    best = rerank_encoded(as_query(np.eye(1, 4)), candidates, corpus, weightings, k=3)["uniform"]
-    assert best.document_ids == ("d000", "d001", "d002")
-
-
-@compiled
-def test_codes_on_disk_are_made_once_and_whole(tmp_path: Path) -> None:
-    _, documents = planted(np.random.default_rng(5))
-    corpus = made_corpus(tmp_path, documents)
-    (tmp_path / ".codes").mkdir()  # what an interrupted run leaves
-    (tmp_path / ".codes" / "codes.u8").write_bytes(b"half")
-    with patch("chamfer.store.codes.AT_A_TIME", 100):
-        first = corpus.coded.codes
-    assert first is not None
-    assert not (tmp_path / ".codes").exists()
-    with patch.object(Codes, "of", side_effect=AssertionError("made again")):
-        again = EncodedCorpus.open(tmp_path).coded.codes
-    assert again is not None
-    expected = Codes.of(documents)
-    for found in (first, again):
-        np.testing.assert_array_equal(found.codes, expected.codes)
-        np.testing.assert_array_equal(found.scales, expected.scales)
-        np.testing.assert_array_equal(found.bounds, expected.bounds)
-
-
-@compiled
-@pytest.mark.parametrize("damaged", ["scales.f32", "manifest.json", "bounds.f32"])
-def test_codes_that_are_not_those_of_the_corpus_are_made_again(tmp_path: Path, damaged: str) -> None:
-    _, documents = planted(np.random.default_rng(5))
-    corpus = made_corpus(tmp_path, documents)
-    assert corpus.coded.codes is not None
-    (tmp_path / "codes" / damaged).write_bytes(b"{}")
-    again = EncodedCorpus.open(tmp_path).coded.codes
-    assert again is not None
-    np.testing.assert_array_equal(again.scales, Codes.of(documents).scales)
-
-
-@compiled
-def test_where_codes_cannot_be_written_vectors_are_read(tmp_path: Path) -> None:
-    query, documents = planted(np.random.default_rng(6))
-    corpus = made_corpus(tmp_path, documents)
-    with patch("chamfer.store.codes._make", side_effect=PermissionError("read-only")):
-        assert corpus.coded.codes is None
-        [found] = kernels.best(query, np.ones(40, np.float32), corpus.coded, k=4)
-        assert found.read == 300
-    assert corpus.coded.codes is not None  # the next time it is tried again
-    [found] = kernels.best(query, np.ones(40, np.float32), corpus.coded, k=4)
-    assert found.read < 300
