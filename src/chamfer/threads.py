@@ -13,10 +13,13 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from chamfer.errors import InputError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
 PREFIX = "chamfer"
+VARIABLE = "CHAMFER_THREADS"
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -46,7 +49,12 @@ def _is_worker() -> bool:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+    asked = os.environ.get(VARIABLE, "")
+    if not asked:
+        return len(os.sched_getaffinity(0))
+    if not asked.isdecimal() or int(asked) < 1:
+        raise InputError(f"{VARIABLE} must be a whole number of at least 1, not {asked!r}")
+    return int(asked)
 
 
 @cache

@@ -1,5 +1,6 @@
 """One door to every implementation of the score."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -107,7 +108,7 @@ def best(
         documents: where the candidates are.
         k: how many to find.
         candidates: for each query places of documents; all documents if not given.
-        form: ``l2`` or ``cosine``.
+        form: ``l2`` or ``cosine``, which is the inner product for vectors that are not of unit length.
 
     >>> axes = np.eye(4, dtype=np.float16)
     >>> documents = CodedDocuments.of(TokenBatch.pack([axes[:1], axes[1:]], [[1], [2, 3, 4]]))
@@ -115,6 +116,9 @@ def best(
     >>> best(query, np.ones(1, np.float32), documents, k=1)[0].places
     array([0])
     """
+    if not isinstance(documents, CodedDocuments):
+        raise InputError("documents must be coded first: CodedDocuments.of(documents)")
+    weights, k = np.asarray(weights, dtype=np.float32), _whole(k)
     _check(queries, documents.tokens, form)
     if (queries.lengths == 0).any():
         raise InputError("every query needs at least one token")
@@ -139,6 +143,13 @@ def best(
 
     numbers = range(len(queries))
     return in_threads(find, numbers) if one_each else [find(n) for n in numbers]
+
+
+def _whole(k: int) -> int:
+    try:
+        return min(operator.index(k), np.iinfo(np.int64).max)
+    except TypeError:
+        raise InputError(f"how many documents to find must be a whole number, not {k!r}") from None
 
 
 def _best_of_all(

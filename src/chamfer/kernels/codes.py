@@ -65,8 +65,16 @@ class CodedDocuments:
 
     @classmethod
     def of(cls, tokens: TokenBatch) -> Self:
-        """Make codes in memory, if this machine can use them."""
-        return cls(tokens, Codes.of(tokens) if native.path() and tokens.vectors.dtype == np.float16 else None)
+        """Make codes in memory, if this machine can use them.
+
+        Vectors are kept in 16 bits, as on disk, and must not change afterwards: codes would not follow.
+        """
+        if not isinstance(tokens, TokenBatch):
+            raise InputError(f"documents come as a TokenBatch, not as {type(tokens).__name__}")
+        with np.errstate(over="ignore"):  # a value beyond 16 bits becomes infinite, which is refused
+            vectors = np.ascontiguousarray(tokens.vectors, dtype=np.float16)
+        tokens = TokenBatch(vectors, tokens.token_ids, tokens.offsets)
+        return cls(tokens, Codes.of(tokens) if native.path() else None)
 
     @cached_property
     def handle(self) -> "_native.Coded":
@@ -74,6 +82,10 @@ class CodedDocuments:
         if self.codes is None:
             raise InputError("these documents have no codes")
         return native.coded(self.tokens, self.codes.codes, self.codes.scales, self.codes.bounds)
+
+    def __getstate__(self) -> dict[str, object]:
+        """A copy in another process makes a handle of its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "handle"}
 
 
 def padded(dimensions: int) -> int:

@@ -19,12 +19,13 @@ from chamfer.kernels.form import Form
 from chamfer.threads import free_cores
 from chamfer.tokens import TokenBatch, Vectors
 
-_why = ""
+_why = "it was not compiled when chamfer was installed; with a C++ compiler, install it again"
 try:
-    from chamfer.kernels import _native
-except ImportError as error:  # most likely nothing could be compiled where chamfer was installed
+    import chamfer.kernels._native as _native
+except ModuleNotFoundError:
     _native = None  # type: ignore[assignment]
-    _why = str(error)
+except ImportError as error:
+    _native, _why = None, str(error)  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from chamfer.kernels.codes import CodedDocuments
@@ -40,7 +41,7 @@ def paths() -> list[str]:
 
 def path() -> str | None:
     """The kind of instructions to use, or None for NumPy."""
-    asked = os.environ.get(VARIABLE)
+    asked = os.environ.get(VARIABLE, "").lower()
     if asked == NUMPY:
         return None
     found = paths()
@@ -56,10 +57,7 @@ def path() -> str | None:
 
 @cache
 def _say_that_it_is_missing() -> None:
-    logging.getLogger("chamfer").warning(
-        "chamfer's native kernel could not be compiled or loaded (%s); NumPy computes scores, several times slower",
-        _why,
-    )
+    logging.getLogger("chamfer").warning("chamfer works without its native kernel, some ten times slower: %s", _why)
 
 
 def minima(
@@ -130,7 +128,7 @@ def _path() -> str:
 
 
 def _arrays(documents: TokenBatch) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
-    return documents.vectors.view(np.uint16), np.ascontiguousarray(documents.offsets)
+    return np.ascontiguousarray(documents.vectors).view(np.uint16), np.ascontiguousarray(documents.offsets)
 
 
 def _in_32_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
