@@ -57,7 +57,7 @@ def path() -> str | None:
 
 @cache
 def _say_that_it_is_missing() -> None:
-    logging.getLogger("chamfer").warning("chamfer works without its native kernel, some ten times slower: %s", _why)
+    logging.getLogger("chamfer").warning("chamfer works without its native kernel, but much more slowly: %s", _why)
 
 
 def minima(
