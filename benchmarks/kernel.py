@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chamfer import TokenBatch, TokenWeights
+from chamfer import Encoder, TokenBatch, TokenWeights
 from chamfer.cache import default_cache, encode_cached
 from chamfer.counting import count_frequencies
-from chamfer.evaluation.beir import load_collection
+from chamfer.evaluation.beir import Collection, load_collection
 from chamfer.files import write_json
 from chamfer.kernels import CodedDocuments, native
 from chamfer.retrieve.bm25 import BM25
+from chamfer.store.corpus import EncodedCorpus
 from chamfer.tokens import offsets_of
 from corpora import encoder_for
 from environment import environment
@@ -138,10 +139,7 @@ def random_work() -> Iterator[Work]:
 
 def real_work(data: Path, count: int = 4) -> Iterator[Work]:
     """Vectors of scifact by MiniLM, BM25's best 1,000: every query token counts the same, or by softened IDF."""
-    collection = load_collection(data / "scifact")
-    encoder = encoder_for(data / "scifact")
-    ids, texts = list(collection.documents), list(collection.documents.values())
-    corpus = encode_cached(default_cache(), encoder, ids, texts)
+    collection, encoder, corpus = scifact(data)
     some = dict(list(collection.judged_queries("test").items())[:count])
     queries = encoder.encode_queries(list(some.values()))
     candidates = [
@@ -150,12 +148,20 @@ def real_work(data: Path, count: int = 4) -> Iterator[Work]:
     ]
     places = np.unique(np.concatenate(candidates))
     documents, candidates = corpus.tokens.take(places), [np.searchsorted(places, chosen) for chosen in candidates]
+    frequencies = count_frequencies(encoder, list(collection.documents.values()))
     for name, weights in (
         ("scifact, uniform", TokenWeights.uniform(encoder.vocabulary)),
-        ("scifact, softened IDF", TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary)),
+        ("scifact, softened IDF", TokenWeights.soft_idf(frequencies, encoder.vocabulary)),
     ):
         vectors = [queries[n].vectors.astype(np.float32) for n in range(count)]
         yield Work(name, vectors, [weights.of(queries[n]) for n in range(count)], documents, candidates)
+
+
+def scifact(data: Path) -> tuple[Collection, Encoder, EncodedCorpus]:
+    """The collection, its encoder, and its documents as vectors on disk."""
+    collection, encoder = load_collection(data / "scifact"), encoder_for(data / "scifact")
+    texts = collection.documents
+    return collection, encoder, encode_cached(default_cache(), encoder, list(texts), list(texts.values()))
 
 
 def _unit(generator: np.random.Generator, count: int, dimensions: int) -> Floats:
@@ -218,10 +224,7 @@ def memory(data: Path) -> dict[str, float]:
     Own memory, the highest of looks in between, and with what is mapped of files, which the system takes back when it
     needs room.
     """
-    encoder = encoder_for(data / "scifact")
-    collection = load_collection(data / "scifact")
-    ids, texts = list(collection.documents), list(collection.documents.values())
-    corpus = encode_cached(default_cache(), encoder, ids, texts)
+    corpus = scifact(data)[2]
     _ = corpus.coded  # made now, if never before
     program = f"""
 from pathlib import Path

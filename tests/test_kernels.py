@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError, TokenBatch, kernels
-from chamfer.kernels import Form, blas, reference
-from chamfer.tokens import offsets_of
+from chamfer.kernels import Form, blas, native, reference
+from tests.vectors import batch_of
 
 Floats = npt.NDArray[np.floating]
 Backend = Callable[[Floats, TokenBatch, npt.NDArray[np.int64], Form], Floats]
 BACKENDS: dict[str, Backend] = {"blas": blas.minima}
+if native.paths():
+    BACKENDS["native"] = native.minima
 FORMS: tuple[Form, ...] = ("l2", "cosine")
 
 
@@ -27,7 +29,7 @@ def documents_of(
     generator: np.random.Generator, lengths: list[int], dimensions: int, *, unit: bool = True
 ) -> TokenBatch:
     vectors = vectors_of(generator, sum(lengths), dimensions, unit=unit).astype(np.float16)
-    return TokenBatch(vectors, np.zeros(len(vectors), np.int32), offsets_of(lengths))
+    return batch_of(vectors, lengths)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

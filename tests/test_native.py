@@ -4,6 +4,7 @@ import logging
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -79,25 +80,20 @@ def with_an_outlier(generator: np.random.Generator, count: int, dimensions: int)
 
 MAKERS: list[Make] = [unit, in_clusters, few_numbers, of_any_length, huge, denormal, with_an_outlier]
 
-dimensions = st.one_of(st.integers(1, 40), st.sampled_from([48, 96, 127, 128, 130, 384, 1024]))
-query_lengths = st.one_of(st.integers(1, 36), st.sampled_from([64, 257]))
-document_lengths = st.lists(
-    st.one_of(st.integers(0, 20), st.sampled_from([0, 1, 7, 8, 9, 300])), min_size=1, max_size=25
-)
+problems: dict[str, st.SearchStrategy[Any]] = {
+    "make": st.sampled_from(MAKERS),
+    "dimensions": st.one_of(st.integers(1, 40), st.sampled_from([48, 96, 127, 128, 130, 384, 1024])),
+    "query_length": st.one_of(st.integers(1, 36), st.sampled_from([64, 257])),
+    "lengths": st.lists(st.one_of(st.integers(0, 20), st.sampled_from([0, 1, 7, 8, 9, 300])), min_size=1, max_size=25),
+    "form": st.sampled_from(FORMS),
+    "seed": st.integers(0, 2**32 - 1),
+}
 
 
 @compiled
 @every_path
 @settings(deadline=None, max_examples=200)
-@given(
-    make=st.sampled_from(MAKERS),
-    dimensions=dimensions,
-    query_length=query_lengths,
-    lengths=document_lengths,
-    k=st.integers(0, 30),
-    form=st.sampled_from(FORMS),
-    seed=st.integers(0, 2**32 - 1),
-)
+@given(**problems, k=st.integers(0, 30))
 @example(unit, 128, 32, [10_000, 3], 1, "l2", 0)
 @example(unit, 64, 1024, [40, 0, 30], 2, "l2", 0)
 @example(few_numbers, 3, 5, [4] * 25, 5, "cosine", 0)
@@ -123,14 +119,7 @@ def test_the_best_are_those_of_the_definition(
 @compiled
 @every_path
 @settings(deadline=None, max_examples=100)
-@given(
-    make=st.sampled_from(MAKERS),
-    dimensions=dimensions,
-    query_length=query_lengths,
-    lengths=document_lengths,
-    form=st.sampled_from(FORMS),
-    seed=st.integers(0, 2**32 - 1),
-)
+@given(**problems)
 def test_minima_are_those_of_the_definition(
     path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], form: Form, seed: int
 ) -> None:

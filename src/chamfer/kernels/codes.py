@@ -33,22 +33,18 @@ class Codes:
     bounds: npt.NDArray[np.float32]
 
     @classmethod
-    def room_for(cls, tokens: int, dimensions: int, documents: int) -> Self:
-        """Codes that are still to be filled in."""
-        return cls(
-            np.empty((tokens, padded(dimensions)), np.uint8),
-            np.empty(tokens, np.float32),
-            np.empty((4, documents), np.float32),
-        )
-
-    @classmethod
     def of(cls, documents: TokenBatch) -> Self:
         """Round the 16-bit vectors of some documents."""
         if documents.vectors.dtype != np.float16:
             raise InputError(f"codes are made of 16-bit vectors, not of {documents.vectors.dtype}")
-        codes = cls.room_for(len(documents.vectors), documents.dimensions, len(documents))
-        native.quantise(documents, codes.codes, codes.scales, codes.bounds)
-        return codes
+        tokens = len(documents.vectors)
+        made = cls(
+            np.empty((tokens, padded(documents.dimensions)), np.uint8),
+            np.empty(tokens, np.float32),
+            np.empty((4, len(documents)), np.float32),
+        )
+        native.quantise(documents, made.codes, made.scales, made.bounds)
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +67,10 @@ class CodedDocuments:
         """
         if not isinstance(tokens, TokenBatch):
             raise InputError(f"documents come as a TokenBatch, not as {type(tokens).__name__}")
-        with np.errstate(over="ignore"):  # a value beyond 16 bits becomes infinite, which is refused
-            vectors = np.ascontiguousarray(tokens.vectors, dtype=np.float16)
-        tokens = TokenBatch(vectors, tokens.token_ids, tokens.offsets)
+        if tokens.vectors.dtype != np.float16 or not tokens.vectors.flags.c_contiguous:
+            with np.errstate(over="ignore"):  # a value beyond 16 bits becomes infinite, which is refused
+                vectors = np.ascontiguousarray(tokens.vectors, dtype=np.float16)
+            tokens = TokenBatch(vectors, tokens.token_ids, tokens.offsets)
         return cls(tokens, Codes.of(tokens) if native.path() else None)
 
     @cached_property

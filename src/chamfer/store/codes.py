@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chamfer.files import InUseError, only_writer, write_json
+from chamfer.files import InUseError, only_writer, write_json, written_whole
 from chamfer.kernels import Codes, native
 from chamfer.kernels.codes import padded
 from chamfer.tokens import TokenBatch
@@ -67,19 +66,14 @@ def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     bounds = []
-    with (unfinished / CODES).open("wb") as codes, (unfinished / SCALES).open("wb") as scales:
+    with written_whole(unfinished / CODES) as codes, written_whole(unfinished / SCALES) as scales:
         for part in _parts(tokens):
             made = Codes.of(part)
             codes.write(made.codes.data)
             scales.write(made.scales.data)
             bounds.append(made.bounds)
-        for file in (codes, scales):
-            file.flush()
-            os.fsync(file.fileno())
-    with (unfinished / BOUNDS).open("wb") as file:
+    with written_whole(unfinished / BOUNDS) as file:
         file.write(np.concatenate(bounds, axis=1).data)
-        file.flush()
-        os.fsync(file.fileno())
     write_json(unfinished / MANIFEST, manifest)
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     unfinished.rename(folder / FOLDER)
