@@ -5,7 +5,7 @@ DATA ?= ../shared/data
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel readme clean
+.PHONY: demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding readme clean bench-plaid
 
 demo: .venv/installed
 	$(BIN)/chamfer demo
@@ -49,6 +49,14 @@ bench-kernel: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --requirement benchmarks/kernel-peers.txt
 	$(BIN)/python benchmarks/kernel.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
+
+# Documents encoded per second beside sentence-transformers, and what 16 bits do to rankings. Takes a quarter of an hour.
+bench-encoding: .venv/installed
+	$(BIN)/python benchmarks/encoding.py --data $(DATA)
+
+# The index beside fast-plaid, which gets an environment of its own in build/plaid. Takes an hour or more.
+bench-plaid: .venv/installed
+	$(BIN)/python benchmarks/plaid.py --data $(DATA)
 
 # The tables in README and docs, rendered from benchmarks/results/*.json.
 readme: .venv/installed

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import index_tables
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 MEASURES = ("nDCG@10", "R@10")
@@ -26,6 +28,11 @@ def main() -> None:
         "kernel": kernel_headline(),
         "kernel-all": kernel_table(),
         "kernel-facts": kernel_facts(),
+        "first-stages": index_tables.first_stages(),
+        "compression": index_tables.compression(),
+        "growth": index_tables.growth(),
+        "plaid": index_tables.plaid(),
+        "encoding": index_tables.encoding(),
     }
     stale = []
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):

@@ -250,8 +250,17 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
     _mm256_storeu_ps(best + 8, high);
 }
 
+void to_halves(const float* values, int count, uint16_t* out) {
+    int k = 0;
+    for (; k + 8 <= count; k += 8)
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(values + k), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    for (; k < count; ++k) out[k] = to_half(values[k]);
+}
+
 constexpr Path kPath{"avx2", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
+                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products,
+                     to_halves};
 
 }  // namespace
 

@@ -335,8 +335,18 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
     _mm512_storeu_ps(best, most);
 }
 
+void to_halves(const float* values, int count, uint16_t* out) {
+    for (int k = 0; k < count; k += 16) {
+        const auto some = static_cast<__mmask16>(count - k >= 16 ? 0xffffu : (1u << (count - k)) - 1);
+        _mm256_mask_storeu_epi16(out + k, some,
+                                 _mm512_cvtps_ph(_mm512_maskz_loadu_ps(some, values + k),
+                                                 _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+}
+
 constexpr Path kPath{"avx512", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products};
+                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products,
+                     to_halves};
 
 }  // namespace
 

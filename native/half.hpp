@@ -25,5 +25,23 @@ inline float from_half(uint16_t half) {
     return value;
 }
 
+// Rounded to the nearest, of two as near to the even one.
+inline uint16_t to_half(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+    bits &= 0x7fffffffu;
+    if (bits > 0x7f800000u) return sign | 0x7e00u;   // not a number
+    if (bits >= 0x477ff000u) return sign | 0x7c00u;  // what rounds to infinity
+    if (bits < 0x38800000u) {                        // subnormal: adding 0.5 leaves units of 2^-24 in the last bits
+        float shifted;
+        std::memcpy(&shifted, &bits, sizeof shifted);
+        shifted += 0.5f;
+        std::memcpy(&bits, &shifted, sizeof bits);
+        return sign | static_cast<uint16_t>(bits - 0x3f000000u);
+    }
+    return sign | static_cast<uint16_t>((bits + 0xfffu + ((bits >> 13) & 1u) - (112u << 23)) >> 13);
+}
+
 }  // namespace
 }  // namespace chamfer

@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "decode.hpp"
 #include "documents.hpp"
+#include "probe.hpp"
 #include "rank.hpp"
 
 namespace nb = nanobind;
@@ -78,11 +80,11 @@ void check_dimensions(size_t dimensions) {
 }
 
 template <typename Bytes, typename Floats, typename FloatTable>
-void check_codes(const Table<uint16_t>& vectors, const Flat<int64_t>& offsets, const Bytes& codes,
+void check_codes(size_t tokens, size_t dimensions, const Flat<int64_t>& offsets, const Bytes& codes,
                  const Floats& scales, const FloatTable& bounds) {
-    const auto stride = static_cast<size_t>(stride_of(static_cast<int>(vectors.shape(1))));
-    check(codes.shape(0) == vectors.shape(0) && codes.shape(1) == stride && scales.size() == vectors.shape(0) &&
-              bounds.shape(0) == 4 && bounds.shape(1) == offsets.size() - 1,
+    const auto stride = static_cast<size_t>(stride_of(static_cast<int>(dimensions)));
+    check(codes.shape(0) == tokens && codes.shape(1) == stride && scales.size() == tokens && bounds.shape(0) == 4 &&
+              bounds.shape(1) == offsets.size() - 1,
           "codes must be those of the vectors");
 }
 
@@ -93,32 +95,20 @@ bool is_finite(uint16_t half) { return (half & 0x7c00u) != 0x7c00u; }
 std::vector<int64_t> copied(const Flat<int64_t>& places) { return {places.data(), places.data() + places.size()}; }
 
 // Documents, checked once. Large arrays stay Python's, and stay as long as this does; offsets are copied, so that nobody
-// changes them afterwards. Without codes only minima can be computed.
-struct Packed {
-    Table<uint16_t> vectors;
+// changes them afterwards.
+struct Held {
     std::vector<int64_t> offsets;
     Documents view;
 
-    Packed(Table<uint16_t> vectors_, Flat<int64_t> offsets_)
-        : vectors(vectors_), offsets(copied(offsets_)) {
-        check_dimensions(vectors.shape(1));
-        check_offsets(offsets_, vectors.shape(0));
-        view.dimensions = static_cast<int>(vectors.shape(1));
+    Held(size_t tokens, size_t dimensions, const Flat<int64_t>& offsets_) : offsets(copied(offsets_)) {
+        check_dimensions(dimensions);
+        check_offsets(offsets_, tokens);
+        view.dimensions = static_cast<int>(dimensions);
         view.count = static_cast<int64_t>(offsets.size()) - 1;
         view.offsets = offsets.data();
-        view.vectors = vectors.data();
     }
-};
 
-struct Coded : Packed {
-    Table<uint8_t> codes;
-    Flat<float> scales;
-    Table<float> bounds;
-
-    Coded(Table<uint16_t> vectors_, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
-          Table<float> bounds_)
-        : Packed(vectors_, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
-        check_codes(vectors, offsets_, codes, scales, bounds);
+    void set_codes(const Table<uint8_t>& codes, const Flat<float>& scales, const Table<float>& bounds) {
         for (size_t n = 0; n < bounds.size(); ++n)
             check(std::isfinite(bounds.data()[n]) && bounds.data()[n] >= 0, "bounds must be finite and not negative");
         const size_t documents = offsets.size() - 1;
@@ -132,10 +122,47 @@ struct Coded : Packed {
     }
 };
 
-Request request_of(const Packed& documents, const Table<float>& query, const std::vector<int64_t>& candidates, bool l2,
+// Vectors without codes: only minima can be computed.
+struct Packed : Held {
+    Table<uint16_t> vectors;
+
+    Packed(Table<uint16_t> vectors_, Flat<int64_t> offsets_)
+        : Held(vectors_.shape(0), vectors_.shape(1), offsets_), vectors(vectors_) {
+        view.vectors = vectors.data();
+    }
+};
+
+struct Coded : Packed {
+    Table<uint8_t> codes;
+    Flat<float> scales;
+    Table<float> bounds;
+
+    Coded(Table<uint16_t> vectors_, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
+          Table<float> bounds_)
+        : Packed(vectors_, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
+        check_codes(vectors.shape(0), vectors.shape(1), offsets_, codes, scales, bounds);
+        set_codes(codes, scales, bounds);
+    }
+};
+
+// Codes without vectors: only what is promising can be told.
+struct Rounded : Held {
+    Table<uint8_t> codes;
+    Flat<float> scales;
+    Table<float> bounds;
+
+    Rounded(size_t dimensions, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
+            Table<float> bounds_)
+        : Held(codes_.shape(0), dimensions, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
+        check_codes(codes.shape(0), dimensions, offsets_, codes, scales, bounds);
+        set_codes(codes, scales, bounds);
+    }
+};
+
+Request request_of(const Held& documents, const Table<float>& query, const std::vector<int64_t>& candidates, bool l2,
                    int threads) {
     check(query.shape(0) >= 1, "a query needs at least one token");
-    check(query.shape(1) == documents.vectors.shape(1), "queries and documents need the same number of dimensions");
+    check(query.shape(1) == static_cast<size_t>(documents.view.dimensions), "queries and documents need the same number of dimensions");
     for (size_t n = 0; n < query.size(); ++n)
         check(std::fabs(query.data()[n]) <= kLargest, "query vectors must be finite, and none of their numbers above 1e9");
     for (const int64_t place : candidates)
@@ -162,7 +189,7 @@ void quantise_into(const std::string& path, const Table<uint16_t>& vectors, cons
     const size_t tokens = vectors.shape(0), dimensions = vectors.shape(1);
     check_dimensions(dimensions);
     check_offsets(offsets, tokens);
-    check_codes(vectors, offsets, codes, scales, bounds);
+    check_codes(tokens, dimensions, offsets, codes, scales, bounds);
     check(threads >= 1, "at least one thread is needed");
     const Path& chosen = path_by_name(path);
     const size_t documents = offsets.size() - 1;
@@ -174,15 +201,103 @@ void quantise_into(const std::string& path, const Table<uint16_t>& vectors, cons
              bounds.data() + 2 * documents, bounds.data() + 3 * documents);
 }
 
-nb::tuple rank_documents(const std::string& path, const Coded& documents, const Table<float>& query,
-                         const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
-    const std::vector<int64_t> candidates = copied(chosen);
+Request weighted_request_of(const Held& documents, const Table<float>& query, const Flat<float>& weights,
+                            const std::vector<int64_t>& candidates, int64_t k, bool l2, int threads) {
     Request request = request_of(documents, query, candidates, l2, threads);
     check(weights.size() == query.shape(0), "every query token needs a weight");
     for (size_t i = 0; i < weights.size(); ++i)
         check(weights(i) >= 0 && weights(i) <= kLargest, "token weights must lie between 0 and 1e9");
     check(k >= 0, "k must not be negative");
     request.weights = weights.data();
+    return request;
+}
+
+nb::object find_promising(const std::string& path, const Rounded& documents, const Table<float>& query,
+                          const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
+    const std::vector<int64_t> candidates = copied(chosen);
+    const Request request = weighted_request_of(documents, query, weights, candidates, k, l2, threads);
+    const Path& with = path_by_name(path);
+    std::vector<int64_t> found;
+    {
+        nb::gil_scoped_release released;
+        found = promising(with, documents.view, request, k, threads);
+    }
+    const size_t count = found.size();
+    return nb::cast(give(std::move(found), {count}));
+}
+
+std::vector<int64_t> checked_rows(const Flat<int64_t>& rows, size_t tokens) {
+    std::vector<int64_t> found = copied(rows);
+    for (const int64_t row : found)
+        check(row >= 0 && static_cast<size_t>(row) < tokens, "rows must be among those that are kept");
+    return found;
+}
+
+nb::object decode_residuals(const std::string& path, const Table<uint8_t>& packed, int bits, const Flat<float>& levels,
+                            const Flat<float>& spread, const Table<float>& centroids, const Flat<uint16_t>& chosen,
+                            const Flat<int64_t>& rows, int threads) {
+    const size_t dimensions = spread.size(), tokens = packed.shape(0);
+    check((bits == 2 || bits == 4) && levels.size() == size_t{1} << bits, "residuals have 2 or 4 bits, and as many levels");
+    check(dimensions * bits == packed.shape(1) * 8 && centroids.shape(1) == dimensions && chosen.size() == tokens,
+          "residuals, centroids and levels must belong together");
+    check(threads >= 1, "at least one thread is needed");
+    const std::vector<int64_t> wanted = checked_rows(rows, tokens);
+    for (const int64_t row : wanted) check(chosen(row) < centroids.shape(0), "there is no such centroid");
+    const Path& with = path_by_name(path);
+    const Residuals residuals{packed.data(), bits,          static_cast<int>(dimensions), levels.data(),
+                              spread.data(), centroids.data(), chosen.data()};
+    std::vector<uint16_t> out(wanted.size() * dimensions);
+    {
+        nb::gil_scoped_release released;
+        decode(with, residuals, wanted.data(), static_cast<int64_t>(wanted.size()), threads, out.data());
+    }
+    return nb::cast(give(std::move(out), {wanted.size(), dimensions}));
+}
+
+nb::object decode_codes(const std::string& path, const Table<uint8_t>& codes, const Flat<float>& scales,
+                        size_t dimensions, const Flat<int64_t>& rows, int threads) {
+    check(dimensions <= codes.shape(1) && scales.size() == codes.shape(0), "codes and scales must belong together");
+    check(threads >= 1, "at least one thread is needed");
+    const std::vector<int64_t> wanted = checked_rows(rows, codes.shape(0));
+    const Path& with = path_by_name(path);
+    std::vector<uint16_t> out(wanted.size() * dimensions);
+    {
+        nb::gil_scoped_release released;
+        decode(with, codes.data(), static_cast<int64_t>(codes.shape(1)), scales.data(), static_cast<int>(dimensions),
+               wanted.data(), static_cast<int64_t>(wanted.size()), threads, out.data());
+    }
+    return nb::cast(give(std::move(out), {wanted.size(), dimensions}));
+}
+
+nb::tuple probe_lists(const Flat<int64_t>& starts, const Flat<uint32_t>& places, int64_t documents,
+                      const Flat<int64_t>& ends, const Flat<int64_t>& lists, const Flat<float>& gains,
+                      const Flat<uint8_t>& allowed, int64_t depth) {
+    check(starts.size() >= 1 && lists.size() == gains.size() && depth >= 0 && documents >= 0,
+          "every list needs a gain");
+    check(allowed.size() == 0 || static_cast<int64_t>(allowed.size()) == documents, "every document is allowed or not");
+    for (size_t n = 0; n < lists.size(); ++n)
+        check(lists(n) >= 0 && static_cast<size_t>(lists(n)) + 1 < starts.size(), "lists must be among those there are");
+    for (size_t n = 0; n < ends.size(); ++n)
+        check(ends(n) >= (n ? ends(n - 1) : 0) && static_cast<size_t>(ends(n)) <= lists.size(), "ends must not fall");
+    for (size_t n = 0; n < starts.size(); ++n)
+        check(starts(n) >= (n ? starts(n - 1) : 0) && static_cast<size_t>(starts(n)) <= places.size(),
+              "starts must not fall, nor leave the places");
+    const Probes probes{starts.data(), places.data(), documents,     ends.data(),
+                        static_cast<int64_t>(ends.size()), lists.data(), gains.data(),
+                        allowed.size() ? allowed.data() : nullptr};
+    Probed found;
+    {
+        nb::gil_scoped_release released;
+        found = probe(probes, depth);
+    }
+    const size_t count = found.places.size();
+    return nb::make_tuple(give(std::move(found.places), {count}), give(std::move(found.gains), {count}));
+}
+
+nb::tuple rank_documents(const std::string& path, const Coded& documents, const Table<float>& query,
+                         const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
+    const std::vector<int64_t> candidates = copied(chosen);
+    const Request request = weighted_request_of(documents, query, weights, candidates, k, l2, threads);
     const Path& with = path_by_name(path);
     Answer answer;
     {
@@ -224,6 +339,16 @@ NB_MODULE(_native, module) {
     nb::class_<Coded, Packed>(module, "Coded")
         .def(nb::init<Table<uint16_t>, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>(),
              nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    nb::class_<Rounded>(module, "Rounded")
+        .def(nb::init<size_t, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>(), nb::arg(), nb::arg(),
+             nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    module.def("decode_residuals", &decode_residuals, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+               nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
+    module.def("decode_codes", &decode_codes, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+               nb::arg(), nb::arg());
+    module.def("promising", &find_promising);
+    module.def("probe", &probe_lists, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+               nb::arg(), nb::arg(), nb::arg());
     module.def("rank", &rank_documents);
     module.def("minima", &minima_of);
 }

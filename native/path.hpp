@@ -91,6 +91,9 @@ struct Path {
     // `half_squares` (half the squared norm of each document token) the largest <q, d> - |d|^2 / 2.
     void (*products)(const float* query, const uint16_t* document, int64_t tokens, int dimensions,
                      const float* half_squares, float* best);
+
+    // Round numbers to IEEE half precision.
+    void (*to_halves)(const float* values, int count, uint16_t* out);
 };
 
 const Path* portable_path();

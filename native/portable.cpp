@@ -103,8 +103,13 @@ void products(const float* query, const uint16_t* document, int64_t tokens, int 
     }
 }
 
+void to_halves(const float* values, int count, uint16_t* out) {
+    for (int k = 0; k < count; ++k) out[k] = to_half(values[k]);
+}
+
 constexpr Path kPath{"portable", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     pairs<false>, pairs<true>, sum_of<double, false>, sum_of<double, true>, products};
+                     pairs<false>, pairs<true>, sum_of<double, false>, sum_of<double, true>, products,
+                     to_halves};
 
 }  // namespace
 

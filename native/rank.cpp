@@ -84,6 +84,16 @@ class Ranking {
         return std::move(answer_);
     }
 
+    // Without vectors: the candidates that may be among the best, as far as codes tell.
+    std::vector<int64_t> promising() {
+        screen();
+        std::vector<int64_t> found;
+        for (const Promising& one : promising_)
+            if (one.score.high >= bar_.get()) found.push_back(one.candidate);
+        std::sort(found.begin(), found.end());
+        return found;
+    }
+
    private:
     static constexpr int64_t kPiece = Piece::kMost;
 
@@ -112,7 +122,7 @@ class Ranking {
                         const float middle = (now->score[n].low + now->score[n].high) / 2;
                         now->likely[n] = middle > middles.bar();
                         middles.add(middle);
-                        if (now->likely[n]) fetch_vectors(now->document[n], now->found_in(n).token);
+                        if (now->likely[n] && documents_.vectors) fetch_vectors(now->document[n], now->found_in(n).token);
                     }
                     std::swap(now, before);
                 }
@@ -129,7 +139,15 @@ class Ranking {
         for (int n = 0; n < piece.count; ++n) {
             const Screened found = piece.found_in(n);
             Promising one{piece.candidate[n], piece.score[n], 0, piece.likely[n]};
-            if (one.score.high < bar_.get() || (one.narrowed && !narrow(refine, one, found))) continue;
+            if (one.score.high < bar_.get()) continue;
+            if (!documents_.vectors) {
+                const std::lock_guard<std::mutex> turn(turns_);
+                promising_.push_back(one);
+                lows_.add(one.score.low);
+                bar_.raise(lows_.bar());
+                continue;
+            }
+            if (one.narrowed && !narrow(refine, one, found)) continue;
             const std::lock_guard<std::mutex> turn(turns_);
             one.at = token_.size();
             promising_.push_back(one);
@@ -238,6 +256,12 @@ class Ranking {
 Answer rank(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads) {
     if (k == 0) return {};
     return Ranking(path, documents, request, k, threads).answer();
+}
+
+std::vector<int64_t> promising(const Path& path, const Documents& documents, const Request& request, int64_t k,
+                               int threads) {
+    if (k == 0) return {};
+    return Ranking(path, documents, request, k, threads).promising();
 }
 
 }  // namespace chamfer

@@ -17,4 +17,8 @@ struct Answer {
 
 Answer rank(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads);
 
+// Candidates among which the best k are, from codes alone: `documents` needs no vectors.
+std::vector<int64_t> promising(const Path& path, const Documents& documents, const Request& request, int64_t k,
+                               int threads);
+
 }  // namespace chamfer

@@ -2,14 +2,18 @@
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
 
 from chamfer import InputError
-from chamfer.encode import MINILM_SHA256, Encoder, minilm_folder
+from chamfer.encode import MINILM_SHA256, Arithmetic, Encoder, batches, has_bfloat16, minilm_folder
 from chamfer.tokens import TokenBatch
 from tests import checkpoints
 from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
@@ -17,6 +21,7 @@ from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
 Checkpoint = tuple[Path, dict[str, Any]]
 
 QUERY, QUERY_TOKENS = "Why do cats sleep?", ["why", "do", "cats", "sleep", "?"]
+ARITHMETICS: tuple[Arithmetic, Arithmetic] = ("float32", "bfloat16")
 DOCUMENT, DOCUMENT_TOKENS = "The cat, on a mat.", ["the", "cat", ",", "on", "a", "mat", "."]
 
 
@@ -124,6 +129,79 @@ def test_texts_come_back_in_their_order_whatever_their_length(encoder: Encoder) 
     batch = encoder.encode_documents(texts)
     for place, text in enumerate(texts):
         np.testing.assert_allclose(batch[place].vectors, encoder.encode_documents([text]).vectors, atol=1e-6)
+
+
+@given(some.lists(some.integers(1, 50)), some.integers(1, 200))
+def test_batches_hold_every_text_once_and_no_more_tokens_than_allowed(lengths: list[int], most: int) -> None:
+    made = list(batches(lengths, most))
+    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
+    assert all(len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= most for batch in made)
+    inside = [lengths[place] for batch in made for place in batch]
+    assert inside == sorted(inside), "texts of like length belong together"
+
+
+def test_texts_of_several_batches_come_back_in_their_order(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["the cat sat on a mat", "dog", "", "it is a dog and it barks at night", "dog", "sky", "why do cats sleep"]
+    together = encoder.encode_documents(texts)
+    told: list[int] = []
+    monkeypatch.setattr("chamfer.encode.PROCESSOR_BATCH", 12)
+    apart = encoder.encode_documents(texts, told.append)
+    assert apart.token_ids.tolist() == together.token_ids.tolist()
+    np.testing.assert_allclose(apart.vectors, together.vectors, atol=1e-6)
+    assert sum(told) == len(texts)
+    assert len(told) > 2, "progress is told batch by batch"
+
+
+def test_filled_queries_of_any_length_share_a_call(stanford: Checkpoint) -> None:
+    encoder = Encoder.load(str(stanford[0]))
+    texts = ["cat", QUERY, "the cat sat on a mat and the dog barks at night"]
+    batch = encoder.encode_queries(texts)
+    for place, text in enumerate(texts):
+        np.testing.assert_allclose(batch[place].vectors, encoder.encode_queries([text]).vectors, atol=1e-6)
+
+
+class TestArithmetic:
+    @pytest.mark.parametrize("make", [checkpoints.make_stanford, checkpoints.make_pylate, checkpoints.make_plain])
+    def test_16_bits_give_nearly_the_same_unit_vectors(self, tmp_path: Path, make: Callable[[Path], object]) -> None:
+        make(tmp_path)
+        exact, short = (Encoder.load(str(tmp_path), arithmetic=arithmetic) for arithmetic in ARITHMETICS)
+        for one, other in (
+            (exact.encode_documents([DOCUMENT, "cat"]), short.encode_documents([DOCUMENT, "cat"])),
+            (exact.encode_queries([QUERY]), short.encode_queries([QUERY])),
+        ):
+            assert other.token_ids.tolist() == one.token_ids.tolist()
+            np.testing.assert_allclose(np.linalg.norm(other.vectors, axis=1), 1, atol=1e-6)
+            assert (one.vectors * other.vectors).sum(axis=1).min() > 0.999
+
+    def test_it_is_part_of_the_fingerprint_but_not_of_the_model(self, plain_checkpoint: Path) -> None:
+        exact, short = (Encoder.load(str(plain_checkpoint), arithmetic=arithmetic) for arithmetic in ARITHMETICS)
+        assert (exact.arithmetic, short.arithmetic) == ARITHMETICS
+        assert exact.fingerprint("document") != short.fingerprint("document")
+        assert exact.fingerprint("query") != short.fingerprint("query")
+        assert exact.model_fingerprint == short.model_fingerprint
+
+    def test_vectors_that_were_cached_before_it_had_a_name_are_still_found(self) -> None:
+        assert Encoder.load("minilm").fingerprint("document") == "cc44ce9a0274f32c"
+
+    def test_the_hardware_decides_what_auto_means(
+        self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for able, expected in ((False, "float32"), (True, "bfloat16")):
+            monkeypatch.setattr("chamfer.encode.has_bfloat16", lambda _device, able=able: able)
+            assert Encoder.load(str(plain_checkpoint), device="cpu", arithmetic="auto").arithmetic == expected
+
+    def test_hardware_is_asked_for_instructions_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        processor = torch.device("cpu")
+        for able, expected in (({"avx512_bf16": True}, True), ({"bf16": True}, True), ({"avx512_f": True}, False)):
+            monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able, raising=False)
+            assert has_bfloat16(processor) is expected
+        monkeypatch.delattr(torch.cpu, "get_capabilities")
+        assert not has_bfloat16(processor), "an older torch cannot tell"
+        assert not has_bfloat16(torch.device("meta"))
+
+    def test_another_one_is_refused(self) -> None:
+        with pytest.raises(InputError, match="'float32', 'bfloat16' or 'auto', not 'int8'"):
+            Encoder.load("minilm", arithmetic="int8")  # type: ignore[arg-type]
 
 
 def test_a_document_without_text_has_no_vectors(encoder: Encoder) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, Ranking, TokenWeights
+from chamfer.evaluation import first_stage
 from chamfer.evaluation.beir import load_collection, load_documents
 from chamfer.evaluation.compare import compare
 from chamfer.evaluation.docstrings import docstring_collection
@@ -15,6 +16,8 @@ from chamfer.evaluation.experiment import evaluate
 from chamfer.evaluation.measures import MEASURES, measure
 from chamfer.evaluation.runs import read_run, write_run
 from chamfer.evaluation.split import find_candidates
+from chamfer.index.description import describe
+from chamfer.index.writing import Writer
 from tests.conftest import DOCUMENTS, write_lines
 
 
@@ -248,6 +251,7 @@ class TestExperiments:
             ({"weights": ["uniform"], "candidates": [Ranking("q9", ("d1",), (1.0,))]}, "for none of the 4 queries"),
             ({"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}}, "'old' is for none of the 4"),
             ({"weights": ["uniform", "bm25.safetensors"]}, "would be called 'bm25'"),
+            ({"weights": ["uniform"], "first_stage": "plaid"}, "first stages are auto, bm25"),
         ],
     )
     def test_what_cannot_be_evaluated_is_refused(
@@ -263,6 +267,74 @@ class TestExperiments:
         TokenWeights.uniform(encoder.vocabulary).save(path)
         found = evaluate(load_collection(collection_folder), encoder, ["uniform", str(path)], cache=tmp_path / "cache")
         assert found.systems[2].rankings == found.systems[1].rankings
+
+
+class TestFirstStages:
+    @pytest.mark.parametrize("stage", ["auto", "exhaustive", "centroids", "dense", "muvera", "bm25+centroids"])
+    def test_candidates_of_any_stage_are_ranked_by_each_weighting(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, stage: str
+    ) -> None:
+        collection = load_collection(collection_folder)
+        found = evaluate(collection, encoder, ["uniform", "idf"], cache=tmp_path / "cache", first_stage=stage)
+        assert [system.name for system in found.systems] == [stage, "uniform", "idf"]
+        assert found.settings["first_stage"] == stage
+        for system in found.systems:  # all documents but the query's own are candidates of these stages
+            assert [len(ranking) for ranking in system.rankings] == [5, 5, 5, 4]
+            assert all(ranking.query_id not in ranking.document_ids for ranking in system.rankings)
+
+    def test_everything_re_ranked_is_exhaustive_search(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        collection = load_collection(collection_folder)
+        everything = [Ranking(query, tuple(DOCUMENTS), (0.0,) * len(DOCUMENTS)) for query in collection.queries]
+        cache = tmp_path / "cache"
+        expected = evaluate(collection, encoder, ["idf"], cache=cache, candidates=everything).systems[1].rankings
+        found = evaluate(collection, encoder, ["idf"], cache=cache, first_stage="centroids").systems[1].rankings
+        assert [(ranking.query_id, ranking.document_ids) for ranking in found] == [
+            (ranking.query_id, ranking.document_ids) for ranking in expected
+        ]
+
+    def test_the_index_is_made_once(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        collection = load_collection(collection_folder)
+        first = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        monkeypatch.setattr(Encoder, "_encode", None)
+        monkeypatch.setattr(first_stage, "writing", None)
+        again = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        assert again.systems[0].rankings == first.systems[0].rankings
+
+    def test_an_interrupted_index_is_finished(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(first_stage, "CHUNK", 2)
+        collection = load_collection(collection_folder)
+        add, calls = Writer.add, []
+
+        def add_once(self: Writer, *arguments: Any, **named: Any) -> None:
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            add(self, *arguments, **named)
+
+        monkeypatch.setattr(Writer, "add", add_once)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        [folder] = tmp_path.glob("index-*")
+        assert describe(folder)["building"] == "2 of 5 documents"
+        found = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        assert describe(folder)["documents"] == 5
+        assert [len(ranking) for ranking in found.systems[0].rankings] == [5, 5, 5, 4]
+
+    def test_the_first_stages_own_ranking_is_that_of_the_baseline(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        collection = load_collection(collection_folder)
+        names = ["uniform", "idf"]
+        for baseline in names:
+            found = evaluate(collection, encoder, names, cache=tmp_path, first_stage="exhaustive", baseline=baseline)
+            alone = evaluate(collection, encoder, [baseline], cache=tmp_path, first_stage="exhaustive")
+            assert found.systems[0].rankings == alone.systems[0].rankings
 
 
 def test_bm25_leaves_the_querys_own_document_out_and_still_fills_the_depth(collection_folder: Path) -> None:

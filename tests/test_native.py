@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError, TokenBatch, kernels
-from chamfer.kernels import CodedDocuments, Codes, Form, native, reference
+from chamfer.kernels import CodedDocuments, Codes, Form, RoundedDocuments, native, reference
 from tests.vectors import Floats, as_query, batch_of, planted, unit
 
 FORMS: tuple[Form, ...] = ("l2", "cosine")
@@ -114,6 +114,104 @@ def test_the_best_are_those_of_the_definition(
     expected_places, expected_scores = expected_best(query, weights, documents, places, k, form)
     assert found.places.tolist() == expected_places
     assert found.scores.tolist() == expected_scores
+
+
+@compiled
+@every_path
+@settings(deadline=None, max_examples=150)
+@given(**problems, k=st.integers(0, 30))
+@example(unit, 128, 32, [10_000, 3], 1, "l2", 0)
+@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", 0)
+def test_codes_alone_never_miss_one_of_the_best(
+    path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], k: int, form: Form, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    documents = batch_of(make(generator, sum(lengths), dimensions).astype(np.float16), lengths)
+    query = as_query(make(generator, query_length, dimensions))
+    weights = generator.uniform(0, 2, query_length).astype(np.float32)
+    weights[generator.random(query_length) < 0.2] = 0
+    places = generator.integers(len(lengths), size=len(lengths) + 3)
+    with forced(path):
+        codes = Codes.of(documents).alone(documents)
+        decoded = batch_of(codes.vectors(dimensions), lengths)
+        rounded = RoundedDocuments(codes, documents.offsets, dimensions)
+        promising = native.promising(query.vectors, weights, rounded, places, k, form)
+        found = kernels.best_rounded(query, weights, rounded, decoded.take, k=k, candidates=places, form=form)
+    scores = reference.score(query.vectors, weights, decoded, form)[places]
+    filled = decoded.lengths[places] > 0
+    if k and filled.any():  # whoever scores like the last of the best belongs to them
+        bar = np.sort(scores[filled])[::-1][: min(k, filled.sum())][-1]
+        assert set(np.flatnonzero(filled & (scores >= bar)).tolist()) <= set(promising.tolist())
+    assert promising.tolist() == sorted(set(promising.tolist()))
+    # The answer itself is scored in 32 bits, as all vectors without codes are.
+    with patch.dict("os.environ", {native.VARIABLE: path}):
+        everything = kernels.best_decoded(query, weights, decoded.take, k=k, candidates=places, form=form)
+    assert len(found.places) == min(k, len(places))
+    np.testing.assert_array_equal(np.isinf(found.scores), np.isinf(everything.scores))
+    longest = max(np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, decoded))
+    finite = ~np.isinf(found.scores)
+    tolerance = 2e-3 * longest if form == "l2" else 1e-5 * longest**2
+    np.testing.assert_allclose(found.scores[finite], everything.scores[finite], rtol=1e-4, atol=2 * tolerance)
+
+
+@compiled
+@every_path
+def test_codes_alone_leave_few_to_decode(path: str) -> None:
+    query, documents = planted(np.random.default_rng(9))
+    with forced(path):
+        rounded = RoundedDocuments(Codes.of(documents).alone(documents), documents.offsets, 64)
+        found = native.promising(query.vectors, np.ones(40, np.float32), rounded, np.arange(300), 5, "l2")
+    assert 5 <= len(found) < 60
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numpy_makes_the_same_codes_and_finds_the_same_in_them(form: Form) -> None:
+    query, documents = planted(np.random.default_rng(10))
+    weights = np.linspace(0, 1, 40, dtype=np.float32)
+
+    def best() -> tuple[Codes, list[int]]:
+        codes = Codes.of(documents).alone(documents)
+        decoded = batch_of(codes.vectors(64), [30] * 300)
+        rounded = RoundedDocuments(codes, documents.offsets, 64)
+        return codes, kernels.best_rounded(query, weights, rounded, decoded.take, k=8, form=form).places.tolist()
+
+    codes, places = best()
+    with patch.dict("os.environ", {native.VARIABLE: native.NUMPY}):
+        again, same = best()
+    assert np.abs(codes.codes.astype(int) - again.codes).max() <= 1  # where a number lies between two codes
+    assert (codes.codes != again.codes).mean() < 0.001
+    np.testing.assert_allclose(codes.scales, again.scales, rtol=1e-6)
+    assert places == same
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": -1}, "k must not be negative"),
+        ({"candidates": np.array([0, 3])}, "places of documents"),
+        ({"candidates": np.array([-1])}, "places of documents"),
+        ({"weights": np.array([1, -1], np.float32)}, "between 0 and 1e9"),
+        ({"weights": np.array([1, np.nan], np.float32)}, "between 0 and 1e9"),
+        ({"weights": np.ones(3, np.float32)}, "every query token needs a weight"),
+        ({"query": np.ones((2, 3), np.float32)}, "same number of dimensions"),
+        ({"query": np.full((2, 4), np.inf, np.float32)}, "must be finite"),
+        ({"query": np.ones((0, 4), np.float32)}, "at least one token"),
+    ],
+)
+def test_what_codes_alone_cannot_tell_is_refused(changes: dict[str, Any], message: str) -> None:
+    documents = batch_of(np.eye(4, dtype=np.float16), [1, 2, 1])
+    request: dict[str, Any] = {
+        "query": np.eye(2, 4, dtype=np.float32),
+        "weights": np.ones(2, np.float32),
+        "documents": RoundedDocuments(Codes.of(documents).alone(documents), documents.offsets, 4),
+        "candidates": np.arange(3),
+        "k": 1,
+        "form": "l2",
+    }
+    native.promising(**request)
+    with pytest.raises(InputError, match=message):
+        native.promising(**request | changes)
 
 
 @compiled
@@ -305,6 +403,12 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
     ):
         with pytest.raises(ValueError, match="codes must be those of the vectors"):
             kernel.Coded(vectors, offsets, *wrong)
+        with pytest.raises(ValueError, match=r"codes must be those of the vectors|offsets"):
+            kernel.Rounded(4, offsets, *wrong)
+    with pytest.raises(ValueError, match="codes must be those of the vectors"):
+        kernel.Rounded(5, offsets, codes, scales, bounds)
+    with pytest.raises(ValueError, match="finite and not negative"):
+        kernel.Rounded(4, offsets, codes, scales, -np.ones((4, 2), np.float32))
     good = kernel.Coded(vectors, offsets, codes, scales, bounds)
     query, ones = np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32)
     for candidates in ([2], [-1]):
@@ -313,6 +417,6 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
     with pytest.raises(ValueError, match="finite"):
         kernel.rank("portable", good, query * np.float32(np.nan), ones, np.array([0]), 1, True, 1)
     with pytest.raises(InputError, match="finite"):
-        Codes.of(TokenBatch._trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
+        Codes.of(TokenBatch.trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
     with pytest.raises(InputError, match="16-bit vectors, not of float32"):
         Codes.of(batch_of(np.eye(4, dtype=np.float32), [4]))

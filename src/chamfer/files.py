@@ -32,11 +32,21 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
+        keep_names(path.parent)
     except OSError as error:
         error.filename = error.filename or str(path)  # a full disk does not say which file it cannot take
         raise
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def keep_names(folder: Path) -> None:
+    """Make sure that the names of a folder's files are on disk too, not only what is in these."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- JSON

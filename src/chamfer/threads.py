@@ -4,6 +4,7 @@ BLAS splits small products badly, and its threads and ours would wait for each o
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -63,8 +64,13 @@ def _pool() -> ThreadPoolExecutor:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _libraries(loaded: frozenset[str]) -> ThreadpoolController:
+    """Every BLAS of the process; looked up again when a package was loaded that brings one of its own."""
     return ThreadpoolController()
+
+
+def _loaded() -> frozenset[str]:
+    return frozenset({"faiss", "scipy", "sklearn", "torch"} & sys.modules.keys())
 
 
 _lock = threading.Lock()
@@ -79,7 +85,7 @@ def _one_blas_thread() -> Iterator[None]:
     with _lock:
         _inside += 1
         if _inside == 1:
-            _limit = _libraries().limit(limits=1, user_api="blas")
+            _limit = _libraries(_loaded()).limit(limits=1, user_api="blas")
     try:
         yield
     finally:

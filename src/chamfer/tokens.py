@@ -103,7 +103,7 @@ class TokenBatch:
             raise InputError("a batch can be sliced in steps of 1 only; use take() for other choices")
         stop = max(start, stop)
         rows = slice(self.offsets[start], self.offsets[stop])
-        return self._trusted(
+        return self.trusted(
             self.vectors[rows], self.token_ids[rows], self.offsets[start : stop + 1] - self.offsets[start]
         )
 
@@ -111,7 +111,7 @@ class TokenBatch:
         """Copy the chosen texts, in the given order, into a batch of their own."""
         chosen = np.asarray(texts, dtype=np.int64)
         rows = self.rows(chosen)
-        return self._trusted(np.asarray(self.vectors[rows]), self.token_ids[rows], offsets_of(self.lengths[chosen]))
+        return self.trusted(np.asarray(self.vectors[rows]), self.token_ids[rows], offsets_of(self.lengths[chosen]))
 
     def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """The rows that the chosen texts own, in their order."""
@@ -122,7 +122,7 @@ class TokenBatch:
         return rows
 
     @classmethod
-    def _trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
+    def trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
         """A part of a batch that was already checked, without checking it again."""
         part = object.__new__(cls)
         object.__setattr__(part, "vectors", vectors)

@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from chamfer import __version__
-from chamfer.cli import demo, encode, evaluate, learn, rerank, weights
+from chamfer.cli import demo, encode, evaluate, index, learn, rerank, search, weights
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 
@@ -20,6 +20,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("encode")(encode.encode)
 app.add_typer(weights.app, name="weights")
+app.add_typer(index.app, name="index")
+app.command("search")(search.search)
 app.command("rerank")(rerank.rerank)
 app.command("evaluate")(evaluate.evaluate)
 app.command("learn")(learn.learn)

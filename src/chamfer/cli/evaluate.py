@@ -28,8 +28,12 @@ def evaluate(
     ] = ["uniform", "idf", "idf-soft"],  # noqa: B006 -- typer copies it
     encoder: EncoderName = "minilm",
     split: Annotated[str, typer.Option("--split", help="Which judged queries to measure.")] = "test",
+    first_stage: Annotated[
+        str,
+        typer.Option("--first-stage", help="bm25, exhaustive, centroids, dense, muvera, or two: bm25+dense."),
+    ] = "bm25",
     candidates: Annotated[
-        Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of BM25's ranking.")
+        Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of the first stage's.")
     ] = None,
     run: Annotated[list[Path] | None, typer.Option("--run", help="Measure this TREC run too; repeat it.")] = None,
     depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are re-ranked.")] = 1000,
@@ -42,7 +46,8 @@ def evaluate(
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     save_runs: Annotated[
-        Path | None, typer.Option("--save-runs", help="Write BM25's and each weighting's ranking to this folder.")
+        Path | None,
+        typer.Option("--save-runs", help="Write every ranking that is made to this folder."),
     ] = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
@@ -74,6 +79,7 @@ def evaluate(
         weights,
         cache=cache or default_cache(),
         split=split,
+        first_stage=first_stage,
         candidates=given,
         runs=runs,
         depth=depth,

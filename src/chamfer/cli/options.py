@@ -17,6 +17,15 @@ class FormName(StrEnum):
     cosine = "cosine"
 
 
+class PrecisionName(StrEnum):
+    """What an index keeps of a vector, for the command line."""
+
+    float16 = "float16"
+    int8 = "int8"
+    four = "4bit"
+    two = "2bit"
+
+
 EncoderName: TypeAlias = Annotated[
     str, typer.Option("--encoder", help="Model hub name, folder, or 'minilm' (offline).", metavar="NAME")
 ]

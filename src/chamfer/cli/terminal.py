@@ -14,8 +14,8 @@ from chamfer.errors import InputError
 from chamfer.progress import Advance
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
-results = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-messages = Console(stderr=True, highlight=False)
+results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+messages = Console(stderr=True, highlight=False, emoji=False)
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from chamfer.documents import corpus_file, identified, read_documents
 from chamfer.errors import InputError
 from chamfer.jsonlines import read_json_lines
 
@@ -69,19 +69,11 @@ def load_collection(
 
 def load_documents(path: Path, *, allow_empty: bool = False) -> dict[str, str]:
     """Read a corpus as JSON lines with ``_id``, ``title`` and ``text``; a folder means its corpus.jsonl."""
-    if path.is_dir():
-        path = path / "corpus.jsonl"
-    documents: dict[str, str] = {}
-    for number, record in read_json_lines(path):
-        identifier, text = _identified(record, documents, f"{path}, line {number}")
-        if not text and not allow_empty:
-            raise InputError(
-                f"{path}, line {number}: document {identifier!r} has no text; remove it, or keep such documents, "
-                "ranked last, with --allow-empty (allow_empty=True)"
-            )
-        documents[identifier] = text
+    documents = {document.id: document.text for document in read_documents(path, allow_empty=allow_empty)}
     if not any(documents.values()):
-        raise InputError(f"{path} holds no documents with text; a line is an object with '_id', 'title' and 'text'")
+        raise InputError(
+            f"{corpus_file(path)} holds no documents with text; a line is an object with '_id', 'title' and 'text'"
+        )
     return documents
 
 
@@ -118,26 +110,10 @@ def load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[st
 def _load_queries(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, record in read_json_lines(path):
-        identifier, text = _identified(record, queries, f"{path}, line {number}")
+        identifier, text = identified(record, queries, f"{path}, line {number}")
         if not text:
             raise InputError(f"{path}, line {number}: query {identifier!r} has no text; remove it or mend it")
         queries[identifier] = text
     if not queries:
         raise InputError(f"{path} holds no queries; a line is an object with '_id' and 'text'")
     return queries
-
-
-def _identified(record: Mapping[str, Any], known: Mapping[str, str], where: str) -> tuple[str, str]:
-    """The id of a record, new and not empty, and its title and text joined by a space."""
-    identifier = record.get("_id")
-    if not isinstance(identifier, str) or not identifier:
-        raise InputError(f"{where}: an object needs a string under '_id' that is not empty")
-    if identifier in known:
-        raise InputError(f"{where}: the id {identifier!r} was used before; ids must be unique")
-    parts = []
-    for key in ("title", "text"):
-        value = record.get(key)
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{where}: '{key}' of {identifier!r} must be a string, not {type(value).__name__}")
-        parts.append((value or "").strip())
-    return identifier, " ".join(part for part in parts if part)

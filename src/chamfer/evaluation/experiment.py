@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,18 @@ from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluation.beir import Collection
 from chamfer.evaluation.compare import Comparison, compare
+from chamfer.evaluation.first_stage import find_first
 from chamfer.evaluation.measures import MEASURES, PerQuery, measure
 from chamfer.evaluation.split import find_candidates, rank_split
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
+from chamfer.retrieve.stages import check_stage
 from chamfer.weightings import weights_by_name
 from chamfer.weights import Special, TokenWeights, Validate
 
 # Queries that "auto" looks at: enough to choose between two, few enough to take seconds.
+BM25 = "bm25"
 VALIDATION_QUERIES = 200
 
 
@@ -94,6 +98,7 @@ def evaluate(
     *,
     cache: Path,
     split: str = "test",
+    first_stage: str = BM25,
     candidates: Sequence[Ranking] | None = None,
     runs: Mapping[str, Sequence[Ranking]] | None = None,
     depth: int = 1000,
@@ -111,7 +116,8 @@ def evaluate(
         weights: names or files, see :func:`chamfer.weightings.weights_by_name`.
         cache: where vectors are kept, so that a second evaluation encodes nothing.
         split: the judged queries to measure on.
-        candidates: from another first stage; BM25's if not given.
+        first_stage: whose candidates are re-ranked, see :mod:`chamfer.retrieve.stages`.
+        candidates: from elsewhere, instead of a first stage's.
         runs: further rankings to measure beside ours.
         depth: how many candidates of a query are re-ranked.
         form: ``l2`` or ``cosine``.
@@ -122,7 +128,7 @@ def evaluate(
     """
     started = time.perf_counter()
     runs = runs or {}
-    source = "bm25" if candidates is None else "candidates"
+    source = first_stage if candidates is None else "candidates"
     names = [source, *weights, *runs]
     labels = [Path(name).stem for name in names]
     if not weights:
@@ -135,12 +141,15 @@ def evaluate(
         raise InputError(f"the baseline must be one of {', '.join(names)}, not {baseline!r}")
     if special == "auto" and validation == split:
         raise InputError(f"special tokens cannot be chosen on {split!r}, the split that is measured")
+    check_stage(first_stage)
     queries = collection.judged_queries(split)
     for name, run in runs.items():
         if not any(ranking.query_id in queries for ranking in run):
             raise InputError(f"the run {name!r} is for none of the {len(queries)} queries; is it of this collection?")
 
-    found = find_candidates(collection, queries, given=candidates, depth=depth)
+    found: list[Ranking] = []
+    if candidates is not None or first_stage == BM25:
+        found = find_candidates(collection, queries, given=candidates, depth=depth)
     texts = list(collection.documents.values())
     counted = count_tokens(encoder, texts, progress=progress)
     made_from = origin(collection.name, collection.documents, encoder)
@@ -157,7 +166,23 @@ def evaluate(
         )
         for name in weights
     }
-    ranked = rank_split(collection, encoder, weightings, found, cache=cache, form=form, progress=progress)
+    ranking = partial(rank_split, collection, encoder, cache=cache, form=form, progress=progress)
+    if found:
+        ranked = ranking(weightings, found)
+    else:
+        firsts = find_first(
+            collection,
+            encoder,
+            queries,
+            weightings,
+            first_stage,
+            cache=cache,
+            depth=depth,
+            form=form,
+            progress=progress,
+        )
+        found = firsts[baseline if baseline in firsts else weights[0]]
+        ranked = {name: ranking({name: weightings[name]}, first)[name] for name, first in firsts.items()}
 
     judgements = {query: collection.judgements[split][query] for query in queries}
     made = {name: weighting.metadata for name, weighting in weightings.items()}
@@ -179,6 +204,7 @@ def evaluate(
             "query_length": encoder.query_length,
             "document_length": encoder.document_length,
             "form": form,
+            "first_stage": source,
             "depth": depth,
         },
         systems=systems,

@@ -38,7 +38,7 @@ def find_candidates(
                 raise InputError(
                     f"candidate {unknown!r} of query {ranking.query_id!r} is not a document of {collection.name}"
                 )
-    return [_without_own_document(ranking, depth) for ranking in found]
+    return [without_own_document(ranking, depth) for ranking in found]
 
 
 def encode_split(
@@ -80,7 +80,8 @@ def rank_split(
     return rankings
 
 
-def _without_own_document(ranking: Ranking, depth: int) -> Ranking:
+def without_own_document(ranking: Ranking, depth: int) -> Ranking:
+    """Leave out the document with the query's own id, as BEIR does, and keep the best ``depth`` of the others."""
     kept = [
         (document, score)
         for document, score in zip(ranking.document_ids, ranking.scores, strict=True)

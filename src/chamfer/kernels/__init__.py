@@ -1,7 +1,7 @@
 """One door to every implementation of the score."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,15 +9,30 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels import blas, native
-from chamfer.kernels.codes import CodedDocuments, Codes
+from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
 from chamfer.kernels.form import Form
+from chamfer.kernels.lists import Lists
 from chamfer.threads import free_cores, in_threads
 from chamfer.tokens import TokenBatch
 
-__all__ = ["Best", "CodedDocuments", "Codes", "Form", "best", "minima", "score"]
+__all__ = [
+    "Best",
+    "CodedDocuments",
+    "Codes",
+    "Form",
+    "Lists",
+    "RoundedDocuments",
+    "best",
+    "best_decoded",
+    "best_rounded",
+    "minima",
+    "score",
+]
 
 # With larger numbers sums of products could leave the range of 32 bits.
 LARGEST = 1e9
+# Documents that are decoded at a time: some ten megabytes.
+DECODED = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +75,7 @@ def minima(
     if len(query) != 1 or len(query.vectors) == 0:
         raise InputError(f"scoring takes one query with tokens, not {len(query)} with {len(query.vectors)}")
     _check(query, documents, form)
-    places = _places(candidates, documents)
+    places = _places(candidates, len(documents))
     if documents.vectors.dtype == np.float16 and native.path():
         return native.minima(query.vectors, documents, places, form)
     return blas.minima(query.vectors, documents, places, form)
@@ -81,9 +96,10 @@ def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) 
     if weights.shape != distances.shape[1:]:
         raise InputError(f"{distances.shape[1]} query tokens need as many weights, not {weights.shape}")
     _check_weights(weights)
+    # Not BLAS, which rounds a row by how many others there are: equal documents must score alike in any company.
     empty: npt.NDArray[np.bool_] = np.isinf(distances[:, 0])
     finite = np.where(empty[:, None], np.float32(0), distances)
-    return np.where(empty, np.float32(-np.inf), -(finite @ weights) / np.float32(len(weights)))
+    return np.where(empty, np.float32(-np.inf), -np.einsum("dt,t->d", finite, weights) / np.float32(len(weights)))
 
 
 def best(
@@ -129,7 +145,9 @@ def best(
         raise InputError(f"cannot find {k} documents")
     if candidates is not None and len(candidates) != len(queries):
         raise InputError(f"{len(queries)} queries need as many lists of candidates, not {len(candidates)}")
-    chosen = [_places(None if candidates is None else candidates[n], documents.tokens) for n in range(len(queries))]
+    chosen = [
+        _places(None if candidates is None else candidates[n], len(documents.tokens)) for n in range(len(queries))
+    ]
     one_each = len(queries) >= free_cores() > 1
 
     def find(n: int) -> Best:
@@ -143,6 +161,47 @@ def best(
 
     numbers = range(len(queries))
     return in_threads(find, numbers) if one_each else [find(n) for n in numbers]
+
+
+def best_rounded(
+    query: TokenBatch,
+    weights: npt.NDArray[np.float32],
+    documents: RoundedDocuments,
+    take: Callable[[npt.NDArray[np.int64]], TokenBatch],
+    *,
+    k: int,
+    candidates: npt.ArrayLike | None = None,
+    form: Form = "l2",
+) -> Best:
+    """Find the best documents for one query where only codes are kept.
+
+    Codes tell which documents can be among the best; ``take`` decodes those, and they are scored as vectors are.
+    """
+    places = _places(candidates, len(documents.offsets) - 1)
+    chosen = places
+    if native.path():
+        filled = np.diff(documents.offsets)[places] > 0
+        found = native.promising(query.vectors, weights, documents, places[filled], k, form)
+        empty = np.flatnonzero(~filled)[: max(0, k - len(found))]
+        chosen = places[np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))]
+    return best_decoded(query, weights, take, k=k, candidates=chosen, form=form)
+
+
+def best_decoded(
+    query: TokenBatch,
+    weights: npt.NDArray[np.float32],
+    take: Callable[[npt.NDArray[np.int64]], TokenBatch],
+    *,
+    k: int,
+    candidates: npt.NDArray[np.int64],
+    form: Form = "l2",
+) -> Best:
+    """Find the best documents for one query by decoding and scoring all candidates, some hundred at a time."""
+    scores = [
+        score(minima(query, take(part), form=form), weights)
+        for part in (candidates[start : start + DECODED] for start in range(0, len(candidates), DECODED))
+    ]
+    return _first(candidates, np.concatenate([*scores, np.empty(0, np.float32)]), k)
 
 
 def _whole(k: int) -> int:
@@ -160,7 +219,10 @@ def _best_of_all(
     k: int,
     form: Form,
 ) -> Best:
-    scores = score(minima(query, documents, candidates=candidates, form=form), weights)
+    return _first(candidates, score(minima(query, documents, candidates=candidates, form=form), weights), k)
+
+
+def _first(candidates: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:
     if np.isnan(scores).any():
         raise InputError("a document got a score that is not a number; its vectors are broken")
     order = np.argsort(-scores, kind="stable")[:k]
@@ -186,13 +248,13 @@ def _check_weights(weights: npt.NDArray[np.float32]) -> None:
         raise InputError(f"token weights must not be above {LARGEST:g}; divide them all by one number")
 
 
-def _places(candidates: npt.ArrayLike | None, documents: TokenBatch) -> npt.NDArray[np.int64]:
+def _places(candidates: npt.ArrayLike | None, documents: int) -> npt.NDArray[np.int64]:
     if candidates is None:
-        return np.arange(len(documents))
+        return np.arange(documents)
     given = np.asarray(candidates)
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
         raise InputError(f"candidates must be a list of whole numbers, not {given.dtype} of shape {given.shape}")
     places = np.ascontiguousarray(given, dtype=np.int64)
-    if len(places) and (places.min() < 0 or places.max() >= len(documents)):
-        raise InputError(f"candidates must be places from 0 to {len(documents) - 1}")
+    if len(places) and (places.min() < 0 or places.max() >= documents):
+        raise InputError(f"candidates must be places from 0 to {documents - 1}")
     return places

@@ -15,6 +15,45 @@ class Packed:
 class Coded(Packed):
     def __init__(self, vectors: Halves, offsets: Places, codes: Bytes, scales: Floats, bounds: Floats, /) -> None: ...
 
+@final
+class Rounded:
+    def __init__(self, dimensions: int, offsets: Places, codes: Bytes, scales: Floats, bounds: Floats, /) -> None: ...
+
+def decode_residuals(
+    path: str,
+    packed: Bytes,
+    bits: int,
+    levels: Floats,
+    spread: Floats,
+    centroids: Floats,
+    chosen: npt.NDArray[np.uint16],
+    rows: Places,
+    threads: int,
+    /,
+) -> Halves: ...
+def decode_codes(path: str, codes: Bytes, scales: Floats, dimensions: int, rows: Places, threads: int, /) -> Halves: ...
+def promising(
+    path: str,
+    documents: Rounded,
+    query: Floats,
+    weights: Floats,
+    candidates: Places,
+    k: int,
+    l2: bool,
+    threads: int,
+    /,
+) -> Places: ...
+def probe(
+    starts: Places,
+    places: npt.NDArray[np.uint32],
+    documents: int,
+    ends: Places,
+    lists: Places,
+    gains: Floats,
+    allowed: Bytes,
+    depth: int,
+    /,
+) -> tuple[Places, Floats]: ...
 def paths() -> list[str]: ...
 def quantise(
     path: str,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels import native
-from chamfer.tokens import TokenBatch
+from chamfer.tokens import Offsets, TokenBatch
 
 if TYPE_CHECKING:
     from chamfer.kernels import _native
@@ -38,6 +38,8 @@ class Codes:
         if documents.vectors.dtype != np.float16:
             raise InputError(f"codes are made of 16-bit vectors, not of {documents.vectors.dtype}")
         tokens = len(documents.vectors)
+        if native.path() is None:
+            return cls._of_vectors(documents)
         made = cls(
             np.empty((tokens, padded(documents.dimensions)), np.uint8),
             np.empty(tokens, np.float32),
@@ -45,6 +47,31 @@ class Codes:
         )
         native.quantise(documents, made.codes, made.scales, made.bounds)
         return made
+
+    @classmethod
+    def _of_vectors(cls, documents: TokenBatch) -> Self:
+        """The same without the native kernel."""
+        vectors = documents.vectors.astype(np.float32)
+        scales = np.abs(vectors).max(axis=1, initial=0) / np.float32(127)
+        codes = np.full((len(vectors), padded(documents.dimensions)), 128, np.uint8)
+        rounded = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None])
+        codes[:, : documents.dimensions] = (rounded + 128).astype(np.uint8)  # a negative number has no defined code
+        return cls(codes, scales, _bounds(codes, scales, documents))
+
+    def vectors(self, dimensions: int, rows: npt.NDArray[np.int64] | slice = slice(None)) -> npt.NDArray[np.float16]:
+        """``(rows, dimensions)`` what the codes of some tokens stand for, in 16 bits."""
+        if native.path():
+            chosen = np.arange(len(self.codes))[rows] if isinstance(rows, slice) else rows
+            return native.decode_codes(self.codes, self.scales, dimensions, chosen)
+        decoded = self.codes[rows, :dimensions].astype(np.float32)
+        decoded -= 128
+        decoded *= self.scales[rows][:, None]
+        return decoded.astype(np.float16)
+
+    def alone(self, documents: TokenBatch) -> Self:
+        """The same codes with bounds for :meth:`vectors`, for where no others are kept."""
+        decoded = TokenBatch(self.vectors(documents.dimensions), documents.token_ids, documents.offsets)
+        return type(self)(self.codes, self.scales, _bounds(self.codes, self.scales, decoded))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +110,46 @@ class CodedDocuments:
     def __getstate__(self) -> dict[str, object]:
         """A copy in another process makes a handle of its own."""
         return {name: value for name, value in self.__dict__.items() if name != "handle"}
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedDocuments:
+    """Documents of which only codes are kept; see :func:`chamfer.kernels.best_rounded`.
+
+    Args:
+        codes: made by :meth:`Codes.alone`.
+        offsets: ``(documents + 1,)`` the tokens of each document.
+        dimensions: of the vectors.
+    """
+
+    codes: Codes
+    offsets: Offsets
+    dimensions: int
+
+    @cached_property
+    def handle(self) -> "_native.Rounded":
+        """What the native kernel is given: checked once, for all queries."""
+        codes = self.codes
+        return native.rounded(self.dimensions, self.offsets, codes.codes, codes.scales, codes.bounds)
+
+
+def _bounds(
+    codes: npt.NDArray[np.uint8], scales: npt.NDArray[np.float32], documents: TokenBatch
+) -> npt.NDArray[np.float32]:
+    vectors = documents.vectors.astype(np.float64)
+    lost = vectors - (codes[:, : documents.dimensions].astype(np.float64) - 128) * scales[:, None]
+    norms = np.linalg.norm(vectors, axis=1)
+    errors = np.linalg.norm(lost, axis=1) + 2e-7 * norms  # as much as the native kernel adds
+    relative = np.divide(errors, scales, out=np.zeros_like(errors), where=scales > 0)
+    bounds = np.zeros((4, len(documents)), np.float32)
+    filled = np.flatnonzero(documents.lengths)
+    starts = documents.offsets[filled]
+    if len(filled):
+        for row, values in enumerate((relative, errors, norms)):  # rounded outwards, so that bounds hold
+            most = np.maximum.reduceat(values, starts).astype(np.float32)
+            bounds[row, filled] = np.nextafter(most, np.float32(np.inf))
+        bounds[3, filled] = np.nextafter(np.minimum.reduceat(norms, starts).astype(np.float32), np.float32(0))
+    return bounds
 
 
 def padded(dimensions: int) -> int:

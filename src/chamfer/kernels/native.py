@@ -28,7 +28,7 @@ except ImportError as error:
     _native, _why = None, str(error)  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from chamfer.kernels.codes import CodedDocuments
+    from chamfer.kernels.codes import CodedDocuments, RoundedDocuments
 
 VARIABLE = "CHAMFER_KERNEL"
 NUMPY = "numpy"
@@ -89,6 +89,60 @@ def best(
         )
 
 
+def promising(
+    query: Vectors,
+    weights: npt.NDArray[np.float32],
+    documents: "RoundedDocuments",
+    candidates: npt.NDArray[np.int64],
+    k: int,
+    form: Form,
+) -> npt.NDArray[np.int64]:
+    """Which candidates can be among the best ``k``, by their codes alone: their places among the candidates."""
+    with _input_errors():
+        numbers = _in_32_bits(query), _in_32_bits(weights)
+        return _native.promising(_path(), documents.handle, *numbers, candidates, k, form == "l2", free_cores())
+
+
+def probe(
+    starts: npt.NDArray[np.int64],
+    places: npt.NDArray[np.uint32],
+    documents: int,
+    *,
+    ends: npt.NDArray[np.int64],
+    lists: npt.NDArray[np.int64],
+    gains: npt.NDArray[np.float32],
+    allowed: npt.NDArray[np.bool_] | None,
+    depth: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Compute :meth:`chamfer.kernels.lists.Lists.probe`."""
+    mask = np.empty(0, np.uint8) if allowed is None else np.ascontiguousarray(allowed).view(np.uint8)
+    with _input_errors():
+        return _native.probe(starts, places, documents, ends, lists, gains, mask, depth)
+
+
+def decode_residuals(
+    packed: npt.NDArray[np.uint8],
+    levels: npt.NDArray[np.float32],
+    spread: npt.NDArray[np.float32],
+    centroids: npt.NDArray[np.float32],
+    chosen: npt.NDArray[np.uint16],
+    rows: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float16]:
+    """Compute :meth:`chamfer.kernels.residuals.Residuals.decode` for some rows."""
+    bits = len(levels).bit_length() - 1
+    with _input_errors():
+        made = _native.decode_residuals(_path(), packed, bits, levels, spread, centroids, chosen, rows, free_cores())
+    return made.view(np.float16)
+
+
+def decode_codes(
+    codes: npt.NDArray[np.uint8], scales: npt.NDArray[np.float32], dimensions: int, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float16]:
+    """Compute :meth:`chamfer.kernels.codes.Codes.vectors` for some rows."""
+    with _input_errors():
+        return _native.decode_codes(_path(), codes, scales, dimensions, rows, free_cores()).view(np.float16)
+
+
 def quantise(
     documents: TokenBatch,
     codes: npt.NDArray[np.uint8],
@@ -109,6 +163,18 @@ def coded(
     """Join documents and their codes, or say that they do not belong together."""
     with _input_errors():
         return _native.Coded(*_arrays(documents), codes, scales, bounds)
+
+
+def rounded(
+    dimensions: int,
+    offsets: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.uint8],
+    scales: npt.NDArray[np.float32],
+    bounds: npt.NDArray[np.float32],
+) -> "_native.Rounded":
+    """Codes of documents, without their vectors."""
+    with _input_errors():
+        return _native.Rounded(dimensions, np.ascontiguousarray(offsets), codes, scales, bounds)
 
 
 @contextmanager

@@ -1,13 +1,21 @@
-"""BM25 over whole words: the first stage of the paper's main setting."""
+"""BM25 over whole words: the first stage of the paper's main setting, for a list of texts and for an index."""
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import bm25s
 import numpy as np
-import Stemmer
+import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.ranking import Ranking
+from chamfer.retrieve.postings import Postings, Texts
+from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.words import words_of
+
+Places = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
 
 
 class BM25:
@@ -24,9 +32,8 @@ class BM25:
         if not documents:
             raise InputError("BM25 needs at least one document")
         self._ids = list(documents)
-        self._stemmer = Stemmer.Stemmer("english")
         self._engine = bm25s.BM25(method="lucene", k1=k1, b=b)
-        words = self._words(list(documents.values()))
+        words = words_of(list(documents.values()))
         # An engine without a single word cannot be built; every search over it is empty.
         self._has_words = any(words)
         if self._has_words:
@@ -34,7 +41,7 @@ class BM25:
 
     def search(self, queries: Mapping[str, str], k: int = 1000) -> list[Ranking]:
         """Rank, for each query, the best ``k`` of the documents that share a word with it."""
-        words = self._words(list(queries.values()))
+        words = words_of(list(queries.values()))
         return [self._rank(query_id, terms, k) for query_id, terms in zip(queries, words, strict=True)]
 
     def _rank(self, query_id: str, words: list[str], k: int) -> Ranking:
@@ -46,8 +53,90 @@ class BM25:
             found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
         return Ranking.of(query_id, [self._ids[place] for place in found], scores[found], k)
 
-    def _words(self, texts: Sequence[str]) -> list[list[str]]:
-        words: list[list[str]] = bm25s.tokenize(
-            list(texts), stopwords="en", stemmer=self._stemmer, return_ids=False, show_progress=False
-        )
-        return words
+
+class Documents(Protocol):
+    """What BM25 needs of an index: its segments, where each starts, and which documents are not deleted."""
+
+    @property
+    def segments(self) -> Sequence[Texts]:
+        """The segments, in the order of places."""
+
+    @property
+    def starts(self) -> Places:
+        """``(segments + 1,)`` the first place of each segment."""
+
+    @property
+    def live(self) -> npt.NDArray[np.bool_] | None:
+        """``(places,)`` which documents are not deleted; ``None``: all of them."""
+
+
+class BM25Stage:
+    """The same scores over an index that changes.
+
+    ``score[d] = sum_w idf(w) * count(w, d) / (count(w, d) + k1 * (1 - b + b * length(d) / average))`` over the
+    words of the query, a repeated word as often as it is there, with
+    ``idf(w) = log(1 + (N - n(w) + 0.5) / (n(w) + 0.5))``. The number of documents ``N``, how many contain a word
+    ``n(w)`` and the average length are those of all documents that are not deleted, so scores do not depend on
+    how the index is cut into segments, nor on a filter.
+
+    Token weights play no part here: BM25 has weights of its own.
+
+    Args:
+        index: where to search; what each segment needs is made once and lies beside it.
+        k1: how slowly a word that is repeated in a document stops to count, 0 or more.
+        b: how much long documents are held back, from 0 to 1.
+    """
+
+    def __init__(self, index: Documents, *, k1: float = 1.5, b: float = 0.75) -> None:
+        if not 0 <= k1 < math.inf or not 0 <= b <= 1:
+            raise InputError(f"BM25 needs k1 of 0 or more and b from 0 to 1, not k1 = {k1} and b = {b}")
+        self._postings = [Postings.of(segment) for segment in index.segments]
+        self._starts = index.starts
+        self._live = index.live
+        lengths = np.concatenate([np.zeros(0, np.int32), *(postings.lengths for postings in self._postings)])
+        if len(lengths) != self._starts[-1]:
+            raise InputError(
+                f"the files for BM25 count {len(lengths)} documents but the index holds {self._starts[-1]}; "
+                "delete these files, and they are made again"
+            )
+        counted = lengths if self._live is None else lengths[self._live]
+        self._documents = len(counted)
+        # Without a single word nothing is ever found, and any average will do.
+        average = int(counted.sum(dtype=np.int64)) / max(len(counted), 1) or 1.0
+        self._half = k1 * ((1 - b) + b * lengths / average)  # the count that gives a word half of its idf
+
+    def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
+        """Find, for each query, the best ``depth`` of the allowed documents that share a word with its text."""
+        if depth < 1:
+            raise InputError(f"the number of documents to find must be at least 1, not {depth}")
+        if allowed is not None and allowed.shape != self._half.shape:
+            raise InputError(f"a filter needs one entry per place, {len(self._half)}, not {allowed.shape}")
+        if self._live is not None:
+            allowed = self._live if allowed is None else self._live & allowed
+        return [self._best(words, depth, allowed) for words in words_of(queries.texts)]
+
+    def _best(self, words: list[str], depth: int, allowed: npt.NDArray[np.bool_] | None) -> Candidates:
+        scores = np.zeros(len(self._half), np.float32)
+        gains = {word: self._gain(word) for word in set(words)}
+        for word in words:  # in the order of the query, so that sums round as in bm25s
+            places, gain = gains[word]
+            scores[places] += gain
+        found = np.flatnonzero(scores > 0 if allowed is None else (scores > 0) & allowed)
+        of_found = scores[found]
+        if len(found) > depth:  # drop what cannot be among the best before sorting the rest
+            kept = of_found >= np.partition(of_found, -depth)[-depth]
+            found, of_found = found[kept], of_found[kept]
+        order = np.argsort(-of_found, kind="stable")[:depth]  # equal scores stay in the order of places
+        return Candidates(found[order], of_found[order])
+
+    def _gain(self, word: str) -> tuple[Places, Scores]:
+        """The documents with a word, deleted ones included, and what the word adds to the score of each."""
+        found = [postings.find(word) for postings in self._postings]
+        parts = [documents + start for (documents, _), start in zip(found, self._starts, strict=False)]
+        places = np.concatenate([np.zeros(0, np.int64), *parts])
+        counts = np.concatenate([np.zeros(0, np.int32), *(counts for _, counts in found)])
+        # Deleted documents do not count; to score them and drop them with the filter is faster than to cut them out.
+        n = len(places) if self._live is None else np.count_nonzero(self._live[places])
+        # 64 bits here and 32 in the sum, as in bm25s: then even ties are the same.
+        idf = float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))
+        return places, (idf * (counts / (self._half[places] + counts))).astype(np.float32)

@@ -1,0 +1,197 @@
+"""Quality against latency of every first stage, on acl-titles: a seeded sample of 20,000 documents, or all of it.
+
+Each stage is measured at several depths (candidates that are scored exactly), one query at a time, from encoded
+queries to ids, with uniform and with softened IDF weights. Writes ``results/first-stages/NAME.json`` and a plot.
+"""
+
+import argparse
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from chamfer import Encoder, Ranking, Searcher, TokenBatch, TokenWeights
+from chamfer.cache import default_cache, encode_cached
+from chamfer.documents import Document
+from chamfer.evaluation.beir import Collection, load_collection
+from chamfer.evaluation.measures import measure
+from chamfer.files import write_json
+from chamfer.index.building import described
+from chamfer.index.reading import Index
+from chamfer.index.settings import Settings
+from chamfer.index.trained import sample_size
+from chamfer.index.writing import writing
+from chamfer.retrieve.centroids import PROBES
+from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import DEFAULT_DEPTH, DEPTH, EXACT
+from chamfer.store.corpus import EncodedCorpus
+from corpora import encoder_for
+from environment import environment
+
+RESULTS = Path(__file__).parent / "results" / "first-stages"
+SAMPLE = 20_000
+QUERIES = 500
+DEPTHS = (50, 100, 200, 400, 800, 1600)
+STAGES = ("centroids", "bm25", "dense", "muvera", "bm25+centroids", "bm25+dense")
+CHUNK = 16_384
+
+
+def main() -> None:
+    """Build the index, measure every stage, write what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the collection")
+    parser.add_argument("--all", action="store_true", help="all documents, not a sample")
+    parser.add_argument("--cache", type=Path, default=default_cache())
+    parser.add_argument("--out", type=Path, help="where the index is made; removed afterwards")
+    arguments = parser.parse_args()
+    measured_on = environment()
+    encoder, collection = encoder_for(arguments.folder), load_collection(arguments.folder, allow_empty=True)
+    name = collection.name if arguments.all else f"{collection.name}-{SAMPLE // 1000}k"
+    documents = encode_cached(arguments.cache, encoder, list(collection.documents), list(collection.documents.values()))
+    asked = drawn_queries(collection)
+    encoded = encode_cached(arguments.cache, encoder, list(asked), list(asked.values()), role="query")
+    places = np.arange(len(documents)) if arguments.all else sample(collection, documents, asked)
+    folder = arguments.out or arguments.cache / f"benchmark-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    built = build(folder, collection, documents, places, encoder)
+    try:
+        tokens = encoded.tokens.take([encoded.place[identifier] for identifier in asked])
+        measured = measure_stages(Index.open(folder), encoder, collection, asked, tokens)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    record = {"environment": measured_on, "collection": name, "queries": len(asked), **built, **measured}
+    write_json(RESULTS / f"{name}.json", record)
+    show(record)
+
+
+def drawn_queries(collection: Collection) -> dict[str, str]:
+    """Some judged queries, seeded."""
+    queries = collection.judged_queries("test")
+    chosen = np.random.default_rng(0).permutation(len(queries))[:QUERIES]
+    ids = list(queries)
+    return {ids[place]: queries[ids[place]] for place in sorted(chosen)}
+
+
+def sample(collection: Collection, documents: EncodedCorpus, asked: Mapping[str, str]) -> np.ndarray[Any, Any]:
+    """The relevant documents of the queries and as many others, seeded, as are wanted."""
+    judged = collection.judgements["test"]
+    relevant = {documents.place[one] for query in asked for one in judged[query] if one in documents.place}
+    others = [place for place in np.random.default_rng(1).permutation(len(documents)) if place not in relevant]
+    return np.sort(np.array([*relevant, *others[: SAMPLE - len(relevant)]]))
+
+
+def build(
+    folder: Path, collection: Collection, documents: EncodedCorpus, places: np.ndarray[Any, Any], encoder: Encoder
+) -> dict[str, Any]:
+    """Make an index from vectors that are encoded already, and say how long it took."""
+    settings = Settings(encoder.dimensions, len(encoder.vocabulary), encoder=described(encoder))
+    tokens = int(documents.tokens.lengths[places].sum())
+    share = sample_size(tokens) / tokens
+    drawn = np.random.default_rng(2).choice(places, int(share * len(places)), replace=False)
+    started = time.perf_counter()
+    with writing(folder, settings) as writer:
+        writer.train(documents.tokens.take(np.sort(drawn)), tokens=tokens)
+        trained = time.perf_counter() - started
+        for start in range(0, len(places), CHUNK):
+            chosen = places[start : start + CHUNK]
+            ids = [documents.ids[place] for place in chosen]
+            writer.add([Document(one, collection.documents[one]) for one in ids], documents.tokens.take(chosen))
+        centroids = len(writer.trained.clusters) if writer.trained else 0
+    return {
+        "documents": len(places),
+        "tokens": tokens,
+        "centroids": centroids,
+        "seconds_to_train": round(trained, 1),
+        "seconds_to_build": round(time.perf_counter() - started, 1),
+    }
+
+
+def measure_stages(
+    index: Index, encoder: Encoder, collection: Collection, asked: Mapping[str, str], tokens: TokenBatch
+) -> dict[str, Any]:
+    """Quality and latency of each stage at each depth, and of looking at everything."""
+    judgements = {query: collection.judgements["test"][query] for query in asked}
+    searcher = Searcher(index, encoder, first_stage=EXACT)
+    weightings = {
+        "uniform": TokenWeights.uniform(encoder.vocabulary),
+        "idf-soft": TokenWeights.soft_idf(index.frequencies, encoder.vocabulary),
+    }
+    prepared, points = {}, []
+    for stage in STAGES:
+        started = time.perf_counter()
+        searcher.rank(one(tokens, weightings["uniform"], asked, 0), 1, first_stage=stage, depth=10)
+        prepared[stage] = round(time.perf_counter() - started, 1)
+    for weights, weighting in weightings.items():
+        for stage in (EXACT, *STAGES):
+            for depth in (None,) if stage == EXACT else DEPTHS:
+
+                def answer(query: Queries, stage: str = stage, depth: int | None = depth) -> Any:  # noqa: ANN401
+                    return searcher.rank(query, 10, first_stage=stage, depth=depth)[0]
+
+                found, latency = timed(answer, tokens, weighting, asked)
+                rankings = [
+                    Ranking(query, tuple(index.ids(answer.places)), tuple(answer.scores.tolist()))
+                    for query, answer in zip(asked, found, strict=True)
+                ]
+                values = measure(rankings, judgements)
+                points.append(
+                    {
+                        "stage": stage,
+                        "weights": weights,
+                        "depth": depth,
+                        "default": stage == EXACT or depth == DEPTH.get(stage, DEFAULT_DEPTH),
+                        "nDCG@10": round(float(values["nDCG@10"].mean()), 5),
+                        "R@10": round(float(values["R@10"].mean()), 5),
+                        **latency,
+                    }
+                )
+                print(points[-1], flush=True)
+    return {"seconds_to_prepare": prepared, "probes": PROBES, "points": points}
+
+
+def one(tokens: TokenBatch, weighting: TokenWeights, asked: Mapping[str, str], place: int) -> Queries:
+    """One query as a user asks it."""
+    return Queries([list(asked.values())[place]], tokens[place], weighting.of(tokens[place]))
+
+
+def timed(
+    answer: Callable[[Queries], Any], tokens: TokenBatch, weighting: TokenWeights, asked: Mapping[str, str]
+) -> tuple[list[Any], dict[str, float]]:
+    """Answer every query, one after the other, after some to warm up."""
+    queries = [one(tokens, weighting, asked, place) for place in range(len(tokens))]
+    for query in queries[:5]:
+        answer(query)
+    found, times = [], []
+    for query in queries:
+        started = time.perf_counter()
+        found.append(answer(query))
+        times.append(1e3 * (time.perf_counter() - started))
+    median, tail = np.percentile(times, [50, 95])
+    return found, {"milliseconds": round(float(median), 3), "milliseconds_95": round(float(tail), 3)}
+
+
+def show(record: Mapping[str, Any]) -> None:
+    """Print what was measured, each stage beside looking at everything."""
+    table = Table("stage", "weights", "depth", "nDCG@10", "R@10", "ms", "of exhaustive", "times faster")
+    for point in record["points"]:
+        exact = next(p for p in record["points"] if p["stage"] == EXACT and p["weights"] == point["weights"])
+        table.add_row(
+            point["stage"],
+            point["weights"],
+            str(point["depth"] or ""),
+            f"{point['nDCG@10']:.4f}",
+            f"{point['R@10']:.4f}",
+            f"{point['milliseconds']:.1f}",
+            f"{point['nDCG@10'] / exact['nDCG@10']:.3f}, {point['R@10'] / exact['R@10']:.3f}",
+            f"{exact['milliseconds'] / point['milliseconds']:.1f}",
+        )
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""How an index grows: 10,000, 100,000 and 1,000,000 documents of 60 tokens x 128, synthetic and clustered, in 8 bits.
+
+Every build and every server is a process of its own, so that its peak memory is its own. Writes ``results/growth.json``
+and ``docs/growth.svg``.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.files import write_json
+from chamfer.index.reading import Index
+from chamfer.index.settings import CODES, Settings
+from chamfer.index.trained import sample_size
+from chamfer.index.writing import writing
+from chamfer.retrieve.centroids import Centroids
+from chamfer.retrieve.exhaustive import Exhaustive, best
+from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import DEPTH
+from chamfer.tokens import TokenBatch, offsets_of
+from environment import environment
+
+ROOT = Path(__file__).parents[1]
+RESULT = ROOT / "benchmarks" / "results" / "growth.json"
+SIZES = (10_000, 100_000, 1_000_000)
+TOKENS, DIMENSIONS, QUERY_TOKENS = 60, 128, 32
+WORDS, TOPICS, WORDS_OF_A_TOPIC = 30_000, 500, 400
+CHUNK = 10_000
+QUERIES, COMPARED = 200, 20
+
+
+def main() -> None:
+    """Build and serve an index of each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "growth", help="where indexes are made")
+    parser.add_argument("--phase", choices=("build", "serve"), help="used by the benchmark itself")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    if arguments.phase:
+        (size,) = arguments.sizes
+        told = build(arguments.folder, size) if arguments.phase == "build" else serve(arguments.folder, size)
+        print(json.dumps(told))
+        return
+    measured_on, points = environment(), []
+    for size in arguments.sizes:
+        folder = arguments.folder / str(size)
+        shutil.rmtree(folder, ignore_errors=True)
+        point = {"documents": size, "build": phase("build", size, folder), "serve": phase("serve", size, folder)}
+        shutil.rmtree(folder)
+        print(json.dumps(point, indent=1), flush=True)
+        points.append(point)
+    shape = {"tokens": TOKENS, "dimensions": DIMENSIONS, "query_tokens": QUERY_TOKENS, "precision": "int8"}
+    write_json(arguments.out, {"environment": measured_on, **shape, "points": points})
+
+
+def phase(name: str, size: int, folder: Path) -> dict[str, Any]:
+    """Run one step in a process of its own."""
+    command = [sys.executable, __file__, "--phase", name, "--sizes", str(size), "--folder", str(folder)]
+    told: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return told
+
+
+def build(folder: Path, size: int) -> dict[str, Any]:
+    """Add documents in chunks and prepare the stage; the time to make up vectors does not count."""
+    settings = Settings(DIMENSIONS, WORDS, precision="int8")
+    words = word_vectors()
+    seconds = 0.0
+    with writing(folder, settings) as writer:
+        tokens = size * TOKENS
+        _, sample = next(chunks(words, sample_size(tokens) // TOKENS, at_a_time=10**9, seed=1))
+        started = time.perf_counter()
+        writer.train(sample, tokens=tokens)
+        trained = time.perf_counter() - started
+        for first, batch in chunks(words, size):
+            started = time.perf_counter()
+            writer.add([Document(f"{first + place:08d}", "") for place in range(len(batch))], batch)
+            seconds += time.perf_counter() - started
+        centroids = len(writer.trained.clusters) if writer.trained else 0
+    started = time.perf_counter()
+    index = Index.open(folder)
+    Centroids(index)
+    prepared = time.perf_counter() - started
+    whole = trained + seconds + prepared
+    return {
+        "seconds": round(whole, 2),
+        "seconds_to_train": round(trained, 2),
+        "milliseconds_per_document": round(1e3 * whole / size, 4),
+        "centroids": centroids,
+        "segments": len(index.segments),
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        **memory(),
+    }
+
+
+def serve(folder: Path, size: int) -> dict[str, Any]:
+    """Answer queries one at a time, and compare some of the answers with those of looking at everything."""
+    before = memory()["peak_megabytes"]
+    index = Index.open(folder)
+    stage = Centroids(index)
+    asked = [query_like(index, number) for number in range(QUERIES)]
+
+    def answer(queries: Queries) -> npt.NDArray[np.int64]:
+        (found,) = stage.find(queries, DEPTH["centroids"], None)
+        return best(index, queries, 10, [found.places])[0].places
+
+    for queries in asked[:5]:
+        answer(queries)
+    times = []
+    for queries in asked:
+        started = time.perf_counter()
+        answer(queries)
+        times.append(1e3 * (time.perf_counter() - started))
+    served = memory()
+    exhaustive, exact, same = Exhaustive(index), [], []
+    for queries in asked[:COMPARED]:
+        started = time.perf_counter()
+        (truth,) = exhaustive.find(queries, 10, None)
+        exact.append(1e3 * (time.perf_counter() - started))
+        same.append(len(set(truth.places) & set(answer(queries))) / 10)
+    return {
+        "milliseconds": round(float(np.median(times)), 2),
+        "milliseconds_95": round(float(np.percentile(times, 95)), 2),
+        "exhaustive_milliseconds": round(float(np.median(exact)), 2),
+        "overlap": round(float(np.mean(same)), 4),
+        "code_megabytes": round(sum(segment.columns[CODES].nbytes for segment in index.segments) / 1e6, 1),
+        "interpreter_megabytes": before,
+        **served,
+    }
+
+
+def word_vectors() -> npt.NDArray[np.float32]:
+    """Directions that tokens lie around, more alike within a topic than between topics."""
+    generator = np.random.default_rng(0)
+    topics = generator.standard_normal((TOPICS, DIMENSIONS))
+    words = topics[generator.integers(TOPICS, size=WORDS)] + 1.5 * generator.standard_normal((WORDS, DIMENSIONS))
+    words /= np.linalg.norm(words, axis=1, keepdims=True)
+    return words.astype(np.float32)
+
+
+def chunks(
+    words: npt.NDArray[np.float32], size: int, *, at_a_time: int = CHUNK, seed: int = 0
+) -> Iterator[tuple[int, TokenBatch]]:
+    """Documents: tokens around words of a topic, common words more often than rare ones."""
+    generator = np.random.default_rng([seed, size])
+    vocabulary = np.random.default_rng(3).integers(WORDS, size=(TOPICS, WORDS_OF_A_TOPIC))
+    for first in range(0, size, at_a_time):
+        count = min(at_a_time, size - first)
+        topic = generator.integers(TOPICS, size=count)
+        rank = np.floor(WORDS_OF_A_TOPIC * generator.random((count, TOKENS)) ** 2).astype(int)
+        chosen = vocabulary[topic[:, None], rank].ravel()
+        vectors = words[chosen] + 0.05 * generator.standard_normal((len(chosen), DIMENSIONS), dtype=np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        yield first, TokenBatch(vectors, chosen.astype(np.int32), offsets_of([TOKENS] * count))
+
+
+def query_like(index: Index, number: int) -> Queries:
+    """A query whose tokens lie near some tokens of a document."""
+    generator = np.random.default_rng([4, number])
+    place = int(generator.integers(len(index)))
+    ((segment, _, local),) = index.by_segment(np.array([place]))
+    tokens = segment.tokens(local)
+    chosen = generator.choice(len(tokens.vectors), QUERY_TOKENS, replace=False)
+    vectors = tokens.vectors[chosen].astype(np.float32)
+    vectors += 0.05 * generator.standard_normal(vectors.shape, dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    weights = generator.random(QUERY_TOKENS, dtype=np.float32) + np.float32(0.5)
+    return Queries([""], TokenBatch(vectors, tokens.token_ids[chosen], np.array([0, QUERY_TOKENS])), weights)
+
+
+def memory() -> dict[str, float]:
+    """Of this process: its peak, and what of now is its own and what is pages of files."""
+    told = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    names = {"VmHWM": "peak_megabytes", "RssAnon": "own_megabytes", "RssFile": "mapped_megabytes"}
+    return {name: round(int(told[key].split()[0]) / 1e3, 1) for key, name in names.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Tables of the index and its first stages, for ``render.py``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+EXACT = "exhaustive"
+
+
+def first_stages() -> str:
+    """Every stage at its own depth beside looking at everything."""
+    sections = []
+    for record in _records("first-stages"):
+        rows = [
+            "| first stage | weights | candidates | nDCG@10 | of exhaustive | Recall@10 | of exhaustive | ms | "
+            "times faster |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        ]
+        exact = {point["weights"]: point for point in record["points"] if point["stage"] == EXACT}
+        for point in record["points"]:
+            if not point["default"]:
+                continue
+            whole = exact[point["weights"]]
+            cells = [point["stage"], point["weights"], f"{point['depth']:,}" if point["depth"] else "all"]
+            for name in ("nDCG@10", "R@10"):
+                cells += [f"{point[name]:.3f}", f"{point[name] / whole[name]:.3f}"]
+            cells += [f"{point['milliseconds']:.1f}", f"{whole['milliseconds'] / point['milliseconds']:.1f}"]
+            rows.append(f"| {' | '.join(cells)} |")
+        told = (
+            f"{record['collection']}: {record['documents']:,} documents, {record['tokens']:,} tokens, "
+            f"{record['queries']} test queries, one at a time, median from encoded query to ids; "
+            f"{record['centroids']:,} centroids; {record['seconds_to_build']:.0f} s to build from vectors, "
+            f"{record['seconds_to_train']:.0f} of them to train."
+        )
+        sections.append(f"{told}\n\n" + "\n".join(rows))
+    return "\n\n".join(sections)
+
+
+def compression() -> str:
+    """What a smaller index costs."""
+    rows = [
+        "| collection | precision | pool | dimensions | nDCG@10 | Recall@10 | bytes a document | ms |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for record in _records("compression"):
+        for row in record["rows"]:
+            marks = {
+                name: "*" if row["against_float16"][name]["p_value"] < 0.05 else "" for name in ("nDCG@10", "R@10")
+            }
+            cells = [
+                record["collection"],
+                row["precision"],
+                str(row["pool"]),
+                str(row["dimensions"]),
+                *(f"{row[name]:.3f}{mark}" for name, mark in marks.items()),
+                f"{row['vector_bytes_per_document']:,}",
+                f"{row['milliseconds']:.0f}",
+            ]
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def growth() -> str:
+    """How cost grows with the corpus."""
+    record = _record("growth.json")
+    rows = [
+        "| documents | build, ms a document | build, peak MB | query, ms | exhaustive, ms | overlap of best 10 | "
+        "serving, peak MB | codes it maps, MB |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for point in record.get("points", []):
+        build, serve = point["build"], point["serve"]
+        cells = [
+            f"{point['documents']:,}",
+            f"{build['milliseconds_per_document']:.2f}",
+            f"{build['peak_megabytes']:,.0f}",
+            f"{serve['milliseconds']:.1f}",
+            f"{serve['exhaustive_milliseconds']:.0f}",
+            f"{serve['overlap']:.3f}",
+            f"{serve['peak_megabytes']:,.0f}",
+            f"{serve['code_megabytes']:,.0f}",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def plaid() -> str:
+    """Our index beside fast-plaid."""
+    sections = []
+    for trial in _record("plaid.json").get("trials", []):
+        rows = [
+            "| system | settings | weights | nDCG@10 | Recall@10 | build, s | build, peak MB | query, ms | "
+            "search, peak MB | disk, MB |",
+            "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        ]
+        for row in trial["rows"]:
+            build, search = row["build"], row["search"]
+            cells = [
+                row["system"],
+                ", ".join(f"{name} {value}" for name, value in row["settings"].items()),
+                row["weights"],
+                f"{row['nDCG@10']:.3f}",
+                f"{row['R@10']:.3f}",
+                f"{build['seconds']:.1f}",
+                f"{build['peak_mb']:,.0f}",
+                f"{search['milliseconds']:.1f}",
+                f"{search['peak_mb']:,.0f}",
+                f"{build['bytes'] / 1e6:,.0f}",
+            ]
+            rows.append(f"| {' | '.join(cells)} |")
+        counts = f"{trial['documents']:,} documents, {trial['tokens']:,} tokens, {trial['queries']} queries"
+        told = f"{trial['trial']}: {counts}."
+        sections.append(f"{told}\n\n" + "\n".join(rows))
+    return "\n\n".join(sections)
+
+
+def encoding() -> str:
+    """Documents a second, and what 16 bits cost."""
+    record = _record("encoding.json")
+    rows = [
+        "| collection | system | documents/s | times the library |",
+        "| --- | --- | ---: | ---: |",
+        *(
+            f"| {speed['collection']} | {name} | {figures['documents_per_second']:.1f} | {figures['times']:.2f} |"
+            for speed in record.get("speed", [])
+            for name, figures in speed["systems"].items()
+        ),
+        "",
+        "| queries | documents | weights | nDCG@10 | p | Recall@10 | p |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for pair in record.get("quality", {}).get("pairs", []):
+        cells = [pair["queries"], pair["documents"], pair["weights"]]
+        for name in ("nDCG@10", "R@10"):
+            cells += [f"{pair['measures'][name]:.4f}", f"{pair['against_float32'][name]['p_value']:.2f}"]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _records(folder: str) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((RESULTS / folder).glob("*.json"))]
+
+
+def _record(name: str) -> dict[str, Any]:
+    path = RESULTS / name
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found

@@ -1,0 +1,435 @@
+"""Centroids beside fast-plaid on the same vectors, on two cores: building, searching, quality, memory, disk.
+
+Scifact with its judged queries, and 5,000 synthetic documents of 80 tokens in 128 dimensions. Every build and every
+search runs in a process of its own; fast-plaid's in an environment that is made for it, ``build/plaid``. Writes
+``results/plaid.json``. Takes about an hour on two cores, nearly all of it fast-plaid's.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from chamfer.documents import Document
+from chamfer.evaluation.beir import Judgements, load_collection
+from chamfer.files import write_json
+from chamfer.index.reading import Index
+from chamfer.index.settings import PRECISIONS, Settings
+from chamfer.index.trained import sample_size
+from chamfer.index.writing import writing
+from chamfer.retrieve.exhaustive import best
+from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import depth_of, open_stage
+from chamfer.tokens import TokenBatch, offsets_of
+from environment import environment
+from plaid_peer import THREADS, K, Material, bytes_in, memory_watched, read_material, timed
+
+HERE = Path(__file__).parent
+RESULT = HERE / "results" / "plaid.json"
+HOME = HERE.parent / "build" / "plaid"
+PEERS = HERE / "plaid-peers.txt"
+TORCH = "2.11.0"
+CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+STAGE = "centroids"
+
+# Its defaults are 8 lists a token and 4,096 documents by centroids alone, a quarter of them by residuals.
+GRID = [{"n_ivf_probe": lists, "n_full_scores": many} for lists in (1, 2, 4, 8) for many in (256, 1024)]
+
+
+class Trial(NamedTuple):
+    """Where both sides find the vectors, and what is right."""
+
+    name: str
+    folder: Path
+    ids: list[str]
+    query_ids: list[str]
+    judgements: Judgements
+    weightings: tuple[str, ...]
+
+
+def main() -> None:
+    """Measure both sides on both trials; or be our side of one measurement."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of judged collections")
+    parser.add_argument("--only", choices=("scifact", "synthetic"), help="one of the trials; nothing is recorded")
+    parser.add_argument(
+        "--documents", type=int, help="so many documents and 30 queries, to try it out; nothing is recorded"
+    )
+    parser.add_argument("--side", help="used by this program itself")
+    arguments = parser.parse_args()
+    if arguments.side:
+        our_side(json.loads(arguments.side))
+        return
+    measured_on = environment()
+    python = peer_python()
+    records = []
+    with tempfile.TemporaryDirectory(dir=HOME) as folder:
+        for name, make in (("scifact", scifact), ("synthetic", synthetic)):
+            if arguments.only in (None, name):
+                records.append(measure_trial(make(Path(folder) / name, arguments), python))
+                show(records[-1])
+    if arguments.only is None and arguments.documents is None:
+        peer = {"fast-plaid": _installed(python, "fast-plaid"), "torch": records[0].pop("torch"), "threads": THREADS}
+        peer["torch_is"] = (HOME / "torch").read_text()
+        write_json(RESULT, {"environment": measured_on | {"peer": peer}, "trials": records})
+
+
+def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
+    """The whole collection, encoded by MiniLM; softened IDF beside uniform weights."""
+    from chamfer.cache import default_cache, encode_cached  # torch comes with it, which our side must not carry
+    from chamfer.counting import count_frequencies
+    from chamfer.weights import TokenWeights
+    from corpora import encoder_for
+
+    path = arguments.data / "scifact"
+    collection, encoder = load_collection(path, allow_empty=True), encoder_for(path)
+    documents = encode_cached(default_cache(), encoder, list(collection.documents), list(collection.documents.values()))
+    asked = dict(list(collection.judged_queries("test").items())[: 30 if arguments.documents else None])
+    queries = encode_cached(default_cache(), encoder, list(asked), list(asked.values()), role="query")
+    tokens = queries.tokens.take([queries.place[one] for one in asked])
+    judged = collection.judgements["test"]
+    relevant = {one for query in asked for one in judged[query]}
+    ids = list(documents.ids)
+    if arguments.documents:
+        ids = sorted(ids, key=lambda one: one not in relevant)[: arguments.documents]
+    texts = [collection.documents[one] for one in ids]
+    weights = {
+        "uniform": TokenWeights.uniform(encoder.vocabulary).of(tokens),
+        "idf-soft": TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary).of(tokens),
+    }
+    write_material(folder, documents.tokens.take([documents.place[one] for one in ids]), texts, ids, tokens, weights)
+    return Trial("scifact", folder, ids, list(asked), {one: judged[one] for one in asked}, tuple(weights))
+
+
+def synthetic(folder: Path, arguments: argparse.Namespace) -> Trial:
+    """Tokens around 2,000 centres; a query is 32 tokens of a document, moved a little, which is what it should find."""
+    generator = np.random.default_rng(0)
+    count, length, dimensions, asked = arguments.documents or 5000, 80, 128, 30 if arguments.documents else 200
+    centres = _unit(generator.standard_normal((2000, dimensions)))
+    noise = generator.standard_normal((count * length, dimensions)) * 0.6 / dimensions**0.5
+    vectors = _unit(centres[generator.integers(len(centres), size=count * length)] + noise)
+    wanted = generator.choice(count, asked, replace=asked > count)
+    rows = np.concatenate([one * length + generator.choice(length, 32, replace=False) for one in wanted])
+    moved = _unit(vectors[rows] + generator.standard_normal((len(rows), dimensions)) * 0.8 / dimensions**0.5)
+    batches = [
+        TokenBatch(part.astype(np.float16), np.zeros(len(part), np.int32), offsets_of(np.full(len(part) // each, each)))
+        for part, each in ((vectors, length), (moved, 32))
+    ]
+    ids = [f"{place:06}" for place in range(count)]
+    weights = {"uniform": np.ones(len(rows), np.float32)}
+    write_material(folder, batches[0], [""] * count, ids, batches[1], weights)
+    judgements = {f"q{n}": {ids[one]: 1} for n, one in enumerate(wanted)}
+    return Trial("synthetic", folder, ids, list(judgements), judgements, ("uniform",))
+
+
+def _unit(vectors: Any) -> Any:  # noqa: ANN401
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def write_material(
+    folder: Path,
+    documents: TokenBatch,
+    texts: Sequence[str],
+    ids: Sequence[str],
+    queries: TokenBatch,
+    weights: Mapping[str, Any],
+) -> None:
+    """Write what both sides read."""
+    folder.mkdir()
+    arrays: dict[str, Any] = {
+        "vectors": documents.vectors.astype(np.float16, copy=False),
+        "token_ids": documents.token_ids,
+        "lengths": documents.lengths,
+        "query_vectors": queries.vectors,
+        "query_lengths": queries.lengths,
+    }
+    for name, array in (arrays | {f"weights-{name}": values for name, values in weights.items()}).items():
+        np.save(folder / f"{name}.npy", array)
+    (folder / "documents.json").write_text(json.dumps(list(zip(ids, texts, strict=True))))
+
+
+def measure_trial(trial: Trial, python: Path) -> dict[str, Any]:
+    """Every precision of ours and every setting of fast-plaid's."""
+    ours, peer = [sys.executable, __file__, "--side"], [str(python), str(HERE / "plaid_peer.py")]
+    rows = []
+
+    def search(row: dict[str, Any], command: list[str], index: Path, settings: Mapping[str, Any]) -> None:
+        for weights in trial.weightings:
+            found = _apart(command, trial, "search", index, settings, weights)
+            found.pop("torch", None)
+            rows.append({**row, "weights": weights, **quality(trial, found.pop("found")), "search": found})
+            print({name: value for name, value in rows[-1].items() if name != "build"}, flush=True)
+
+    for precision in PRECISIONS:
+        index = trial.folder / precision
+        built = _apart(ours, trial, "build", index, {"precision": precision})
+        search({"system": "chamfer", "settings": {"precision": precision}, "build": built}, ours, index, {})
+        shutil.rmtree(index)
+    few = max(1, len(trial.ids) // 8)
+    builds: dict[str, dict[str, int]] = {"defaults": {}, "quick": {"kmeans_niters": 1, "n_samples_kmeans": few}}
+    tried: list[dict[str, Any]] = []
+    chosen: dict[str, int] = {}
+    torch = ""
+    for name, settings in builds.items():
+        index = trial.folder / name
+        built = _apart(peer, trial, "build", index, settings)
+        torch = built.pop("torch")
+        row = {"system": "fast-plaid", "build": built}
+        if name == "defaults":
+            search({**row, "settings": {}}, peer, index, {})
+            tried = _apart(peer, trial, "tune", index, {"grid": GRID})["tried"]
+            tried = [{**one, **quality(trial, one.pop("found"))} for one in tried]
+            bar = next(one["nDCG@10"] for one in rows if one["system"] == "fast-plaid")
+            equal = [one for one in tried if one["nDCG@10"] >= bar]
+            chosen = min(equal, key=lambda one: float(one["milliseconds"]))["settings"] if equal else {}
+        if chosen or name != "defaults":
+            search({**row, "settings": {**settings, **chosen}}, peer, index, chosen)
+        shutil.rmtree(index)
+    lengths = np.load(trial.folder / "lengths.npy")
+    counts = {"documents": len(trial.ids), "tokens": int(lengths.sum()), "queries": len(trial.query_ids)}
+    return {"trial": trial.name, "torch": torch, **counts, "rows": rows, "tried": tried}
+
+
+def _apart(
+    command: list[str], trial: Trial, do: str, index: Path, settings: Mapping[str, Any], weights: str = "uniform"
+) -> dict[str, Any]:
+    """Do one thing in a process of its own, on two cores."""
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CHAMFER_THREADS"), str(THREADS))
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:THREADS]))
+    out = trial.folder / "out.json"
+    asked = {"do": do, "material": str(trial.folder), "index": str(index), "settings": settings}
+    asked |= {"weights": weights, "out": str(out)}
+    print(f"{trial.name}: {Path(command[1]).stem} {do} {index.name} {weights}", file=sys.stderr, flush=True)
+    subprocess.run(["taskset", "-c", cores, *command, json.dumps(asked)], env=os.environ | limits, check=True)
+    found: dict[str, Any] = json.loads(out.read_text())
+    return found
+
+
+def quality(trial: Trial, found: Sequence[Sequence[int]]) -> dict[str, float]:
+    """Measure what was found."""
+    from chamfer.evaluation.measures import measure
+    from chamfer.ranking import Ranking
+
+    rankings = [
+        Ranking(query, tuple(trial.ids[place] for place in places), tuple(-float(n) for n in range(len(places))))
+        for query, places in zip(trial.query_ids, found, strict=True)
+    ]
+    values = measure(rankings, trial.judgements)
+    return {name: round(float(values[name].mean()), 5) for name in ("nDCG@10", "R@10")}
+
+
+def our_side(asked: Mapping[str, Any]) -> None:
+    """Build or search an index of ours, as a process of its own without torch."""
+    material = read_material(Path(asked["material"]), asked["weights"])
+    documents = [Document(*one) for one in json.loads((Path(asked["material"]) / "documents.json").read_text())]
+    index = Path(asked["index"])
+    if asked["do"] == "build":
+        token_ids = np.load(Path(asked["material"]) / "token_ids.npy")
+        found = build(material, token_ids, documents, index, Settings(**_settings(material, token_ids, asked)))
+    else:
+        found = search(material, [document.id for document in documents], index)
+    Path(asked["out"]).write_text(json.dumps(found))
+
+
+def _settings(material: Material, token_ids: Any, asked: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    size = int(token_ids.max(initial=0)) + 1
+    return {"dimensions": material.vectors.shape[1], "vocabulary_size": size, **asked["settings"]}
+
+
+def build(
+    material: Material,
+    token_ids: Any,  # noqa: ANN401
+    documents: Sequence[Document],
+    folder: Path,
+    settings: Settings,
+) -> dict[str, Any]:
+    """Make an index and the lists of its first stage, texts included."""
+    found: dict[str, Any] = {}
+    with memory_watched(found):
+        started = time.perf_counter()
+        tokens = TokenBatch(material.vectors, token_ids, material.offsets)
+        many = len(material.vectors)
+        share = sample_size(many) / many
+        drawn = np.random.default_rng(2).choice(len(tokens), max(1, int(share * len(tokens))), replace=False)
+        with writing(folder, settings) as writer:
+            writer.train(tokens.take(np.sort(drawn)), tokens=many)
+            writer.add(documents, tokens)
+        index = Index.open(folder)
+        open_stage(STAGE, index)
+        found["seconds"] = round(time.perf_counter() - started, 2)
+    return found | {"bytes": bytes_in(folder), "centroids": len(index.trained.clusters)}
+
+
+def search(material: Material, ids: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Search an index as ``Searcher.rank`` does, which would bring an encoder along."""
+    place_of = {identifier: place for place, identifier in enumerate(ids)}
+    found: dict[str, Any] = {}
+    with memory_watched(found):
+        index = Index.open(folder)
+        stage, depth = open_stage(STAGE, index), depth_of(STAGE)
+        lengths = np.array([len(query) for query in material.queries])
+        vectors = np.concatenate(material.queries)
+        tokens = TokenBatch(vectors, np.zeros(len(vectors), np.int32), offsets_of(lengths))
+        every = Queries([""] * len(tokens), tokens, material.weights)
+        single = [Queries([""], tokens[n], every.weights_of(n)) for n in range(len(tokens))]
+
+        def answers(queries: Queries) -> list[Any]:
+            candidates = stage.find(queries, depth, None)
+            return [answer.places for answer in best(index, queries, K, [one.places for one in candidates])]
+
+        found |= timed(lambda n: answers(single[n])[0], lambda: answers(every), len(tokens))
+    found["found"] = [[place_of[one] for one in index.ids(np.array(places, int))] for places in found["found"]]
+    return found
+
+
+def peer_python() -> Path:
+    """Make fast-plaid's environment unless it is there, and give its interpreter."""
+    python, marker = HOME / "bin" / "python", HOME / "torch"
+    if marker.exists():
+        return python
+    venv.create(HOME, clear=True, with_pip=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*install, "--requirement", str(PEERS)], check=True)
+    from_torch = ["--index-url", CPU_WHEELS, "--retries", "0", f"torch=={TORCH}+cpu"]
+    if subprocess.run([*install, *from_torch], check=False, capture_output=True).returncode == 0:
+        marker.write_text("the build for processors")
+    else:
+        install_without_cuda(python)
+        marker.write_text("the build for CUDA, without its CUDA libraries")
+    return python
+
+
+def install_without_cuda(python: Path) -> None:
+    """Unpack PyPI's torch without its CUDA libraries, and put empty ones in their places.
+
+    PyPI has no build for processors alone, and the one for CUDA asks for gigabytes of libraries before it can be
+    imported. What runs on processors is the same in both.
+    """
+    site = next((HOME / "lib").glob("python3*/site-packages"))
+    with tempfile.TemporaryDirectory(dir=HOME) as folder:
+        command = [str(python), "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
+        subprocess.run([*command, f"torch=={TORCH}"], check=True)
+        with zipfile.ZipFile(next(Path(folder).glob("torch-*.whl"))) as wheel:
+            wanted = [name for name in wheel.namelist() if not name.startswith(tuple(f"torch/lib/{x}" for x in CUDA))]
+            wheel.extractall(site, wanted)
+    make_stand_ins(site / "torch" / "lib")
+
+
+CUDA = ("libtorch_cuda", "libc10_cuda", "libtorch_nvshmem", "libcaffe2_nvrtc")
+CPU = ("libc10.so", "libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libshm.so")
+STAND_INS = (
+    "libtorch_cuda.so",
+    "libc10_cuda.so",
+    "libcudart.so.13",
+    "libcupti.so.13",
+    "libcudnn.so.9",
+    "libcufile.so.0",
+)
+
+
+def make_stand_ins(folder: Path) -> None:
+    """Compile libraries that define what torch's own ask of CUDA: functions that return 0, so there is no device."""
+    standard = subprocess.run(["gcc", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True, check=True)
+    libraries = [folder / name for name in CPU]
+    known = {
+        name.partition("@")[0]
+        for path in (*libraries, Path(standard.stdout.strip()))
+        for name in _symbols(path, "--defined-only")
+    }
+    missing: dict[str, set[str]] = {name: set() for name in STAND_INS}
+    for symbol in set().union(*(_symbols(path, "--undefined-only") for path in libraries)):
+        name, _, version = symbol.partition("@")
+        if version in missing:
+            missing[version].add(name)
+        elif not version and name not in known and name.startswith(("_Z", "cu")):
+            missing["libtorch_cuda.so"].add(name)
+    for library, names in missing.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            source, versions = Path(temporary) / "stand_in.s", Path(temporary) / "versions"
+            source.write_text(assembly(sorted(names)))
+            versions.write_text(f"{library} {{ global: *; }};\n")
+            command = ["g++", "-shared", "-nostartfiles", str(source), f"-Wl,-soname,{library}"]
+            versioned = [] if library == "libtorch_cuda.so" else [f"-Wl,--version-script={versions}"]
+            subprocess.run([*command, *versioned, "-o", str(folder / library)], check=True)
+
+
+def assembly(names: Sequence[str]) -> str:
+    """Definitions of symbols: types that can be named, variables of zeros, functions that return 0."""
+    types = [name for name in names if name.startswith("_ZTI")]
+    zeros = [name for name in names if name.startswith("_ZTV") or name.endswith("9allocatorE")]
+    written_to = [name for name in names if "get_gil_checker" in name]  # gives a reference, which torch sets on import
+    functions = [name for name in names if name not in {*types, *zeros, *written_to}]
+    lines = [".text"]
+    for some, body in ((functions, "xorl %eax, %eax\nret"), (written_to, "leaq somewhere(%rip), %rax\nret")):
+        lines += [line for name in some for line in (f".globl {name}", f".type {name}, @function", f"{name}:")]
+        lines.append(body)
+    lines += [".data", ".balign 16", "somewhere: .zero 64"]
+    for name in types:
+        lines += [f".globl {name}", f".type {name}, @object", ".balign 16", f"{name}:"]
+        lines += [".quad _ZTVN10__cxxabiv117__class_type_infoE+16, 1f", f'1: .asciz "{name[4:]}"']
+    for name in zeros:
+        lines += [f".globl {name}", f".type {name}, @object", ".balign 16", f"{name}: .zero 1024"]
+    return "\n".join([*lines, '.section .note.GNU-stack, "", @progbits', ""])
+
+
+def _symbols(library: Path, which: str) -> set[str]:
+    done = subprocess.run(["nm", "-D", which, str(library)], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {line[-1] for line in lines if which == "--defined-only" or line[-2:-1] == ["U"]}
+
+
+def _installed(python: Path, package: str) -> str:
+    program = f"from importlib.metadata import version; print(version({package!r}))"
+    return subprocess.run([str(python), "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def show(record: Mapping[str, Any]) -> None:
+    """Print what was measured."""
+    table = Table(
+        "system",
+        "settings",
+        "weights",
+        "nDCG@10",
+        "R@10",
+        "build s",
+        "build MB",
+        "ms",
+        "ms 95%",
+        "q/s",
+        "search MB",
+        "disk MB",
+    )
+    for row in record["rows"]:
+        made, asked = row["build"], row["search"]
+        table.add_row(
+            row["system"],
+            ", ".join(f"{name}={value}" for name, value in row["settings"].items()),
+            row["weights"],
+            f"{row['nDCG@10']:.4f}",
+            f"{row['R@10']:.4f}",
+            f"{made['seconds']:.1f}",
+            f"{made['peak_mb']} ({made['peak_own_mb']})",
+            f"{asked['milliseconds']:.2f}",
+            f"{asked['milliseconds_95']:.2f}",
+            f"{asked['queries_per_second']:.0f}",
+            f"{asked['peak_mb']} ({asked['peak_own_mb']})",
+            f"{made['bytes'] / 1e6:.0f}",
+        )
+    Console(width=200).print(record["trial"], table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+#include "decode.hpp"
+
+#include <cmath>
+
+#include "threads.hpp"
+
+namespace chamfer {
+namespace {
+
+constexpr int64_t kPiece = 256;
+
+// Call fill(row, values) for every row, and write what it fills in.
+template <typename Fill>
+void decode_rows(const Path& path, int dimensions, const int64_t* rows, int64_t count, int threads, uint16_t* out,
+                 Fill fill) {
+    Pieces pieces(count, kPiece);
+    on_threads(useful_threads(count, kPiece, threads), [&] {
+        std::vector<float> values(dimensions);
+        for (int64_t from, to; pieces.take(from, to);) {
+            for (int64_t n = from; n < to; ++n) {
+                fill(rows[n], values.data());
+                path.to_halves(values.data(), dimensions, out + n * dimensions);
+            }
+        }
+    });
+}
+
+template <int Bits>
+void add_levels(const uint8_t* packed, int dimensions, const float* levels, const float* spread, float* values) {
+    constexpr int kInAByte = 8 / Bits, kMask = (1 << Bits) - 1;
+    for (int at = 0; at < dimensions / kInAByte; ++at) {
+        int byte = packed[at];
+        for (int k = at * kInAByte; k < (at + 1) * kInAByte; ++k, byte >>= Bits)
+            values[k] += spread[k] * levels[byte & kMask];
+    }
+}
+
+}  // namespace
+
+void decode(const Path& path, const Residuals& residuals, const int64_t* rows, int64_t count, int threads,
+            uint16_t* out) {
+    const int dimensions = residuals.dimensions;
+    const int64_t bytes = static_cast<int64_t>(dimensions) * residuals.bits / 8;
+    const auto add = residuals.bits == 4 ? add_levels<4> : add_levels<2>;
+    decode_rows(path, dimensions, rows, count, threads, out, [&](int64_t row, float* values) {
+        std::copy_n(residuals.centroids + static_cast<int64_t>(residuals.chosen[row]) * dimensions, dimensions, values);
+        add(residuals.packed + row * bytes, dimensions, residuals.levels, residuals.spread, values);
+        const double norm = std::sqrt(path.square_sum(values, dimensions));
+        const auto factor = static_cast<float>(1 / std::max(norm, 1e-12));
+        for (int k = 0; k < dimensions; ++k) values[k] *= factor;
+    });
+}
+
+void decode(const Path& path, const uint8_t* codes, int64_t stride, const float* scales, int dimensions,
+            const int64_t* rows, int64_t count, int threads, uint16_t* out) {
+    decode_rows(path, dimensions, rows, count, threads, out, [&](int64_t row, float* values) {
+        for (int k = 0; k < dimensions; ++k)
+            values[k] = static_cast<float>(codes[row * stride + k] - 128) * scales[row];
+    });
+}
+
+}  // namespace chamfer

@@ -1,0 +1,28 @@
+// Token vectors from what is kept of them.
+#pragma once
+
+#include "path.hpp"
+
+namespace chamfer {
+
+// Dimension k of a token is centroid[k] + spread[k] * levels[its code], and the token is then given unit length. Codes
+// of `bits` bits fill bytes from the lowest bits on.
+struct Residuals {
+    const uint8_t* packed;  // (tokens, dimensions * bits / 8)
+    int bits;
+    int dimensions;
+    const float* levels;     // (2 ** bits)
+    const float* spread;     // (dimensions)
+    const float* centroids;  // (centroids, dimensions)
+    const uint16_t* chosen;  // (tokens) the centroid of each
+};
+
+// Write the tokens at some rows, in IEEE half precision.
+void decode(const Path& path, const Residuals& residuals, const int64_t* rows, int64_t count, int threads,
+            uint16_t* out);
+
+// The same from 8-bit codes and their scales.
+void decode(const Path& path, const uint8_t* codes, int64_t stride, const float* scales, int dimensions,
+            const int64_t* rows, int64_t count, int threads, uint16_t* out);
+
+}  // namespace chamfer

@@ -1,0 +1,46 @@
+#include "probe.hpp"
+
+#include <algorithm>
+
+namespace chamfer {
+
+Probed probe(const Probes& probes, int64_t depth) {
+    // Beside each other, because a document is looked up at random.
+    struct Gained {
+        float gain;
+        int32_t token;  // the last one that the document gained for
+    };
+    std::vector<Gained> gained(probes.documents, {0, -1});
+    std::vector<uint32_t> found;
+    int64_t from = 0;
+    for (int64_t i = 0; i < probes.tokens; ++i) {
+        for (int64_t n = from; n < probes.ends[i]; ++n) {
+            const uint32_t* end = probes.places + probes.starts[probes.lists[n] + 1];
+            for (const uint32_t* at = probes.places + probes.starts[probes.lists[n]]; at < end; ++at) {
+                if (*at >= probes.documents || (probes.allowed && !probes.allowed[*at])) continue;
+                Gained& document = gained[*at];
+                if (document.token == i) continue;
+                if (document.token < 0) found.push_back(*at);
+                document.token = static_cast<int32_t>(i);
+                document.gain += probes.gains[n];
+            }
+        }
+        from = probes.ends[i];
+    }
+    const auto better = [&](uint32_t a, uint32_t b) {
+        return gained[a].gain != gained[b].gain ? gained[a].gain > gained[b].gain : a < b;
+    };
+    if (static_cast<int64_t>(found.size()) > depth) {
+        std::nth_element(found.begin(), found.begin() + depth, found.end(), better);
+        found.resize(depth);
+    }
+    std::sort(found.begin(), found.end(), better);
+    Probed best;
+    for (const uint32_t place : found) {
+        best.places.push_back(place);
+        best.gains.push_back(gained[place].gain);
+    }
+    return best;
+}
+
+}  // namespace chamfer

@@ -1,0 +1,167 @@
+"""``chamfer index``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chamfer.cli.options import AllowEmpty, AsJson, DocumentLength, EncoderName, PrecisionName, QueryLength
+from chamfer.cli.terminal import print_json, progress_bar, results, say
+from chamfer.errors import InputError
+
+app = typer.Typer(help="Build an index and change it while it serves.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(help="The folder of the index.")]
+CorpusFile = Annotated[Path, typer.Argument(help="JSON lines with _id, title, text, metadata; or a BEIR folder.")]
+
+
+@app.command("build")
+def build(
+    corpus: CorpusFile,
+    out: Annotated[Path, typer.Option("--out", help="The folder that the index goes to.")],
+    encoder: EncoderName = "minilm",
+    precision: Annotated[
+        PrecisionName, typer.Option("--precision", help="What is kept of a vector: exact, or smaller.")
+    ] = PrecisionName.float16,
+    pool: Annotated[int, typer.Option("--pool", min=1, help="Keep one vector for so many tokens.")] = 1,
+    dimensions: Annotated[
+        int | None, typer.Option("--dimensions", help="Project vectors to so many dimensions.", show_default="all")
+    ] = None,
+    first_stage: Annotated[
+        str, typer.Option("--first-stage", help="Prepare this stage, so that the first search is fast.")
+    ] = "auto",
+    query_length: QueryLength = None,
+    document_length: DocumentLength = None,
+    allow_empty: AllowEmpty = False,
+) -> None:
+    """Encode a corpus into an index; the same command goes on after an interruption.
+
+    Example: chamfer index build corpus.jsonl --out index/
+    """
+    from chamfer.documents import corpus_file
+
+    if not corpus_file(corpus).is_file():
+        raise InputError(f"there is no file {corpus_file(corpus)}; give a BEIR folder, or a file of JSON lines")
+
+    # Only now what takes seconds to import: a wrong path is told at once.
+    from chamfer.encode import Encoder
+    from chamfer.index.building import build_index
+    from chamfer.index.reading import Index
+    from chamfer.retrieve.stages import check_stage, open_stage
+
+    check_stage(first_stage)
+    model = Encoder.load(encoder, query_length=query_length, document_length=document_length, arithmetic="auto")
+    build_index(
+        out,
+        corpus,
+        model,
+        precision=precision.value,
+        pool=pool,
+        projected=dimensions,
+        allow_empty=allow_empty,
+        progress=progress_bar,
+    )
+    index = Index.open(out)
+    open_stage(first_stage, index)
+    say(f"{index.manifest.documents} documents in {out}; search them with: chamfer search {out} 'a question'")
+
+
+@app.command("add")
+def add(
+    folder: Folder,
+    corpus: CorpusFile,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace documents that have the same ids.")] = False,
+    allow_empty: AllowEmpty = False,
+) -> None:
+    """Add documents, some at a time, each time all of them or none.
+
+    Example: chamfer index add index/ new.jsonl --replace
+    """
+    from itertools import islice
+
+    from chamfer.documents import read_documents
+    from chamfer.index.manifest import read_manifest
+
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+    total = sum(1 for _ in read_documents(corpus, allow_empty=allow_empty))
+
+    from chamfer.index.building import CHUNK, add_documents, load_encoder
+    from chamfer.index.writing import writing
+
+    model = load_encoder(manifest.settings)
+    documents = read_documents(corpus, allow_empty=allow_empty)
+    with writing(folder) as writer, progress_bar("adding documents", total) as advance:
+        while chunk := list(islice(documents, CHUNK)):
+            add_documents(writer, chunk, model, replacing=replace, advance=advance)
+    say(f"{total} documents added; {folder} now holds {writer.manifest.documents}")
+
+
+@app.command("delete")
+def delete(
+    folder: Folder,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help='All that a filter holds for, as in "year < 2000".')
+    ] = None,
+) -> None:
+    """Delete documents by id or by a filter.
+
+    Example: chamfer index delete index/ doc17 doc23
+    """
+    from chamfer.index.writing import writing
+
+    if (not ids) == (where is None):
+        raise InputError("name documents by their ids or by --where, not both")
+    with writing(folder) as writer:
+        wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(where)
+        found = writer.delete(wanted)
+    missing = len(wanted) - found
+    say(f"{found} documents deleted" + (f", {missing} ids were not there" if missing else ""))
+
+
+@app.command("compact")
+def compact(folder: Folder) -> None:
+    """Merge all segments into one, without what was deleted.
+
+    Example: chamfer index compact index/
+    """
+    from chamfer.index.writing import writing
+
+    with writing(folder) as writer:
+        writer.compact()
+    say(f"{writer.manifest.documents} documents in {len(writer.manifest.segments)} segment")
+
+
+@app.command("info")
+def info(folder: Folder, as_json: AsJson = False) -> None:
+    """Say what an index holds.
+
+    Example: chamfer index info index/
+    """
+    from chamfer.index.description import describe
+
+    told = describe(folder)
+    if as_json:
+        print_json(told)
+        return
+    width = max(len(name) for name in told)
+    for name, value in told.items():
+        results.print(f"{name.replace('_', ' '):<{width}}  {value}", markup=False, soft_wrap=True)
+
+
+@app.command("verify")
+def verify(folder: Folder) -> None:
+    """Read every byte of an index and compare checksums and counts.
+
+    Example: chamfer index verify index/
+    """
+    from chamfer.index.verify import verify as find_problems
+
+    problems = find_problems(folder, progress_bar)
+    for problem in problems:
+        say(f"error: {problem}")
+    if problems:
+        raise typer.Exit(1)
+    say(f"{folder} is whole")

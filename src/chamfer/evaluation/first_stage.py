@@ -1,0 +1,87 @@
+"""Candidates of any first stage for the judged queries of a collection, from an index that is kept in the cache."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from chamfer.documents import Document
+from chamfer.encode import Encoder
+from chamfer.evaluation.beir import Collection
+from chamfer.evaluation.split import encode_split, without_own_document
+from chamfer.index.building import described
+from chamfer.index.manifest import read_manifest
+from chamfer.index.reading import Index
+from chamfer.index.settings import Settings
+from chamfer.index.trained import sample_size
+from chamfer.index.writing import writing
+from chamfer.kernels import Form
+from chamfer.progress import Progress, quiet
+from chamfer.ranking import Ranking
+from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import open_stage
+from chamfer.store.corpus import EncodedCorpus
+from chamfer.weights import TokenWeights
+
+# Documents that are added at a time.
+CHUNK = 8192
+
+
+def find_first(
+    collection: Collection,
+    encoder: Encoder,
+    queries: Mapping[str, str],
+    weightings: Mapping[str, TokenWeights],
+    first_stage: str,
+    *,
+    cache: Path,
+    depth: int = 1000,
+    form: Form = "l2",
+    progress: Progress = quiet,
+) -> dict[str, list[Ranking]]:
+    """Give the best ``depth`` candidates of each query, for each weighting: weights enter where a stage can use them.
+
+    The document with a query's own id is left out.
+    """
+    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
+    index = cached_index(collection, encoder, corpus, cache=cache, progress=progress)
+    stage = open_stage(first_stage, index, form=form)
+    tokens = encoded.tokens.take([encoded.place[identifier] for identifier in queries])
+    found: dict[str, list[Ranking]] = {}
+    for name, weights in weightings.items():
+        asked = Queries(list(queries.values()), tokens, weights.of(tokens))
+        found[name] = [
+            without_own_document(Ranking(identifier, tuple(index.ids(one.places)), tuple(one.scores.tolist())), depth)
+            for identifier, one in zip(queries, stage.find(asked, depth + 1, None), strict=True)
+        ]
+    return found
+
+
+def cached_index(
+    collection: Collection, encoder: Encoder, corpus: EncodedCorpus, *, cache: Path, progress: Progress = quiet
+) -> Index:
+    """Open an index of an encoded collection, or make it: in 8 bits, because candidates are scored from ``corpus``."""
+    key = hashlib.sha256("-".join(str(part) for part in corpus.made_from.values()).encode()).hexdigest()[:16]
+    folder = cache / f"index-{key}"
+    manifest = read_manifest(folder)
+    if manifest is not None and manifest.building is None and manifest.segments:
+        return Index.open(folder)
+    settings = Settings(encoder.dimensions, len(encoder.vocabulary), precision="int8", encoder=described(encoder))
+    documents = [Document(identifier, collection.documents[identifier]) for identifier in corpus.ids]
+    with writing(folder, settings) as writer, progress("indexing documents", len(corpus)) as advance:
+        building = dict(writer.manifest.building or {"done": 0, "documents": len(corpus)})
+        done = building["done"]
+        if writer.trained is None:
+            tokens = len(corpus.tokens.vectors)
+            share = min(1.0, sample_size(tokens) / max(tokens, 1))
+            chosen = np.random.default_rng(0).choice(len(corpus), max(1, int(share * len(corpus))), replace=False)
+            writer.train(corpus.tokens.take(np.sort(chosen)), tokens=tokens)
+        advance(done)
+        for start in range(done, len(corpus), CHUNK):
+            part = slice(start, start + CHUNK)
+            building = {**building, "done": min(start + CHUNK, len(corpus))}
+            writer.add(documents[part], corpus.tokens[part], building=building)
+            advance(len(documents[part]))
+        writer.set_building(None)
+    return Index.open(folder)

@@ -1,0 +1,1 @@
+"""A corpus on disk that changes while it serves."""

@@ -1,0 +1,237 @@
+"""From texts to an index: encoded in chunks, each of them a commit, so that interrupted work can go on."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chamfer.cache import fingerprint
+from chamfer.documents import Document, corpus_file, read_documents
+from chamfer.encode import Encoder
+from chamfer.errors import InputError
+from chamfer.index.manifest import SAMPLE, Manifest, read_manifest
+from chamfer.index.settings import Precision, Settings
+from chamfer.index.texts import check_documents
+from chamfer.index.trained import sample_size
+from chamfer.index.writing import Writer, writing
+from chamfer.progress import Advance, Progress, ignore, quiet
+from chamfer.store.corpus import EncodedCorpus, encode_corpus
+from chamfer.tokens import TokenBatch, TokenIds
+
+Corpus = Path | Mapping[str, str] | Sequence[Document]
+
+# Documents between two commits: what an interruption can lose, some twenty seconds of work on two cores.
+CHUNK = 1024
+# Documents by which the length of all is guessed.
+GLANCE = 256
+
+
+def build_index(
+    folder: str | Path,
+    corpus: str | Corpus,
+    encoder: Encoder,
+    *,
+    precision: Precision = "float16",
+    pool: int = 1,
+    projected: int | None = None,
+    allow_empty: bool = False,
+    progress: Progress = quiet,
+) -> None:
+    """Build an index of a corpus, or go on with a build that was interrupted.
+
+    Memory does not grow with the corpus but for the ids: it is read in chunks, encoded, and written.
+
+    Args:
+        folder: where the index will lie.
+        corpus: JSON lines or a folder with a corpus.jsonl; or texts by id; or documents.
+        encoder: gives the token vectors. Searching needs the same model.
+        precision: what is kept of a vector, see :class:`chamfer.index.settings.Settings`.
+        pool: keep one vector for so many tokens of a document.
+        projected: keep so many dimensions.
+        allow_empty: keep documents without text, which rank last.
+        progress: shows long work.
+    """
+    folder = Path(folder)
+    corpus = Path(corpus) if isinstance(corpus, str) else corpus
+    before = read_manifest(folder)
+    if before is not None and before.building is None and before.version:
+        raise InputError(
+            f"{folder} holds a finished index; add to it with: chamfer index add, or choose another folder"
+        )
+    read = _reader(corpus, allow_empty=allow_empty)
+    total = sum(1 for _ in read())  # tells at once what is wrong with the last line of a large file
+    if total == 0:
+        raise InputError("an index needs at least one document")
+    made_from = {"documents": total, "corpus": _digest(corpus)}
+    settings = Settings(
+        dimensions=encoder.dimensions,
+        vocabulary_size=len(encoder.vocabulary),
+        precision=precision,
+        pool=pool,
+        projected=projected,
+        encoder=described(encoder),
+    )
+    with writing(folder, settings) as writer:
+        building = dict(writer.manifest.building or {**made_from, "done": 0})
+        if {key: building[key] for key in made_from} != made_from:
+            raise InputError(
+                f"{folder} holds an unfinished index of another corpus; choose another folder or delete it"
+            )
+        if writer.manifest.building is None:
+            writer.set_building(building)
+        sample = None
+        if not writer.manifest.segments or (folder / SAMPLE).is_dir():
+            sample = _encoded_sample(folder / SAMPLE, read, total, encoder, made_from, progress)
+            if writer.trained is None:
+                mean = len(sample.tokens.vectors) / max(1, len(sample))
+                writer.train(sample.tokens, tokens=max(1, round(mean * total)))
+        with progress("encoding documents", total) as advance:
+            advance(building["done"])
+            rest = islice(read(), building["done"], None)
+            while chunk := list(islice(rest, CHUNK)):
+                building = {**building, "done": building["done"] + len(chunk)}
+                add_documents(writer, chunk, encoder, advance=advance, known=sample, building=building)
+        writer.set_building(None)  # which also removes the sample
+
+
+def add_documents(
+    writer: Writer,
+    documents: Sequence[Document],
+    encoder: Encoder,
+    *,
+    replacing: bool = False,
+    advance: Advance = ignore,
+    known: EncodedCorpus | None = None,
+    building: Mapping[str, Any] | None = None,
+) -> None:
+    """Encode documents and add them, in one commit.
+
+    Args:
+        writer: of an index that was built with the same model.
+        documents: what to add.
+        encoder: gives their vectors.
+        replacing: see :meth:`Writer.add`.
+        advance: told of the documents that are done.
+        known: vectors of some of them, so that these are not encoded again.
+        building: how far a build is after this.
+    """
+    if building is None:
+        check_finished(writer.manifest)
+    made_with = writer.manifest.settings.encoder
+    if made_with and made_with["documents"] != encoder.fingerprint("document"):
+        raise InputError(
+            f"the index was built with another model or length ({made_with['name']}, "
+            f"{made_with['document_length']} tokens); encode with the same"
+        )
+    distinct: list[TokenIds] = [
+        np.unique(ids) for ids in encoder.tokenize([document.text for document in documents], "document").token_ids
+    ]
+    place = {} if known is None else known.place
+    new = [document.text for document in documents if document.id not in place]
+    encoded = encoder.encode_documents(new, advance)
+    advance(len(documents) - len(new))
+    tokens = encoded
+    if known is not None and len(new) < len(documents):
+        rows = iter(range(len(new)))
+        parts = [
+            known.tokens[place[document.id]] if document.id in place else encoded[next(rows)] for document in documents
+        ]
+        tokens = TokenBatch.pack([part.vectors for part in parts], [part.token_ids for part in parts])
+    writer.add(documents, tokens, distinct, replacing=replacing, building=building)
+
+
+def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
+    """Refuse an index whose build was interrupted."""
+    if manifest.building is not None:
+        done, documents = manifest.building["done"], manifest.building["documents"]
+        raise InputError(
+            f"the index{f' in {folder}' if folder else ''} is built up to document {done} of {documents} only; "
+            "run the same chamfer index build again to finish it"
+        )
+
+
+def described(encoder: Encoder) -> dict[str, Any]:
+    """What an index keeps of its encoder: enough to load it again, and to refuse another."""
+    name = encoder.name
+    return {
+        "name": str(Path(name).resolve()) if Path(name).is_dir() else name,
+        "query_length": encoder.query_length,
+        "document_length": encoder.document_length,
+        "arithmetic": encoder.arithmetic,
+        "model": encoder.model_fingerprint,
+        "documents": encoder.fingerprint("document"),
+        "tokenizer": encoder.vocabulary.fingerprint,
+    }
+
+
+def load_encoder(settings: Settings) -> Encoder:
+    """Load the encoder that an index was built with."""
+    made_with = settings.encoder
+    if "name" not in made_with:
+        raise InputError("the index does not say which model made its vectors; give the encoder")
+    return Encoder.load(
+        made_with["name"],
+        query_length=made_with["query_length"],
+        document_length=made_with["document_length"],
+        arithmetic=made_with["arithmetic"],
+    )
+
+
+def _encoded_sample(
+    folder: Path,
+    read: Callable[[], Iterator[Document]],
+    total: int,
+    encoder: Encoder,
+    made_from: Mapping[str, Any],
+    progress: Progress,
+) -> EncodedCorpus:
+    """Encode some documents of the whole corpus to learn from, and keep them until the build is done."""
+    generator = np.random.default_rng(0)
+
+    def drawn(count: int) -> list[Document]:
+        chosen = set(generator.choice(total, min(count, total), replace=False).tolist())
+        return [document for place, document in enumerate(read()) if place in chosen]
+
+    lengths = [len(ids) for ids in encoder.tokenize([one.text for one in drawn(GLANCE)], "document").token_ids]
+    mean = max(1.0, float(np.mean(lengths)))
+    documents = drawn(int(sample_size(round(mean * total)) / mean) + 1)
+    with progress("encoding a sample", len(documents)) as advance:
+        return encode_corpus(
+            folder,
+            [document.id for document in documents],
+            [document.text for document in documents],
+            encode=encoder.encode_documents,
+            made_from={**made_from, "encoder": encoder.fingerprint("document")},
+            advance=advance,
+        )
+
+
+def _reader(corpus: Corpus, *, allow_empty: bool) -> Callable[[], Iterator[Document]]:
+    if isinstance(corpus, Path):
+        return lambda: read_documents(corpus, allow_empty=allow_empty)
+    if isinstance(corpus, Mapping):
+        documents = [Document(identifier, text) for identifier, text in corpus.items()]
+    else:
+        documents = list(corpus)
+    check_documents(documents)
+    twice = next((name for name, times in Counter(document.id for document in documents).items() if times > 1), None)
+    if twice is not None:
+        raise InputError(f"the id {twice!r} is that of several documents; ids must be unique")
+    empty = next((document.id for document in documents if not document.text.strip()), None)
+    if empty is not None and not allow_empty:
+        raise InputError(f"document {empty!r} has no text; remove it, or keep such documents with allow_empty=True")
+    return lambda: iter(documents)
+
+
+def _digest(corpus: Corpus) -> str:
+    if isinstance(corpus, Path):
+        with corpus_file(corpus).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    documents = [Document(*pair) for pair in corpus.items()] if isinstance(corpus, Mapping) else corpus
+    return fingerprint(
+        [document.id for document in documents], [document.text + document.metadata for document in documents]
+    )

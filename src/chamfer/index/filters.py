@@ -1,0 +1,277 @@
+"""Which documents a search may find: ``year > 2020 and lang = 'en'``, compiled to SQL with bound values.
+
+    comparison  = name ("=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=") value
+                | name ["not"] "in" "(" value {"," value} ")"
+                | name ["not"] "like" text          % stands for any characters, _ for one; a = A, but not ä = Ä
+                | name "is" ["not"] "null"
+    filter      = comparison | "not" filter | filter "and" filter | filter "or" filter | "(" filter ")"
+    name        = year | author.name | "any characters"
+    value       = 3 | -2.5 | 1e6 | 'it''s text' | true | false
+
+A comparison holds for a document if it holds for any value the field has there. A number, a text and a boolean are
+never equal and have no order. Without the field no comparison holds, and neither does its negation: only ``is null``.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from chamfer.errors import InputError
+from chamfer.index.fields import DEEPEST, Value, kept_as, short, storable
+
+# SQLite takes 500 parts in one UNION and Python some hundred nested calls; what a person writes stays far below.
+LONGEST = 10_000
+MOST_COMPARISONS = 250
+
+_TOKENS = re.compile(
+    r"""(?P<space>\s+)
+      | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.+-]))
+      | (?P<word>[^\W\d]\w*(?:\.\w+)*)
+      | (?P<text>'(?:[^']|'')*+')
+      | (?P<name>"(?:[^"]|"")*+")
+      | (?P<symbol><=|>=|<>|!=|==|[=<>(),])
+      | (?P<unclosed>['"].*)
+      | (?P<unknown>[^\s'"=<>(),]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_KEYWORDS = {"and", "or", "not", "in", "is", "like", "null", "true", "false"}
+_OPERATORS = {"=": "=", "==": "=", "!=": "=", "<>": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "like": "LIKE"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    name: str
+    kind: str
+    operator: str
+    values: tuple[Value, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    name: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    by: str  # INTERSECT or UNION
+    parts: tuple["_Node", ...]
+
+
+_Node = _Comparison | _Missing | _Joined
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter that was understood; made by `parse_filter`."""
+
+    _root: _Node
+
+    def sql(self) -> tuple[str, list[Value]]:
+        """A query for the distinct places that pass, and the values to bind to it.
+
+        It reads ``fields(name, kind, value, place)`` and, for ``is null``, ``documents(place)``.
+        """
+        # One named table for every node: nested as text, a dozen levels would overflow the stack of SQLite's parser.
+        tables: list[str] = []
+        values: list[Value] = []
+        root = _compile(self._root, tables, values)
+        return f"WITH {', '.join(tables)} SELECT DISTINCT place FROM {root}", values
+
+
+def _compile(node: _Node, tables: list[str], values: list[Value]) -> str:
+    """Add the tables of a node, parts first, and give the name of its own."""
+    field = "SELECT place FROM fields WHERE name = ?"
+    match node:
+        case _Joined(by, parts):
+            names = [_compile(part, tables, values) for part in parts]
+            query = f" {by} ".join(f"SELECT place FROM {name}" for name in names)
+        case _Missing(name, negated):
+            query = field if negated else f"SELECT place FROM documents EXCEPT {field}"
+            values.append(name)
+        case _Comparison(name, kind, operator, operands, negated):
+            marks = f"({', '.join('?' * len(operands))})"
+            query = f"{field} AND kind = ? AND value {operator} {marks}"
+            if negated:
+                query = f"{field} EXCEPT {query}"
+                values.append(name)
+            values += [name, kind, *operands]
+    tables.append(f"t{len(tables)}(place) AS ({query})")
+    return f"t{len(tables) - 1}"
+
+
+def parse_filter(text: str) -> Filter:
+    """Understand a filter, or raise an `InputError` that says where it stops making sense.
+
+    >>> query, values = parse_filter("year > 2020 and not lang in ('en', 'de')").sql()
+    >>> values
+    ['year', 'number', 2020, 'lang', 'lang', 'text', 'en', 'de']
+    >>> parse_filter("lang = en")
+    Traceback (most recent call last):
+    chamfer.errors.InputError: a filter needs a value at position 8, not en; put texts in single quotes: 'en'
+    """
+    if not text.strip():
+        raise InputError("a filter needs a comparison, such as year > 2020; leave it out to find everything")
+    if len(text) > LONGEST:
+        raise InputError(f"a filter may have {LONGEST} characters, not {len(text)}; give the documents a field for it")
+    return Filter(_Parser(text).whole())
+
+
+class _Token(NamedTuple):
+    kind: str  # number, text, name, word, keyword, symbol, unclosed, unknown or end
+    text: str  # as written; keywords in lower case
+    position: int  # counted from 1
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKENS.finditer(text):
+        kind, said = str(match.lastgroup), match.group()
+        if kind == "word" and said.lower() in _KEYWORDS:
+            kind, said = "keyword", said.lower()
+        if kind != "space":
+            yield _Token(kind, said, match.start() + 1)
+    yield _Token("end", "", len(text) + 1)
+
+
+class _Parser:
+    """Recursive descent; ``not`` is pushed down to the comparisons on the way (De Morgan)."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._place = 0
+        self._depth = 0
+        self._comparisons = 0
+
+    def whole(self) -> _Node:
+        node = self._any(negated=False)
+        if self._next.kind != "end":
+            self._fail("'and', 'or' or its end")
+        return node
+
+    def _any(self, *, negated: bool) -> _Node:
+        parts = [self._all(negated=negated)]
+        while self._took("or"):
+            parts.append(self._all(negated=negated))
+        return _either(parts, negated=negated)
+
+    def _all(self, *, negated: bool) -> _Node:
+        parts = [self._one(negated=negated)]
+        while self._took("and"):
+            parts.append(self._one(negated=negated))
+        return _either(parts, negated=not negated)
+
+    def _one(self, *, negated: bool) -> _Node:
+        while self._took("not"):
+            negated = not negated
+        start = self._next.position
+        if not self._took("("):
+            return self._comparison(negated=negated)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise InputError(f"a filter may nest {DEEPEST} parentheses, not one more at position {start}; flatten it")
+        node = self._any(negated=negated)
+        if not self._took(")"):
+            self._fail(f"'and', 'or' or the ')' for position {start}")
+        self._depth -= 1
+        return node
+
+    def _comparison(self, *, negated: bool) -> _Node:
+        self._comparisons += 1
+        if self._comparisons > MOST_COMPARISONS:
+            start = self._next.position
+            rule = f"a filter may have {MOST_COMPARISONS} comparisons"
+            raise InputError(f"{rule}, not one more at position {start}; write 'field in (a, b)' for many values")
+        name = self._name()
+        if self._took("is"):
+            present = self._took("not")
+            if not self._took("null"):
+                self._fail("'null'" if present else "'null' or 'not null'")
+            return _Missing(name, negated != present)
+        if self._took("not"):
+            negated = not negated
+            if self._next.text not in ("in", "like"):
+                self._fail("'in' or 'like'")
+        if self._took("in"):
+            values = list(self._list())
+            parts = [
+                _Comparison(name, kind, "IN", tuple(value for other, value in values if other == kind), negated)
+                for kind in sorted({kind for kind, _ in values})
+            ]
+            return _either(parts, negated=negated)
+        operator = self._operator()
+        kind, value = self._value()
+        return _Comparison(name, kind, _OPERATORS[operator], (value,), negated != (operator in ("!=", "<>")))
+
+    def _operator(self) -> str:
+        kind, said, _ = self._next
+        if said not in _OPERATORS:
+            hint = "put unusual names in double quotes" if kind == "unknown" else ""
+            self._fail("a comparison (=, !=, <, <=, >, >=, in, like, is)", hint)
+        self._place += 1
+        if said == "like" and self._next.kind != "text":
+            self._fail("a pattern in single quotes")
+        return said
+
+    def _name(self) -> str:
+        kind, said, _ = self._next
+        if kind not in ("word", "name"):
+            other = kind in ("keyword", "text", "unknown")
+            self._fail("the name of a field", f'put unusual names in double quotes: "{_bare(said)}"' if other else "")
+        self._place += 1
+        return storable(said if kind == "word" else said[1:-1].replace('""', '"'))
+
+    def _list(self) -> Iterator[tuple[str, Value]]:
+        if not self._took("("):
+            self._fail("'(' and a list of values")
+        yield self._value()
+        while self._took(","):
+            yield self._value()
+        if not self._took(")"):
+            self._fail("',' or ')'")
+
+    def _value(self) -> tuple[str, Value]:
+        kind, said, _ = self._next
+        value: Value
+        if kind == "text":
+            value = said[1:-1].replace("''", "'")
+        elif kind == "number":
+            # Python reads no whole number of thousands of digits; beyond 64 bits it is rounded to a float anyway.
+            value = int(said) if len(said) < 30 and said.lstrip("+-").isdigit() else float(said)
+        elif said in ("true", "false"):
+            value = said == "true"
+        else:
+            bare = kind in ("word", "name", "unknown")
+            hint = "write 'is null' or 'is not null'" if said == "null" else ""
+            self._fail("a value", f"put texts in single quotes: '{_bare(said)}'" if bare else hint)
+        kept = kept_as(value)
+        if kept is None:
+            self._fail("a number below 1.8e308")
+        self._place += 1
+        return kept
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._place]
+
+    def _took(self, text: str) -> bool:
+        """Step over a keyword or symbol if it comes next; what was quoted still has its quotes."""
+        found = self._next.text == text
+        self._place += found
+        return found
+
+    def _fail(self, expected: str, hint: str = "") -> NoReturn:
+        kind, said, position = self._next
+        found = "its end" if kind == "end" else short(said)
+        hint = f"close the quote with another {said[0]}" if kind == "unclosed" else hint
+        raise InputError(f"a filter needs {expected} at position {position}, not {found}{'; ' if hint else ''}{hint}")
+
+
+def _either(parts: Sequence[_Node], *, negated: bool) -> _Node:
+    """Any of some parts or, when they are the negated ones, all of them."""
+    return parts[0] if len(parts) == 1 else _Joined("INTERSECT" if negated else "UNION", tuple(parts))
+
+
+def _bare(said: str) -> str:
+    return short(said.strip("'\""))

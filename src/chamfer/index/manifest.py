@@ -1,0 +1,144 @@
+"""What an index holds: one small file, swapped atomically, names everything that counts."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from chamfer.errors import InputError
+from chamfer.files import write_json
+from chamfer.index.settings import Settings
+
+FORMAT = 1
+MANIFEST = "index.json"
+SEGMENTS = "segments"
+DERIVED = "derived"
+SAMPLE = ".sample"
+
+
+class File(NamedTuple):
+    """A file that is part of a commit, and how to tell that it is whole."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Describe a file that was just written."""
+        with path.open("rb") as file:
+            return cls(path.name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
+    def check_size(self, folder: Path) -> None:
+        """Refuse a file that was cut or replaced; costs nothing."""
+        path = folder / self.name
+        found = path.stat().st_size
+        if found != self.bytes:
+            raise InputError(f"{path} is damaged: it holds {found} bytes, not {self.bytes}; build the index again")
+
+    def check(self, folder: Path) -> None:
+        """Refuse a file of which any byte was changed."""
+        self.check_size(folder)
+        if self.of(folder / self.name) != self:
+            raise InputError(f"{folder / self.name} is damaged: its checksum is another; build the index again")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One segment: its files, and which of its documents were deleted since."""
+
+    name: str
+    documents: int
+    tokens: int
+    files: tuple[File, ...]
+    deleted: File | None = None
+    dead: int = 0
+
+    @property
+    def alive(self) -> int:
+        """Documents that were not deleted."""
+        return self.documents - self.dead
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One commit.
+
+    Args:
+        version: rises by one with every commit.
+        settings: how documents become rows.
+        trained: what was learnt from a sample; None before the first document.
+        frequencies: in how many live documents each token appears; None before the first document.
+        segments: in the order they were added.
+        building: what a build that has not finished reads; None otherwise.
+    """
+
+    version: int
+    settings: Settings
+    trained: File | None = None
+    frequencies: File | None = None
+    segments: tuple[Entry, ...] = ()
+    building: Mapping[str, Any] | None = None
+
+    @property
+    def documents(self) -> int:
+        """Live documents."""
+        return sum(entry.alive for entry in self.segments)
+
+    @property
+    def files(self) -> list[File]:
+        """Everything beside the segments."""
+        named = (self.trained, self.frequencies, *(entry.deleted for entry in self.segments))
+        return [file for file in named if file is not None]
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make a commit visible: before this nothing of it is, afterwards all of it."""
+    content = {"format": FORMAT, **asdict(manifest)}
+    write_json(folder / MANIFEST, {"sha256": _checksum(content), "index": content})
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Read the last commit; None where there is no index."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        whole = json.loads(path.read_bytes())
+        content = whole["index"]
+        if whole["sha256"] != _checksum(content):
+            raise InputError(f"{path} is damaged: its checksum is another; build the index again")
+        if content.pop("format") != FORMAT:
+            raise InputError(f"{path} was written by another version of chamfer; build the index again")
+        return Manifest(
+            **{
+                **content,
+                "settings": Settings.from_json(content["settings"]),
+                "trained": _file(content["trained"]),
+                "frequencies": _file(content["frequencies"]),
+                "segments": tuple(
+                    Entry(
+                        **{
+                            **entry,
+                            "files": tuple(File(*file) for file in entry["files"]),
+                            "deleted": _file(entry["deleted"]),
+                        }
+                    )
+                    for entry in content["segments"]
+                ),
+            }
+        )
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged; build the index again") from error
+
+
+def _file(value: list[Any] | None) -> File | None:
+    return None if value is None else File(*value)
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,74 @@
+"""Several segments as one, without deleted documents."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.index.manifest import Entry
+from chamfer.index.rows import Rows, coded_again, gather, parts
+from chamfer.index.segment import Segment
+from chamfer.index.settings import LENGTHS, Settings
+from chamfer.index.trained import Trained, sample_size, train_kept
+from chamfer.tokens import offsets_of
+
+
+def like_the_last(entries: Sequence[Entry], fan: int) -> int:
+    """How many segments at the end are not of a larger size, in powers of ``fan``, than the last one."""
+    sizes = [int(np.log(max(entry.documents, 1)) / np.log(fan) + 1e-9) for entry in entries]
+    return next((n for n, size in enumerate(reversed(sizes)) if size > sizes[-1]), len(sizes))
+
+
+def live_tokens(segments: Sequence[Segment]) -> int:
+    """The tokens of all live documents."""
+    return sum(int(segment.columns[LENGTHS][segment.alive].sum()) for segment in segments)
+
+
+def learnt_from(
+    segments: Sequence[Segment], settings: Settings, before: Trained, coming: npt.NDArray[np.float32] | None = None
+) -> Trained:
+    """Learn anew from documents that are there, and from vectors that come; the projection stays."""
+    coming = np.empty((0, settings.kept), np.float32) if coming is None else coming
+    there = live_tokens(segments)
+    wanted = sample_size(there + len(coming))
+    generator = np.random.default_rng(0)
+    sample = [coming]
+    for segment in segments:
+        places = segment.alive
+        some = min(len(places), int(wanted / max(there, 1) * len(places)) + 1)
+        sample.append(segment.tokens(np.sort(generator.choice(places, some, replace=False))).vectors)
+    kept = np.concatenate(sample).astype(np.float32, copy=False)
+    return train_kept(kept, settings, before.projection, tokens=there + len(coming))
+
+
+def merged_rows(
+    segments: Sequence[Segment], settings: Settings, before: Trained | None, learnt: Trained | None
+) -> Iterator[Rows]:
+    """The rows of all live documents, in the order of their ids; for other centroids if some were learnt."""
+    found = sorted(
+        (identifier, number, place)
+        for number, segment in enumerate(segments)
+        for place, identifier in enumerate(segment.database.all_ids())
+        if segment.deleted is None or not segment.deleted[place]
+    )
+    owner = np.array([number for _, number, _ in found], dtype=np.int64)
+    places = np.array([place for _, _, place in found], dtype=np.int64)
+    lengths = np.concatenate([segment.columns[LENGTHS] for segment in segments])
+    starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
+    for part in parts(offsets_of(lengths[starts[owner] + places])):
+        columns = gather([segment.source for segment in segments], owner[part], places[part], settings)
+        if before is not None and learnt is not None:
+            columns = coded_again(columns, settings, before, learnt)
+        yield Rows(_documents(segments, owner[part], places[part]), columns)
+
+
+def _documents(
+    segments: Sequence[Segment], owner: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+) -> list[Document]:
+    documents: list[Document] = [Document("", "")] * len(places)
+    for number, segment in enumerate(segments):
+        chosen = np.flatnonzero(owner == number)
+        for at, document in zip(chosen, segment.database.documents(places[chosen]), strict=True):
+            documents[at] = document
+    return documents

@@ -1,0 +1,35 @@
+"""Fewer vectors: tokens of a document that mean nearly the same share one."""
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from chamfer.threads import in_threads
+from chamfer.tokens import TokenBatch, TokenIds, Vectors
+
+
+def pool(tokens: TokenBatch, factor: int) -> TokenBatch:
+    """Keep about one vector for every ``factor`` tokens of each document: the means of Ward's clusters.
+
+    A mean is given unit length again, and the id of the first token that it stands for.
+    """
+    if factor == 1:
+        return tokens
+    texts = [tokens[place] for place in range(len(tokens))]
+    pooled = in_threads(lambda text: _pool_one(text.vectors.astype(np.float32), text.token_ids, factor), texts)
+    if not pooled:
+        return tokens
+    return TokenBatch.pack([vectors for vectors, _ in pooled], [ids for _, ids in pooled])
+
+
+def _pool_one(vectors: Vectors, token_ids: TokenIds, factor: int) -> tuple[Vectors, TokenIds]:
+    count = -(-len(vectors) // factor)
+    if count == len(vectors):
+        return vectors, token_ids
+    group = fcluster(linkage(vectors, method="ward"), count, criterion="maxclust") - 1
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    sums = np.zeros((len(first), vectors.shape[1]), np.float32)
+    np.add.at(sums, group, vectors)
+    norms = np.linalg.norm(sums, axis=1, keepdims=True)
+    opposite = norms[:, 0] < 1e-6  # such vectors have no mean direction
+    sums[opposite], norms[opposite] = vectors[first[opposite]], 1
+    return sums / norms, token_ids[first]

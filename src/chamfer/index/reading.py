@@ -1,0 +1,144 @@
+"""An index opened for reading: one commit, whatever is written meanwhile."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.errors import InputError
+from chamfer.frequencies import DocumentFrequencies
+from chamfer.index.filters import parse_filter
+from chamfer.index.manifest import Manifest, read_manifest
+from chamfer.index.segment import Segment
+from chamfer.index.settings import Settings
+from chamfer.index.trained import Trained
+
+# Between reading a manifest and opening what it names, a writer may have removed that; the next one names other files.
+TRIES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """A snapshot of an index.
+
+    Documents are named by their *places*, which run through the segments; a deleted document keeps its place.
+
+    Args:
+        folder: where it lies.
+        manifest: the commit.
+        trained: projection, centroids, levels of residuals.
+        segments: opened.
+        frequencies: in how many live documents each token appears.
+    """
+
+    folder: Path
+    manifest: Manifest
+    trained: Trained
+    segments: tuple[Segment, ...]
+    frequencies: DocumentFrequencies
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open the last commit, or say in one sentence what is wrong with the folder."""
+        folder = Path(folder)
+        for attempt in range(TRIES):
+            manifest = read_manifest(folder)
+            if manifest is None:
+                raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+            if manifest.trained is None or manifest.frequencies is None:
+                raise InputError(f"the index in {folder} has no documents yet; add some with: chamfer index add")
+            try:
+                return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name)
+            except FileNotFoundError as error:
+                if read_manifest(folder) == manifest or attempt == TRIES - 1:
+                    raise InputError(f"{error.filename or error} is missing; build the index again") from error
+        raise AssertionError("the last try returns or raises")
+
+    @classmethod
+    def _open(cls, folder: Path, manifest: Manifest, trained: str, frequencies: str) -> Self:
+        for file in manifest.files:
+            file.check(folder)
+        learnt = Trained.load(folder / trained)
+        segments = tuple(Segment(folder, entry, manifest.settings, learnt) for entry in manifest.segments)
+        counts = np.fromfile(folder / frequencies, np.int64)
+        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents))
+
+    def __len__(self) -> int:
+        """Places, those of deleted documents included."""
+        return int(self.starts[-1])
+
+    @property
+    def settings(self) -> Settings:
+        """How documents became rows."""
+        return self.manifest.settings
+
+    @property
+    def dimensions(self) -> int:
+        """Of the vectors that are kept."""
+        return self.settings.kept
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """``(segments + 1,)`` the first place of each segment."""
+        return np.concatenate([[0], np.cumsum([len(segment) for segment in self.segments])]).astype(np.int64)
+
+    @cached_property
+    def live(self) -> npt.NDArray[np.bool_] | None:
+        """``(places,)`` which documents were not deleted; None if all are there."""
+        if all(segment.deleted is None for segment in self.segments):
+            return None
+        return np.concatenate(
+            [np.ones(len(segment), bool) if segment.deleted is None else ~segment.deleted for segment in self.segments]
+        )
+
+    def allowed(self, where: str | None = None, among: Iterable[str] | None = None) -> npt.NDArray[np.bool_] | None:
+        """``(places,)`` the live documents that a filter holds for and that are among some ids; None for all places."""
+        allowed = self.live
+        if where is not None:
+            condition = parse_filter(where)
+            allowed = self._only(allowed, [segment.database.matching(condition) for segment in self.segments])
+        if isinstance(among, str):
+            raise InputError("give a list of ids to search among, not one text, whose letters would be the ids")
+        if among is not None:
+            wanted = list(among)
+            found = [np.array(list(segment.database.places(wanted).values()), int) for segment in self.segments]
+            allowed = self._only(allowed, found)
+        return allowed
+
+    def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
+        """The ids of documents, in the order of ``places``."""
+        ids = np.empty(len(places), object)
+        for segment, chosen, local in self.by_segment(places):
+            ids[chosen] = segment.database.ids(local)
+        return list(ids)
+
+    def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
+        """Ids, texts and metadata of documents, in the order of ``places``."""
+        documents: list[Document | None] = [None] * len(places)
+        for segment, chosen, local in self.by_segment(places):
+            for place, document in zip(chosen, segment.database.documents(local), strict=True):
+                documents[place] = document
+        return [document for document in documents if document is not None]
+
+    def by_segment(
+        self, places: npt.NDArray[np.integer]
+    ) -> list[tuple[Segment, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """For each segment that owns some of the places: which of them, and where in the segment they are."""
+        owner = np.searchsorted(self.starts, places, side="right") - 1
+        chosen_of = [np.flatnonzero(owner == number) for number in range(len(self.segments))]
+        return [
+            (segment, chosen, np.asarray(places)[chosen] - self.starts[number])
+            for number, (segment, chosen) in enumerate(zip(self.segments, chosen_of, strict=True))
+            if len(chosen)
+        ]
+
+    def _only(self, allowed: npt.NDArray[np.bool_] | None, found: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
+        mask = np.zeros(len(self), bool)
+        for start, local in zip(self.starts, found, strict=False):
+            mask[start + local] = True
+        return mask if allowed is None else mask & allowed

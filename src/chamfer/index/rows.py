@@ -1,0 +1,171 @@
+"""Documents as a segment keeps them: texts and arrays, cut from vectors or gathered from other segments."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.errors import InputError
+from chamfer.index.settings import (
+    BOUNDS,
+    CENTROIDS,
+    CODES,
+    DISTINCT,
+    DISTINCT_LENGTHS,
+    LENGTHS,
+    RESIDUALS,
+    SCALES,
+    TOKEN_IDS,
+    VECTORS,
+    Settings,
+)
+from chamfer.index.trained import Trained
+from chamfer.kernels import Codes
+from chamfer.tokens import Offsets, TokenBatch, TokenIds, Vectors, offsets_of
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+# Tokens that are turned into rows at a time: some hundred megabytes at most.
+AT_A_TIME = 65_536
+# What 16 bits and sums of squares may leave of a unit.
+UNIT = 0.01
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some documents: what a user knows of them, and an array for each column of the settings."""
+
+    documents: Sequence[Document]
+    columns: Columns
+
+
+def rows_of(
+    documents: Sequence[Document],
+    tokens: TokenBatch,
+    distinct: Sequence[TokenIds],
+    settings: Settings,
+    trained: Trained,
+) -> Rows:
+    """Turn documents into rows.
+
+    Args:
+        documents: what a user knows of them.
+        tokens: their vectors, pooled already.
+        distinct: the different tokens of each text.
+        settings: what is kept.
+        trained: the projection, the centroids and the levels of residuals.
+    """
+    kept = trained.projected(tokens)
+    with np.errstate(over="ignore"):
+        batch = TokenBatch(kept.vectors.astype(np.float16), kept.token_ids, kept.offsets)
+    wide = batch.vectors.astype(np.float32)
+    columns: dict[str, npt.NDArray[Any]] = {
+        LENGTHS: batch.lengths.astype(np.int32),
+        TOKEN_IDS: batch.token_ids,
+        CENTROIDS: trained.clusters.nearest(wide),
+        DISTINCT_LENGTHS: np.array([len(ids) for ids in distinct], np.int32),
+        DISTINCT: np.concatenate([*distinct, np.empty(0, np.int32)]).astype(np.int32),
+    }
+    if trained.residuals is not None:
+        return Rows(documents, {**columns, RESIDUALS: _residuals(wide, columns[CENTROIDS], trained)})
+    codes = Codes.of(batch)
+    if settings.precision == "float16":
+        columns[VECTORS] = batch.vectors
+    else:
+        codes = codes.alone(batch)
+    return Rows(documents, {**columns, CODES: codes.codes, SCALES: codes.scales, BOUNDS: codes.bounds.T})
+
+
+def check_unit(tokens: TokenBatch) -> None:
+    """Refuse vectors that are not of unit length, which pooling and projection would hide."""
+    for start in range(0, len(tokens.vectors), AT_A_TIME):
+        norms = np.linalg.norm(tokens.vectors[start : start + AT_A_TIME].astype(np.float32), axis=1)
+        wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT))  # NaN is wrong too
+        if len(wrong):
+            raise InputError(
+                f"an index takes token vectors of length 1, not {norms[wrong[0]]:.4g}; normalise them first"
+            )
+
+
+def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Settings, trained: Trained) -> Vectors:
+    """The vectors of some rows, in 16 bits."""
+    if VECTORS in columns:
+        return np.asarray(columns[VECTORS][rows])
+    if CODES in columns:
+        return Codes(columns[CODES], columns[SCALES], np.empty((4, 0), np.float32)).vectors(settings.kept, rows)
+    if trained.residuals is None:
+        raise InputError("an index of residuals has no levels for them; build it again")
+    return trained.residuals.decode(columns[RESIDUALS], trained.clusters.centroids, columns[CENTROIDS], rows)
+
+
+def coded_again(columns: Columns, settings: Settings, before: Trained, trained: Trained) -> dict[str, npt.NDArray[Any]]:
+    """The same rows for other centroids; what residuals lost before stays lost."""
+    vectors = decoded(columns, slice(None), settings, before)
+    again = {**columns, CENTROIDS: trained.clusters.nearest(vectors)}
+    if trained.residuals is not None:
+        again[RESIDUALS] = _residuals(vectors, again[CENTROIDS], trained)
+    return again
+
+
+def _residuals(vectors: Vectors, centroids: npt.NDArray[np.uint16], trained: Trained) -> npt.NDArray[np.uint8]:
+    if trained.residuals is None:
+        raise InputError("an index of residuals has no levels for them; build it again")
+    return trained.residuals.encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
+
+
+def parts(offsets: Offsets) -> Iterator[slice]:
+    """Neighbouring documents, as many as have :data:`AT_A_TIME` tokens, but at least one."""
+    start, documents = 0, len(offsets) - 1
+    while start < documents:
+        stop = int(np.searchsorted(offsets, offsets[start] + AT_A_TIME, side="right")) - 1
+        stop = min(max(stop, start + 1), documents)
+        yield slice(start, stop)
+        start = stop
+
+
+class Source(NamedTuple):
+    """The columns of a segment, and where in them each document's tokens and distinct tokens lie."""
+
+    columns: Columns
+    offsets: Mapping[str, Offsets]
+
+
+def gather(
+    sources: Sequence[Source],
+    owner: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+    settings: Settings,
+) -> dict[str, npt.NDArray[Any]]:
+    """Copy documents from several segments into arrays of their own, in the given order.
+
+    Args:
+        sources: the segments.
+        owner: ``(documents,)`` which segment each document is from.
+        places: ``(documents,)`` where in that segment it is.
+        settings: of all of them.
+    """
+    gathered: dict[str, npt.NDArray[Any]] = {}
+    lengths_of = {"token": LENGTHS, "distinct": DISTINCT_LENGTHS}
+    # Lengths come first among the columns, and tell how long the others are.
+    for name, column in settings.columns.items():
+        whole = column.per == "document"
+        to = np.arange(len(places) + 1) if whole else offsets_of(gathered[lengths_of[column.per]])
+        first = sources[0].columns[name]
+        gathered[name] = np.empty((to[-1], *first.shape[1:]), first.dtype)
+        for number, source in enumerate(sources):
+            chosen = np.flatnonzero(owner == number)
+            rows = places[chosen] if whole else rows_at(source.offsets[column.per], places[chosen])
+            gathered[name][rows_at(to, chosen)] = source.columns[name][rows]
+    return gathered
+
+
+def rows_at(offsets: Offsets, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """The rows that some documents own, in their order."""
+    starts = offsets[documents]
+    lengths = offsets[np.asarray(documents) + 1] - starts
+    shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
+    rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
+    return rows

@@ -1,0 +1,237 @@
+"""A part of an index that never changes: written whole, then only read."""
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.files import keep_names
+from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
+from chamfer.index.rows import Rows, Source, decoded, parts, rows_at
+from chamfer.index.settings import (
+    BOUNDS,
+    CENTROIDS,
+    CODES,
+    DISTINCT_LENGTHS,
+    KINDS,
+    LENGTHS,
+    SCALES,
+    TOKEN_IDS,
+    VECTORS,
+    Settings,
+)
+from chamfer.index.texts import TEXTS, Texts, TextWriter
+from chamfer.index.trained import Trained
+from chamfer.kernels import CodedDocuments, Codes, RoundedDocuments, native
+from chamfer.tokens import TokenBatch, offsets_of
+
+# Read whole when a segment is opened, so that their checksums cost nothing.
+SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)
+
+
+class SegmentWriter:
+    """Writes a new segment, some documents at a time, in the order of their ids.
+
+    Nothing of it counts before a manifest names it. After an error it is removed.
+    """
+
+    def __init__(self, index: Path, name: str, settings: Settings) -> None:
+        self._name = name
+        self._folder = index / SEGMENTS / name
+        shutil.rmtree(self._folder, ignore_errors=True)  # what a crash may have left
+        self._folder.mkdir(parents=True)
+        self._digests = {column: hashlib.sha256() for column in settings.columns}
+        self._documents = self._tokens = 0
+        with ExitStack() as opened:
+            opened.push(self._abandon)
+            self._files = {
+                column: opened.enter_context((self._folder / column).open("xb")) for column in settings.columns
+            }
+            self._texts = TextWriter(self._folder / TEXTS)
+            opened.callback(self._texts.close)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    def _abandon(
+        self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(self._folder)  # a full disk does not say which file it cannot take
+
+    def append(self, rows: Rows) -> None:
+        """Write some more documents."""
+        for column, values in rows.columns.items():
+            content = np.ascontiguousarray(values).data
+            self._files[column].write(content)
+            self._digests[column].update(content)
+        self._texts.append(rows.documents)
+        self._documents += len(rows.documents)
+        self._tokens += len(rows.columns[TOKEN_IDS])
+
+    def finish(self) -> Entry:
+        """Bring all of it to disk."""
+        files = []
+        for column, file in self._files.items():
+            file.flush()
+            os.fsync(file.fileno())
+            files.append(File(column, file.tell(), self._digests[column].hexdigest()))
+        self._texts.finish()
+        _sync(self._folder / TEXTS)
+        files.append(File.of(self._folder / TEXTS))
+        keep_names(self._folder)
+        keep_names(self._folder.parent)
+        return Entry(self._name, self._documents, self._tokens, tuple(files))
+
+
+class Segment:
+    """A segment, opened for reading; large arrays are mapped, not read.
+
+    Args:
+        index: the folder of the index.
+        entry: what the manifest says of the segment.
+        settings: what is kept of documents.
+        trained: what vectors are decoded with.
+    """
+
+    def __init__(self, index: Path, entry: Entry, settings: Settings, trained: Trained) -> None:
+        self.name, self._index = entry.name, index
+        self._settings, self._trained = settings, trained
+        folder = index / SEGMENTS / entry.name
+        for file in entry.files:
+            (file.check if file.name in SMALL else file.check_size)(folder)
+        self.columns = {
+            name: _mapped(folder / name, column.width, whole=name in SMALL) for name, column in settings.columns.items()
+        }
+        self.database = Texts(folder / TEXTS)
+        self.offsets = offsets_of(self.columns[LENGTHS])
+        self.deleted: npt.NDArray[np.bool_] | None = None
+        if entry.deleted is not None:
+            entry.deleted.check(index)
+            bits = np.fromfile(index / entry.deleted.name, np.uint8)
+            self.deleted = np.unpackbits(bits, count=entry.documents).astype(bool)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def centroids(self) -> npt.NDArray[np.uint16]:
+        """``(tokens,)`` the centroid of each token."""
+        return self.columns[CENTROIDS]
+
+    @cached_property
+    def source(self) -> Source:
+        """What is copied when segments are merged."""
+        return Source(self.columns, {"token": self.offsets, "distinct": offsets_of(self.columns[DISTINCT_LENGTHS])})
+
+    @property
+    def alive(self) -> npt.NDArray[np.int64]:
+        """The places of documents that were not deleted."""
+        return np.arange(len(self)) if self.deleted is None else np.flatnonzero(~self.deleted)
+
+    @cached_property
+    def coded(self) -> CodedDocuments | None:
+        """Documents in 16 bits with their codes, where both are kept."""
+        if VECTORS not in self.columns:
+            return None
+        whole = TokenBatch(self.columns[VECTORS], np.asarray(self.columns[TOKEN_IDS]), self.offsets)
+        return CodedDocuments(whole, self.codes if native.path() else None)
+
+    @cached_property
+    def codes(self) -> Codes | None:
+        """The 8-bit codes, where they are kept."""
+        if CODES not in self.columns:
+            return None
+        bounds = np.ascontiguousarray(self.columns[BOUNDS].T)
+        return Codes(self.columns[CODES], self.columns[SCALES], bounds)
+
+    @cached_property
+    def rounded(self) -> RoundedDocuments:
+        """Documents of which only the codes are kept."""
+        if self.codes is None:
+            raise InputError(f"segment {self.name} keeps no codes")
+        return RoundedDocuments(self.codes, self.offsets, self._settings.kept)
+
+    def tokens(self, places: npt.NDArray[np.integer] | slice) -> TokenBatch:
+        """The vectors of some documents, in 16 bits, decoded if need be."""
+        if isinstance(places, slice):
+            first, last, _ = places.indices(len(self))
+            lengths = np.diff(self.offsets[first : max(first, last) + 1])
+            rows: npt.NDArray[np.int64] | slice = slice(int(self.offsets[first]), int(self.offsets[max(first, last)]))
+        else:
+            lengths = self.columns[LENGTHS][places]
+            rows = rows_at(self.offsets, places)
+        vectors = decoded(self.columns, rows, self._settings, self._trained)
+        return TokenBatch.trusted(vectors, np.asarray(self.columns[TOKEN_IDS][rows]), offsets_of(lengths))
+
+    def parts(self) -> Iterator[TokenBatch]:
+        """All documents in order, some tens of thousands of tokens at a time."""
+        for part in parts(self.offsets):
+            yield self.tokens(part)
+
+    def texts(self) -> Iterator[str]:
+        """All texts in order."""
+        return self.database.texts()
+
+    def derived(self, name: str, make: Callable[[Path], None]) -> Path:
+        """A folder of files that follow from the segment alone, made when it is first asked for.
+
+        They lie beside the segment, or, where that cannot be written, in a temporary folder as long as this is open.
+        """
+        folder = self._index / DERIVED / self.name / name
+        if folder.is_dir():
+            return folder
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            temporary = Path(tempfile.mkdtemp(prefix="chamfer-"))
+            weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
+            make(temporary)
+            return temporary
+        try:
+            make(unfinished)
+            for path in unfinished.iterdir():
+                _sync(path)
+            keep_names(unfinished)
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was faster, with the same files
+                raise
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        return folder
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _mapped(path: Path, width: int, *, whole: bool) -> npt.NDArray[Any]:
+    kind = KINDS[path.suffix[1:]]
+    read = whole or path.stat().st_size == 0  # an empty file cannot be mapped
+    values: npt.NDArray[Any] = np.fromfile(path, kind) if read else np.memmap(path, kind, "r")
+    return values if width == 1 else values.reshape(-1, width)

@@ -1,0 +1,193 @@
+"""Ids, texts and metadata of a segment, in SQLite, so that a filter is SQL."""
+
+import errno
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.errors import InputError
+from chamfer.index.fields import UNSTORABLE, Value, fields_of, short
+from chamfer.index.filters import Filter
+
+TEXTS = "documents.sqlite"
+
+SCHEMA = """
+    CREATE TABLE documents (place INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL);
+    CREATE TABLE fields (name TEXT NOT NULL, kind TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL);
+"""
+INDEXES = """
+    CREATE UNIQUE INDEX ids ON documents (id);
+    CREATE INDEX values_of_fields ON fields (name, kind, value, place);
+"""
+
+
+def check_documents(documents: Sequence[Document]) -> None:
+    """Refuse documents that would not come back as they were given."""
+    for document in documents:
+        for part, value in zip(Document._fields, document, strict=True):
+            if not isinstance(value, str):
+                raise InputError(
+                    f"the {part} of a document is a text, but that of {short(str(document.id))} is a "
+                    f"{type(value).__name__}; write it as a text"
+                )
+            if UNSTORABLE.search(value):
+                raise InputError(
+                    f"the {part} of document {short(document.id)} holds a NUL or half of a surrogate pair, "
+                    "which cannot be stored; remove it"
+                )
+        if not document.id:
+            raise InputError("the id of a document must not be empty; give it one")
+
+
+class TextWriter:
+    """Writes the documents of a new segment, in the order of their places."""
+
+    def __init__(self, path: Path) -> None:
+        self._next = 0
+        self._path = path
+        with self._errors():
+            self._connection = sqlite3.connect(path)
+            # A new file that nobody sees before it is finished, synced and named needs no journal of its own.
+            self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {SCHEMA}")
+
+    def append(self, documents: Sequence[Document]) -> None:
+        """Write some more."""
+        places = range(self._next, self._next + len(documents))
+        self._next += len(documents)
+        with self._errors():
+            self._connection.executemany(
+                "INSERT INTO documents VALUES (?, ?, ?, ?)",
+                ((place, *document) for place, document in zip(places, documents, strict=True)),
+            )
+            self._connection.executemany(
+                "INSERT INTO fields VALUES (?, ?, ?, ?)",
+                (
+                    (*field, place)
+                    for place, document in zip(places, documents, strict=True)
+                    for field in _fields(document)
+                ),
+            )
+
+    def finish(self) -> None:
+        """Write what is left, and close the file."""
+        with self._errors():
+            self._connection.executescript(INDEXES)
+            self._connection.commit()
+            self.close()
+
+    def close(self) -> None:
+        """Close the file as it is; twice does no harm."""
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """A full disk is an error of the machine, as it is for every other file."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            full = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL
+            raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self._path)) from error
+
+
+def _fields(document: Document) -> list[tuple[str, str, Value]]:
+    if document.metadata == "{}":
+        return []
+    try:
+        metadata = json.loads(document.metadata)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the metadata of document {short(document.id)} is not JSON ({error}); correct it") from error
+    if not isinstance(metadata, dict):
+        raise InputError(
+            f"the metadata of document {short(document.id)} must be a JSON object, not {short(document.metadata)}; "
+            "give each value a name"
+        )
+    try:
+        return list(fields_of(metadata))
+    except InputError as error:
+        raise InputError(f"document {short(document.id)}: {error}") from error
+
+
+class Texts:
+    """The documents of a segment. Several threads can ask at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turns = threading.Lock()
+        # The file never changes, so SQLite need not look for locks and journals.
+        with self._errors():
+            self._connection = sqlite3.connect(
+                f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
+            )
+        self._ask("SELECT place FROM documents LIMIT 1", ())  # opens the file now, so that it may be unlinked later
+
+    def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
+        """The documents at some places, in their order."""
+        return [Document(*rest) for rest in self._at(places, "id, text, metadata")]
+
+    def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
+        """The ids at some places, in their order."""
+        return [identifier for (identifier,) in self._at(places, "id")]
+
+    def places(self, ids: Iterable[str]) -> dict[str, int]:
+        """Where those of some ids that are here are."""
+        # No document has an id that cannot be stored, but SQLite would find one for what is before a NUL.
+        wanted = json.dumps([identifier for identifier in ids if not UNSTORABLE.search(identifier)])
+        return dict(
+            self._ask("SELECT id, place FROM documents WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+        )
+
+    def all_ids(self) -> list[str]:
+        """Every id, in the order of places."""
+        return [identifier for (identifier,) in self._ask("SELECT id FROM documents ORDER BY place", ())]
+
+    def texts(self) -> Iterator[str]:
+        """Every text, in the order of places."""
+        at_a_time, last = 1024, -1
+        while rows := self._ask(
+            "SELECT place, text FROM documents WHERE place > ? ORDER BY place LIMIT ?", (last, at_a_time)
+        ):
+            last = rows[-1][0]
+            yield from (text for _, text in rows)
+
+    def matching(self, condition: Filter) -> npt.NDArray[np.int64]:
+        """The places of documents that a filter holds for."""
+        sql, values = condition.sql()
+        return np.array([place for (place,) in self._ask(sql, values)], dtype=np.int64)
+
+    def check(self) -> None:
+        """Refuse a file that SQLite finds wrong."""
+        answer = self._ask("PRAGMA quick_check(1)", ())
+        if answer != [("ok",)]:
+            raise InputError(f"{self._path} is damaged: {answer[0][0]}; build the index again")
+
+    def _at(self, places: npt.NDArray[np.integer], columns: str) -> list[tuple]:  # type: ignore[type-arg]
+        rows = self._ask(
+            f"SELECT place, {columns} FROM documents WHERE place IN (SELECT value FROM json_each(?))",
+            (json.dumps(places.tolist()),),
+        )
+        found = {place: tuple(rest) for place, *rest in rows}
+        try:
+            return [found[place] for place in places.tolist()]
+        except KeyError as error:
+            raise InputError(f"{self._path} is damaged: document {error} is missing; build the index again") from error
+
+    def _ask(self, sql: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
+        with self._errors(), self._turns:
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter by a text that quotes what is damaged
+            if not self._path.exists():  # a writer has dropped the segment since
+                raise FileNotFoundError(self._path) from error
+            raise InputError(f"{self._path} is damaged ({error}); build the index again") from error

@@ -1,0 +1,356 @@
+"""An index that changes: documents are added and deleted, segments merged, each by one commit."""
+
+import logging
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.errors import InputError
+from chamfer.files import only_writer, written_whole
+from chamfer.index.clusters import count_for
+from chamfer.index.filters import parse_filter
+from chamfer.index.manifest import (
+    DERIVED,
+    MANIFEST,
+    SAMPLE,
+    SEGMENTS,
+    Entry,
+    File,
+    Manifest,
+    read_manifest,
+    write_manifest,
+)
+from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merged_rows
+from chamfer.index.pooling import pool
+from chamfer.index.rows import Rows, check_unit, parts, rows_at, rows_of
+from chamfer.index.segment import Segment, SegmentWriter
+from chamfer.index.settings import DISTINCT, Settings
+from chamfer.index.texts import check_documents
+from chamfer.index.trained import Trained, train
+from chamfer.threads import free_cores, in_threads
+from chamfer.tokens import TokenBatch, TokenIds
+
+# What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
+OWN = re.compile(
+    r"(?:trained-\d{8,}\.safetensors|frequencies-\d{8,}\.i64|deleted-\d{8,}-\d{8,}\.bits)"
+    r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
+)
+OWN_SEGMENT = re.compile(r"\d{8,}")
+# So many segments of like size become one: a document is copied at most once for each power of eight.
+FAN = 8
+# Centroids are trained again when four times as many would suit: when there are sixteen times the tokens.
+OUTGROWN = 4
+
+
+@contextmanager
+def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"]:
+    """Hold an index for writing; a second writer gets an error at once.
+
+    Args:
+        folder: where it lies.
+        settings: creates the index if it is not there, and must be those of one that is.
+    """
+    if settings is None and read_manifest(folder) is None:
+        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+    with only_writer(folder):
+        manifest = read_manifest(folder)
+        if manifest is None:
+            orphans = any(OWN_SEGMENT.fullmatch(path.name) for path in (folder / SEGMENTS).glob("*"))
+            if settings is None or orphans:
+                raise InputError(f"{folder / MANIFEST} is missing; choose another folder, or build the index again")
+            manifest = Manifest(0, settings)
+            write_manifest(folder, manifest)
+        elif settings is not None and settings != manifest.settings:
+            raise InputError(f"the index in {folder} has other settings; choose another folder or delete it")
+        writer = Writer(folder, manifest)
+        writer.sweep()
+        yield writer
+
+
+class Writer:
+    """The one that may change an index; see :func:`writing`. Every method leaves a finished commit."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self._folder = folder
+        self._learnt: dict[File, Trained] = {}
+        self._segments: dict[Entry, Segment] = {}
+
+    @property
+    def trained(self) -> Trained | None:
+        """What was learnt from a sample."""
+        file = self.manifest.trained
+        if file is None:
+            return None
+        if file not in self._learnt:
+            file.check(self._folder)
+            self._learnt = {file: Trained.load(self._folder / file.name)}
+        return self._learnt[file]
+
+    def train(self, sample: TokenBatch, *, tokens: int) -> None:
+        """Learn from a sample of documents what an index of about so many ``tokens`` needs, before any is added."""
+        if self.manifest.segments:
+            raise InputError(f"the index in {self._folder} has documents already; compact it to train it again")
+        settings = self.manifest.settings
+        learnt = train(pool(sample, settings.pool).vectors, settings, tokens=tokens // settings.pool)
+        self._commit(trained=self._keep(learnt))
+
+    def add(
+        self,
+        documents: Sequence[Document],
+        tokens: TokenBatch,
+        distinct: Sequence[TokenIds] | None = None,
+        *,
+        replacing: bool = False,
+        building: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add documents.
+
+        Args:
+            documents: ids, texts, metadata.
+            tokens: their vectors, as the encoder gives them.
+            distinct: the different tokens of each text, for document frequencies; those that have vectors if not given.
+            replacing: delete documents that have these ids, in the same commit; else such an id is an error.
+            building: how far a build is after this.
+        """
+        settings = self.manifest.settings
+        if len(documents) != len(tokens):
+            raise InputError(f"{len(tokens)} vectors of documents need as many documents, not {len(documents)}")
+        if tokens.dimensions != settings.dimensions:
+            raise InputError(
+                f"the index takes vectors of {settings.dimensions} dimensions, not {tokens.dimensions}; "
+                "encode with the model that it was built with"
+            )
+        if distinct is not None and len(distinct) != len(documents):
+            raise InputError(f"{len(documents)} documents need as many lists of distinct tokens, not {len(distinct)}")
+        if not documents:
+            return
+        check_documents(documents)
+        check_unit(tokens)
+        ids = [document.id for document in documents]
+        if len(set(ids)) != len(ids):
+            twice = Counter(ids).most_common(1)[0][0]
+            raise InputError(f"document {twice!r} is added twice; ids must be unique")
+        known = self._find(ids)
+        if any(known.values()) and not replacing:
+            entry, places = next(iter(known.items()))
+            name = self._segment(entry).database.ids(np.array(places[:1]))[0]
+            raise InputError(f"document {name!r} is in the index already; replace it, or delete it first")
+        self._counts(tokens.token_ids)  # none of them lies outside the vocabulary
+        counted = [
+            np.unique(tokens[place].token_ids if distinct is None else distinct[place]) for place in range(len(tokens))
+        ]
+        added = self._counts(np.concatenate([*counted, np.empty(0, np.int32)]))
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        pooled = pool(tokens.take(order), settings.pool)
+        learnt = self.trained
+        changes: dict[str, Any] = {} if building is None else {"building": building}
+        if learnt is not None and self._outgrown(OUTGROWN, len(pooled.vectors)):
+            # Before they come: residuals that are rounded to what others left are lost for good.
+            learnt = self._learn_again(learnt.projected(pooled).vectors.astype(np.float32, copy=False))
+            known = self._find(ids)
+        if learnt is None:
+            learnt = train(pooled.vectors, settings, tokens=len(pooled.vectors))
+            changes["trained"] = self._keep(learnt)
+        removed, entries = self._without(known)
+        with SegmentWriter(self._folder, self._next_name(), settings) as segment:
+            for rows in self._rows([documents[n] for n in order], pooled, [counted[n] for n in order], learnt):
+                segment.append(rows)
+            entries.append(segment.finish())
+        self._commit(segments=tuple(entries), frequencies=self._frequencies(added - removed), **changes)
+        try:
+            self._merge_small()
+        except (OSError, InputError) as error:  # the documents are in all the same; the next addition tries again
+            logging.getLogger("chamfer").warning("segments of %s were not merged: %s", self._folder, error)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete documents, and say how many of the ids there were."""
+        if isinstance(ids, str):
+            raise InputError("give a list of ids, not one text, whose letters would be deleted one by one")
+        known = self._find(ids)
+        found = sum(len(places) for places in known.values())
+        if found:
+            removed, entries = self._without(known)
+            self._commit(segments=tuple(entries), frequencies=self._frequencies(-removed))
+        return found
+
+    def matching(self, where: str) -> list[str]:
+        """The ids of live documents that a filter holds for."""
+        condition = parse_filter(where)
+        ids: list[str] = []
+        for entry in self.manifest.segments:
+            segment = self._segment(entry)
+            places = segment.database.matching(condition)
+            ids += segment.database.ids(places if segment.deleted is None else places[~segment.deleted[places]])
+        return ids
+
+    def compact(self) -> None:
+        """Make one segment of all, without the deleted documents, and train centroids anew if they were outgrown."""
+        entries = self.manifest.segments
+        learn = self._outgrown(2)
+        if len(entries) > 1 or any(entry.dead for entry in entries) or learn:
+            self._merge(entries, learn=learn)
+
+    def set_building(self, building: Mapping[str, Any] | None) -> None:
+        """Say how far a build is; None when it is complete."""
+        self._commit(building=building)
+
+    def sweep(self) -> None:
+        """Remove what no commit names: left by a crash, or by commits before the last."""
+        manifest = self.manifest
+        named = {file.name for file in manifest.files}
+        for path in self._folder.iterdir():
+            if OWN.fullmatch(path.name) and path.name not in named:
+                path.unlink(missing_ok=True)
+        if manifest.building is None:
+            shutil.rmtree(self._folder / SAMPLE, ignore_errors=True)
+        kept = {entry.name for entry in manifest.segments}
+        for place in (SEGMENTS, DERIVED):
+            for path in (self._folder / place).glob("*"):
+                if OWN_SEGMENT.fullmatch(path.name) and path.name not in kept:
+                    shutil.rmtree(path, ignore_errors=True)
+
+    def _rows(
+        self, documents: Sequence[Document], tokens: TokenBatch, distinct: Sequence[TokenIds], learnt: Trained
+    ) -> Iterator[Rows]:
+        """Rows of all documents, as many parts at a time as there are cores."""
+
+        def make(part: slice) -> Rows:
+            return rows_of(documents[part], tokens[part], distinct[part], self.manifest.settings, learnt)
+
+        waiting = parts(tokens.offsets)
+        while some := list(islice(waiting, free_cores())):
+            yield from in_threads(make, some)
+
+    def _merge_small(self) -> None:
+        """Merge the last segments while there are many of like size, so that their number grows like a logarithm."""
+        while (run := like_the_last(self.manifest.segments, FAN)) >= FAN:
+            self._merge(self.manifest.segments[-run:])
+
+    def _learn_again(self, coming: npt.NDArray[np.float32]) -> Trained | None:
+        """Learn from what is there and from vectors that come; None where nothing is there."""
+        if not self.manifest.segments:
+            return None
+        self._merge(self.manifest.segments, learn=True, coming=coming)
+        return self.trained
+
+    def _outgrown(self, by: float, coming: int = 0) -> bool:
+        """Whether so many times as many centroids would suit, once so many tokens more are there."""
+        if self.trained is None:
+            return False
+        segments = [self._segment(entry) for entry in self.manifest.segments]
+        return count_for(live_tokens(segments) + coming) >= by * self.trained.asked
+
+    def _merge(
+        self, entries: Sequence[Entry], *, learn: bool = False, coming: npt.NDArray[np.float32] | None = None
+    ) -> None:
+        """Put one segment, without deleted documents, in the place of some; or of all, with centroids learnt anew."""
+        before, settings = self.trained, self.manifest.settings
+        segments = [self._segment(entry) for entry in entries]
+        for entry in entries:  # what is copied gets checksums of its own, which must not be those of damage
+            for file in entry.files:
+                file.check(self._folder / SEGMENTS / entry.name)
+        changes: dict[str, Any] = {}
+        learnt: Trained | None = None
+        if learn and before is not None and live_tokens(segments) + (0 if coming is None else len(coming)):
+            learnt = learnt_from(segments, settings, before, coming)
+            changes["trained"] = self._keep(learnt)
+        kept = [entry for entry in self.manifest.segments if entry not in entries]
+        if any(len(segment.alive) for segment in segments):
+            with SegmentWriter(self._folder, self._next_name(), settings) as writer:
+                for rows in merged_rows(segments, settings, before, learnt):
+                    writer.append(rows)
+                kept.append(writer.finish())
+        self._commit(segments=tuple(kept), **changes)
+
+    def _find(self, ids: Sequence[str]) -> dict[Entry, list[int]]:
+        """The places of live documents that have some of the ids, in each segment that has one."""
+        found: dict[Entry, list[int]] = {}
+        for entry in self.manifest.segments:
+            segment = self._segment(entry)
+            places = segment.database.places(ids).values()
+            alive = [place for place in places if segment.deleted is None or not segment.deleted[place]]
+            if alive:
+                found[entry] = alive
+        return found
+
+    def _without(self, known: Mapping[Entry, Sequence[int]]) -> tuple[npt.NDArray[np.int64], list[Entry]]:
+        """Token counts of some documents, and the segments with these deleted."""
+        removed = np.zeros(self.manifest.settings.vocabulary_size, np.int64)
+        entries = []
+        for entry in self.manifest.segments:
+            places = np.array(known.get(entry, ()), dtype=np.int64)
+            if len(places):
+                segment = self._segment(entry)
+                rows = rows_at(segment.source.offsets["distinct"], places)
+                removed += self._counts(segment.columns[DISTINCT][rows])
+                deleted = np.zeros(len(segment), bool) if segment.deleted is None else segment.deleted.copy()
+                deleted[places] = True
+                path = self._folder / f"deleted-{entry.name}-{self._next_name()}.bits"
+                with written_whole(path) as file:
+                    file.write(np.packbits(deleted).data)
+                entry = replace(entry, deleted=File.of(path), dead=int(deleted.sum()))
+            if entry.alive:  # else nothing of the segment is left
+                entries.append(entry)
+        return removed, entries
+
+    def _counts(self, token_ids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        size = self.manifest.settings.vocabulary_size
+        outside = token_ids[(token_ids < 0) | (token_ids >= size)]
+        if len(outside):
+            raise InputError(
+                f"token id {outside[0]} lies outside the vocabulary of {size} tokens; "
+                "encode with the model that the index was built with"
+            )
+        return np.bincount(token_ids, minlength=size)
+
+    def _frequencies(self, change: npt.NDArray[np.int64]) -> File:
+        before = self.manifest.frequencies
+        if before is not None:
+            before.check(self._folder)
+            change = change + np.fromfile(self._folder / before.name, np.int64)
+        path = self._folder / f"frequencies-{self._next_name()}.i64"
+        with written_whole(path) as file:
+            file.write(change.astype(np.int64).data)
+        return File.of(path)
+
+    def _keep(self, learnt: Trained) -> File:
+        path = self._folder / f"trained-{self._next_name()}.safetensors"
+        learnt.save(path)
+        return File.of(path)
+
+    def _next_name(self) -> str:
+        return f"{self.manifest.version + 1:08d}"
+
+    def _segment(self, entry: Entry) -> Segment:
+        learnt = self.trained
+        if learnt is None:
+            raise InputError(f"the index in {self._folder} lacks what its segments need; build it again")
+        if entry not in self._segments:
+            self._segments[entry] = Segment(self._folder, entry, self.manifest.settings, learnt)
+        return self._segments[entry]
+
+    def _commit(self, **changes: Any) -> None:  # noqa: ANN401 -- fields of the manifest
+        """Make changes visible, all at once, then remove what only earlier commits named."""
+        manifest = replace(self.manifest, version=self.manifest.version + 1, **changes)
+        try:
+            write_manifest(self._folder, manifest)
+        except BaseException:
+            # Whether it is visible the disk knows: what comes next must not write over files of a commit that is.
+            self.manifest = read_manifest(self._folder) or self.manifest
+            raise
+        if "trained" in changes:
+            self._segments = {}
+        self._segments = {entry: kept for entry, kept in self._segments.items() if entry in manifest.segments}
+        self.manifest = manifest
+        self.sweep()

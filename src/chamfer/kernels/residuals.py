@@ -1,0 +1,86 @@
+"""What a centroid leaves of a vector, in 4 or 2 bits for each dimension."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.kernels import native
+
+ROUNDS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Levels to which residuals are rounded: ``spread[k] * levels[code]`` in dimension ``k``.
+
+    Args:
+        levels: ``(4,)`` or ``(16,)`` float32, rising.
+        spread: ``(dimensions,)`` float32, how much residuals vary in each dimension.
+    """
+
+    levels: npt.NDArray[np.float32]
+    spread: npt.NDArray[np.float32]
+
+    @property
+    def bits(self) -> int:
+        """Bits for each dimension."""
+        return len(self.levels).bit_length() - 1
+
+    def encode(self, residuals: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+        """``(vectors, dimensions * bits / 8)`` bytes; the first dimension takes the lowest bits."""
+        between = (self.levels[1:] + self.levels[:-1]) / 2
+        codes = np.searchsorted(between, residuals / self.spread).astype(np.uint8)
+        per_byte = 8 // self.bits
+        packed = np.zeros((len(codes), codes.shape[1] // per_byte), np.uint8)
+        for place in range(per_byte):
+            packed |= codes[:, place::per_byte] << np.uint8(place * self.bits)
+        return packed
+
+    def decode(
+        self,
+        packed: npt.NDArray[np.uint8],
+        centroids: npt.NDArray[np.float32],
+        chosen: npt.NDArray[np.uint16],
+        rows: npt.NDArray[np.int64] | slice = slice(None),
+    ) -> npt.NDArray[np.float16]:
+        """``(rows, dimensions)`` vectors of unit length.
+
+        Args:
+            packed: codes of all vectors.
+            centroids: all there are.
+            chosen: the centroid of each vector.
+            rows: which vectors are wanted.
+        """
+        if native.path():
+            wanted = np.arange(len(packed))[rows] if isinstance(rows, slice) else rows
+            return native.decode_residuals(packed, self.levels, self.spread, centroids, chosen, wanted)
+        some = packed[rows]
+        vectors = self._of_byte[some].reshape(len(some), -1)
+        vectors *= self.spread
+        vectors += centroids[chosen[rows]]
+        norms = np.sqrt(np.einsum("td,td->t", vectors, vectors))
+        vectors /= np.maximum(norms, 1e-12)[:, None]
+        return vectors.astype(np.float16)
+
+    @cached_property
+    def _of_byte(self) -> npt.NDArray[np.float32]:
+        """``(256, dimensions in a byte)`` the levels that a byte stands for."""
+        shifts = np.arange(0, 8, self.bits)
+        levels: npt.NDArray[np.float32] = self.levels[(np.arange(256)[:, None] >> shifts) & (len(self.levels) - 1)]
+        return levels
+
+
+def train_residuals(residuals: npt.NDArray[np.float32], bits: int) -> Residuals:
+    """Choose the levels that lose least of some residuals: one-dimensional k-means, from quantiles on."""
+    spread = np.maximum(residuals.std(axis=0), 1e-6).astype(np.float32)
+    values = np.sort((residuals / spread).ravel())
+    values = values[:: max(1, len(values) // 2**20)]
+    count = 2**bits
+    levels = np.quantile(values, (np.arange(count) + 0.5) / count)
+    for _ in range(ROUNDS):
+        ends = np.searchsorted(values, (levels[1:] + levels[:-1]) / 2)
+        parts = np.split(values, ends)
+        levels = np.array([part.mean() if len(part) else level for part, level in zip(parts, levels, strict=True)])
+    return Residuals(levels.astype(np.float32), spread)

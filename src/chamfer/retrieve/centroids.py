@@ -1,0 +1,111 @@
+"""Documents that have tokens near a query's: lists of centroids, looked into where the weight is."""
+
+from pathlib import Path
+from tokenize import TokenError
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.index.reading import Index
+from chamfer.index.segment import Segment
+from chamfer.kernels import Form, Lists
+from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.threads import in_threads
+
+STARTS, PLACES = "starts.npy", "places.npy"
+
+# Where the lists of each token end, these lists, and what each of them offers.
+Probed = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+PROBES = 32
+"""Lists that a token of average weight looks into."""
+
+
+class Centroids:
+    """Inverted lists over the centroids of token vectors.
+
+    A token of weight ``w`` looks into about ``probes * w / mean w`` lists, those of the centroids closest to it; one
+    without weight into none. A document that is in one of them is taken to have a token at the closest such centroid,
+    one that is in none to have one just behind the last. Weighted and added up, this orders the candidates. Where
+    these lists hold fewer documents than are wanted, because few are allowed, more are looked into.
+    """
+
+    def __init__(self, index: Index, *, form: Form = "l2", probes: int = PROBES) -> None:
+        self._index, self._form, self._probes = index, form, probes
+        self._lists = [_lists(segment, len(index.trained.clusters)) for segment in index.segments]
+
+    def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
+        """Find the documents that gain most from the lists that tokens look into."""
+
+        def one(place: int) -> Candidates:
+            return self._find(queries.tokens[place].vectors, queries.weights_of(place), depth, allowed)
+
+        return in_threads(one, range(len(queries.tokens)))
+
+    def _find(
+        self,
+        query: npt.NDArray[np.floating],
+        weights: npt.NDArray[np.float32],
+        depth: int,
+        allowed: npt.NDArray[np.bool_] | None,
+    ) -> Candidates:
+        heavy = np.flatnonzero(weights > 0)
+        if not len(heavy):
+            return Candidates(np.empty(0, np.int64), np.empty(0, np.float32))
+        products = query[heavy].astype(np.float32) @ self._index.trained.clusters.centroids.T
+        wanted = min(depth, len(self._index) if allowed is None else np.count_nonzero(allowed))
+        probes = self._probes
+        while True:
+            found = self._look(self._probe_for(products, weights[heavy], probes), depth, allowed)
+            if len(found.places) >= wanted or probes >= products.shape[1]:
+                return found
+            probes *= 4  # the closest lists hold too few of what is allowed
+
+    def _look(self, probe_for: Probed, depth: int, allowed: npt.NDArray[np.bool_] | None) -> Candidates:
+        """Look into the same lists of every segment."""
+        ends, chosen, gains = probe_for
+        found = []
+        for start, stop, lists in zip(self._index.starts, self._index.starts[1:], self._lists, strict=False):
+            mask = None if allowed is None else allowed[start:stop]
+            places, gained = lists.probe(ends, chosen, gains, depth=depth, allowed=mask)
+            found.append((places + start, gained))
+        places = np.concatenate([places for places, _ in found] or [np.empty(0, np.int64)])
+        gained = np.concatenate([gained for _, gained in found] or [np.empty(0, np.float32)])
+        order = np.argsort(-gained, kind="stable")[:depth] if len(found) > 1 else slice(None)
+        return Candidates(places[order], gained[order])
+
+    def _probe_for(self, products: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], average: int) -> Probed:
+        """Which lists each token looks into, closest first, and what a document gains by being in each."""
+        count = products.shape[1]
+        ends, chosen, gains = np.zeros(len(weights), np.int64), [], []
+        many = np.clip(np.rint(average * weights / max(weights.mean(), 1e-30)), 1, count).astype(int)
+        for token, (row, probes) in enumerate(zip(products, many, strict=True)):
+            last = min(probes, count - 1)  # one more than is looked into: what documents elsewhere have at most
+            closest = np.argpartition(-row, last)[: last + 1]
+            closest = closest[np.argsort(-row[closest], kind="stable")]
+            values = self._value(row[closest])
+            chosen.append(closest[:probes])
+            gains.append((weights[token] * (values[:probes] - values[-1])).astype(np.float32))
+            ends[token] = len(closest[:probes])
+        return np.cumsum(ends), np.concatenate(chosen), np.concatenate(gains)
+
+    def _value(self, products: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        if self._form == "cosine":
+            return products
+        return -np.sqrt(np.maximum(2 - 2 * products, 0))
+
+
+def _lists(segment: Segment, count: int) -> Lists:
+    def make(folder: Path) -> None:
+        document = np.repeat(np.arange(len(segment)), np.diff(segment.offsets))
+        lists = Lists.of(np.asarray(segment.centroids), document, count, len(segment))
+        np.save(folder / STARTS, lists.starts)
+        np.save(folder / PLACES, lists.places)
+
+    folder = segment.derived("centroids-1", make)
+    try:
+        starts, places = np.load(folder / STARTS), np.load(folder / PLACES, mmap_mode="r")
+    except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a broken header may give
+        raise InputError(f"{folder} is damaged; delete it, and it is made again") from error
+    return Lists(starts, places, len(segment))

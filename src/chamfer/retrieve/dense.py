@@ -1,0 +1,55 @@
+"""One vector per text, the mean of its token vectors: a first stage from the same encoder, without a second model."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_matrix
+
+from chamfer.retrieve.nearest import Nearest, Vectored
+from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.tokens import TokenBatch
+
+Floats = npt.NDArray[np.float32]
+
+# Other numbers in the vectors must change the name.
+NAME = "dense-1"
+
+
+class Dense:
+    """Finds documents by the cosine of mean token vectors in a vector index.
+
+    Token weights enter on the side of the query, whose vector is the weighted mean of its tokens; documents are plain
+    means, so that one index serves every weighting. A document without tokens is never found.
+
+    Args:
+        index: what is searched.
+    """
+
+    def __init__(self, index: Vectored) -> None:
+        self._nearest = Nearest(index, NAME, mean_vectors, size=index.dimensions)
+
+    def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
+        """The documents whose mean vectors point most nearly where that of each query points."""
+        return self._nearest.find(mean_vectors(queries.tokens, queries.weights), depth, allowed)
+
+
+def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
+    """``(texts, dimensions)`` the weighted mean of each text's token vectors, at unit length.
+
+    A text without tokens, or whose weights are all 0, becomes zeros.
+
+    >>> batch = TokenBatch.pack([np.eye(2), np.empty((0, 2))], [[0, 0], []])
+    >>> print(mean_vectors(batch).round(2))
+    [[0.71 0.71]
+     [0.   0.  ]]
+    >>> mean_vectors(batch, np.array([2, 0], np.float32)).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    tokens = len(batch.vectors)
+    factors = np.ones(tokens, np.float32) if weights is None else weights.astype(np.float32)
+    texts = np.repeat(np.arange(len(batch)), batch.lengths)
+    # A sparse matrix with one entry per column adds up the rows of each text.
+    joined = csc_matrix((factors, texts, np.arange(tokens + 1)), shape=(len(batch), tokens))
+    means: Floats = joined @ batch.vectors.astype(np.float32)
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    np.divide(means, lengths, out=means, where=lengths > 0)
+    return means

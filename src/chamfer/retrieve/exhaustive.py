@@ -1,0 +1,86 @@
+"""Every document, by the score itself: exact, and the fastest way through a small index."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer import kernels
+from chamfer.index.reading import Index
+from chamfer.index.segment import Segment
+from chamfer.kernels import Best, Form
+from chamfer.retrieve.stage import Candidates, Queries
+
+
+class Exhaustive:
+    """The native kernel over everything. Token weights decide the order, as they do in the end."""
+
+    def __init__(self, index: Index, *, form: Form = "l2") -> None:
+        self._index, self._form = index, form
+
+    def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
+        """Find the best documents of all."""
+        places = None if allowed is None else [np.flatnonzero(allowed)] * len(queries.tokens)
+        return best(self._index, queries, depth, places, form=self._form)
+
+
+def best(
+    index: Index,
+    queries: Queries,
+    k: int,
+    candidates: Sequence[npt.NDArray[np.int64]] | None = None,
+    *,
+    form: Form = "l2",
+) -> list[Candidates]:
+    """Find the best ``k`` of some candidates, or of all places, for each query: equal scores are ordered by id.
+
+    Where 16-bit vectors are kept, scores are those of 64-bit arithmetic on them; else of the vectors that codes stand
+    for.
+    """
+    found: list[list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]] = [[] for _ in range(len(queries.tokens))]
+    for number, segment in enumerate(index.segments):
+        start, stop = index.starts[number], index.starts[number + 1]
+        chosen = None
+        if candidates is not None:
+            # A segment's documents lie in the order of their ids, so rising places order equal scores by id.
+            chosen = [np.sort(places[(places >= start) & (places < stop)]) - start for places in candidates]
+        for answers, answer in zip(found, _best_in(segment, queries, k, chosen, form), strict=True):
+            answers.append((answer.places + start, answer.scores))
+    return [_merged(index, answers, k) for answers in found]
+
+
+def _best_in(
+    segment: Segment, queries: Queries, k: int, candidates: list[npt.NDArray[np.int64]] | None, form: Form
+) -> list[Best]:
+    if segment.coded is not None:
+        return kernels.best(queries.tokens, queries.weights, segment.coded, k=k, candidates=candidates, form=form)
+    answers = []
+    for place in range(len(queries.tokens)):
+        query, weights = queries.tokens[place], queries.weights_of(place)
+        chosen = np.arange(len(segment)) if candidates is None else candidates[place]
+        if segment.codes is None:
+            answers.append(kernels.best_decoded(query, weights, segment.tokens, k=k, candidates=chosen, form=form))
+        else:
+            answers.append(
+                kernels.best_rounded(query, weights, segment.rounded, segment.tokens, k=k, candidates=chosen, form=form)
+            )
+    return answers
+
+
+def _merged(
+    index: Index, answers: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]], k: int
+) -> Candidates:
+    """The best of what each segment found; ids are looked up only where scores are equal."""
+    places = np.concatenate([places for places, _ in answers] or [np.empty(0, np.int64)])
+    scores = np.concatenate([scores for _, scores in answers] or [np.empty(0, np.float32)])
+    order = np.argsort(-scores, kind="stable")
+    if len(order) > k > 0:  # those that score like the last one may come before it
+        order = order[: int(np.searchsorted(-scores[order], -scores[order[k - 1]], side="right"))]
+    if len(answers) > 1:
+        same = scores[order[1:]] == scores[order[:-1]]  # not by differences: infinite scores are equal too
+        tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+        if len(tied):
+            ids = np.full(len(order), "", object)
+            ids[tied] = index.ids(places[order[tied]])
+            order = order[sorted(range(len(order)), key=lambda at: (-scores[order[at]], ids[at]))]
+    return Candidates(places[order[:k]], scores[order[:k]])

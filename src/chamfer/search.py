@@ -1,0 +1,237 @@
+"""One object to hold: an index, an encoder, weights and a first stage."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.encode import Encoder
+from chamfer.errors import InputError
+from chamfer.index.building import check_finished, load_encoder
+from chamfer.index.manifest import read_manifest
+from chamfer.index.reading import Index
+from chamfer.kernels import Form
+from chamfer.retrieve.exhaustive import best
+from chamfer.retrieve.stage import Candidates, FirstStage, Queries
+from chamfer.retrieve.stages import EXACT, chosen_name, depth_of, open_stage
+from chamfer.tokens import TokenBatch
+from chamfer.weightings import check_weights, weights_by_name
+from chamfer.weights import TokenWeights
+
+COUNTED = ("idf", "idf-soft")
+
+
+class Hit(NamedTuple):
+    """A document that was found; a higher score is closer."""
+
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, Any]
+
+
+class Searcher:
+    """Searches an index: a first stage finds candidates, the kernel scores them exactly.
+
+    It answers from one commit of the index until :meth:`refresh` is called, whatever is written meanwhile.
+
+    Args:
+        index: opened.
+        encoder: the one that the index was built with.
+        weights: ``uniform``, ``idf``, ``idf-soft`` (counted over the index, as it is now), a file, or weights.
+        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+        form: ``l2`` or ``cosine``.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        encoder: Encoder,
+        *,
+        weights: str | TokenWeights = "idf-soft",
+        first_stage: str = "auto",
+        form: Form = "l2",
+    ) -> None:
+        made_with = index.settings.encoder.get("model", encoder.model_fingerprint)
+        if made_with != encoder.model_fingerprint:
+            raise InputError(
+                f"the index in {index.folder} was built with another model ({index.settings.encoder.get('name')}); "
+                "search with that one"
+            )
+        self.index, self.encoder = index, encoder
+        self._weights, self._first_stage, self._form = weights, first_stage, form
+        self._stages: dict[str, FirstStage] = {}
+        self._weightings: dict[str, TokenWeights] = {}
+        self._weighting(weights)
+        self._stage(first_stage)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        *,
+        weights: str | TokenWeights = "idf-soft",
+        first_stage: str = "auto",
+        form: Form = "l2",
+        encoder: Encoder | None = None,
+    ) -> Self:
+        """Open an index, and the encoder that it was built with.
+
+        >>> from chamfer import Encoder, build_index
+        >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
+        >>> folder = getfixture("tmp_path")
+        >>> build_index(folder, texts, Encoder.load("minilm"))
+        >>> [hit.id for hit in Searcher.open(folder).search("how to make bread", k=1)]
+        ['b']
+        """
+        folder = Path(folder)
+        manifest = read_manifest(folder)
+        if manifest is not None:  # else opening the index says so
+            check_finished(manifest, folder)
+        index = Index.open(folder)
+        encoder = encoder or load_encoder(index.settings)
+        return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
+
+    def __len__(self) -> int:
+        return self.index.manifest.documents
+
+    @overload
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        weights: str | TokenWeights | None = None,
+        first_stage: str | None = None,
+        depth: int | None = None,
+        where: str | None = None,
+        among: Iterable[str] | None = None,
+        normalise: bool = False,
+    ) -> list[Hit]: ...
+
+    @overload
+    def search(
+        self,
+        query: list[str],
+        k: int = 10,
+        *,
+        weights: str | TokenWeights | None = None,
+        first_stage: str | None = None,
+        depth: int | None = None,
+        where: str | None = None,
+        among: Iterable[str] | None = None,
+        normalise: bool = False,
+    ) -> list[list[Hit]]: ...
+
+    def search(
+        self,
+        query: str | list[str],
+        k: int = 10,
+        *,
+        weights: str | TokenWeights | None = None,
+        first_stage: str | None = None,
+        depth: int | None = None,
+        where: str | None = None,
+        among: Iterable[str] | None = None,
+        normalise: bool = False,
+    ) -> list[Hit] | list[list[Hit]]:
+        """Find the best ``k`` documents for a query, or for each of several.
+
+        Args:
+            query: a text, or a list of texts, which are encoded and answered together.
+            k: how many documents to find.
+            weights: others than the searcher's own.
+            first_stage: another than the searcher's own.
+            depth: how many candidates of the first stage are scored exactly; see :mod:`chamfer.retrieve.stages`.
+            where: only documents whose metadata fulfil this, as in ``year > 2020 and lang = 'en'``.
+            among: only documents with these ids.
+            normalise: divide by the total weight, so that 0 is a perfect match on every token and scores of short and
+                long queries can be compared with one threshold.
+        """
+        texts = [query] if isinstance(query, str) else query
+        if not isinstance(k, int) or k < 1:
+            raise InputError(f"a search finds at least 1 document, not {k!r}")
+        queries = self._queries(texts, weights)
+        found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
+        hits = [self._hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
+        return hits[0] if isinstance(query, str) else hits
+
+    def rank(
+        self,
+        queries: Queries,
+        k: int,
+        *,
+        first_stage: str | None = None,
+        depth: int | None = None,
+        allowed: npt.NDArray[np.bool_] | None = None,
+    ) -> list[Candidates]:
+        """Places and scores of the best ``k`` documents for queries that are encoded and weighted already.
+
+        Args:
+            queries: see :meth:`weighted`.
+            k: how many documents to find.
+            first_stage: another than the searcher's own.
+            depth: how many candidates of the first stage are scored exactly.
+            allowed: ``(places,)`` which documents may be found; all that were not deleted if not given.
+        """
+        name = chosen_name(first_stage or self._first_stage, self.index)
+        stage = self._stage(name)
+        allowed = self.index.live if allowed is None else allowed
+        if name == EXACT:
+            return stage.find(queries, k, allowed)
+        depth = max(k, depth or depth_of(name))
+        few = len(self) if allowed is None else np.count_nonzero(allowed)
+        if few <= depth and few < len(self):  # a filter leaves no more than would be scored anyway
+            return self._stage(EXACT).find(queries, k, allowed)
+        found = stage.find(queries, depth, allowed)
+        return best(self.index, queries, k, [candidates.places for candidates in found], form=self._form)
+
+    def refresh(self) -> bool:
+        """Go on to the last commit of the index; True if there was a new one."""
+        manifest = read_manifest(self.index.folder)
+        if manifest is not None and manifest.version == self.index.manifest.version:
+            return False
+        index = Index.open(self.index.folder)
+        again = type(self)(index, self.encoder, weights=self._weights, first_stage=self._first_stage, form=self._form)
+        self.__dict__.update(again.__dict__)
+        return True
+
+    def weighted(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
+        """Give encoded queries their weights, in the dimensions that the index keeps."""
+        weighting = self._weighting(self._weights if weights is None else weights)
+        return Queries(texts, self.index.trained.projected(tokens), weighting.of(tokens))
+
+    def _queries(self, texts: Sequence[str], weights: str | TokenWeights | None) -> Queries:
+        return self.weighted(self.encoder.encode_queries(texts), texts, weights)
+
+    def _hits(self, found: Candidates, queries: Queries, place: int, *, normalise: bool) -> list[Hit]:
+        scores = found.scores.astype(np.float64)
+        if normalise:
+            weights = queries.weights_of(place)
+            scores = scores * len(weights) / max(float(weights.sum()), 1e-30)
+            if self._form == "cosine":  # a perfect match is a product of 1
+                scores -= 1
+        return [
+            Hit(document.id, float(score), document.text, json.loads(document.metadata))
+            for document, score in zip(self.index.documents(found.places), scores, strict=True)
+        ]
+
+    def _weighting(self, weights: str | TokenWeights) -> TokenWeights:
+        if isinstance(weights, TokenWeights):
+            check_weights(weights, self.encoder, self._form)
+            return weights
+        if weights not in self._weightings:
+            counted = self.index.frequencies
+            # Where no document has a token nothing can be counted, nor found: any weights will do.
+            name = "uniform" if weights in COUNTED and not counted.counts.any() else weights
+            self._weightings[weights] = weights_by_name(name, self.encoder, lambda: counted, form=self._form)
+        return self._weightings[weights]
+
+    def _stage(self, name: str) -> FirstStage:
+        name = chosen_name(name, self.index)
+        if name not in self._stages:
+            self._stages[name] = open_stage(name, self.index, form=self._form)
+        return self._stages[name]

@@ -1,0 +1,263 @@
+"""``chamfer index`` and ``chamfer search`` as a person runs them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chamfer.cli.app import main
+from chamfer.encode import Encoder
+from chamfer.index import building
+from tests.conftest import DOCUMENTS, write_lines
+from tests.test_cli import Done, Run, assert_refused
+
+DATED = [
+    {"_id": name, "title": "", "text": text, "year": 2000 + place, "metadata": {"lang": "en" if place % 2 else "de"}}
+    for place, (name, text) in enumerate(DOCUMENTS.items())
+]
+
+
+@pytest.fixture(scope="module")
+def loaded(plain_checkpoint: Path) -> dict[str, Encoder]:
+    return {"auto": Encoder.load(str(plain_checkpoint))}
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path,
+    plain_checkpoint: Path,
+    loaded: dict[str, Encoder],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Run the command inside this process, in a folder with a corpus, with the tiny encoder loaded once."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    write_lines(tmp_path / "corpus.jsonl", DATED)
+    load = Encoder.load
+
+    def load_once(name: str, **settings: Any) -> Encoder:
+        asked = [settings.get(length) for length in ("query_length", "document_length")]
+        plain = name == str(plain_checkpoint) and set(asked) <= {None, 64}
+        return loaded["auto"] if plain else load(name, **settings)
+
+    monkeypatch.setattr(Encoder, "load", load_once)
+
+    def call(*arguments: str | Path, stdin: str = "") -> Done:
+        encodes = arguments[:2] == ("index", "build") or arguments[0] == "evaluate"
+        encoder = ["--encoder", str(plain_checkpoint)] if encodes else []
+        monkeypatch.setattr(sys, "argv", ["chamfer", *map(str, arguments), *encoder])
+        with pytest.raises(SystemExit) as left:
+            main()
+        captured = capsys.readouterr()
+        return Done(int(left.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def built(run: Run) -> Run:
+    """The same, with an index of the corpus."""
+    done = run("index", "build", "corpus.jsonl", "--out", "index")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert done.stderr == "5 documents in index; search them with: chamfer search index 'a question'\n"
+    return run
+
+
+def found(run: Run, *arguments: str) -> list[str]:
+    done = run("search", "index", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "", "a pipe sees no progress bar"
+    return [hit["id"] for hit in json.loads(done.stdout)["hits"]]
+
+
+class TestSearch:
+    def test_people_see_ranks_scores_texts_and_metadata(self, built: Run) -> None:
+        done = built("search", "index", "why is the sky blue", "-k", "2", "--normalise")
+        first, text, metadata, second, *_ = done.stdout.splitlines()
+        assert first.split()[0::2] == ["1", "d3"]
+        assert float(first.split()[1]) == pytest.approx(0, abs=5e-3)
+        assert text.strip() == DOCUMENTS["d3"]
+        assert json.loads(metadata) == {"year": 2002, "lang": "de"}
+        assert second.split()[0] == "2"
+
+    def test_programs_read_a_line_of_json(self, built: Run) -> None:
+        [line] = built("search", "index", "blue sky", "-k", "3", "--json").stdout.splitlines()
+        answer = json.loads(line)
+        assert answer["id"] == "query"
+        assert [set(hit) for hit in answer["hits"]] == [{"id", "score", "text", "metadata"}] * 3
+        scores = [hit["score"] for hit in answer["hits"]]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_several_queries_come_from_a_file(self, built: Run, tmp_path: Path) -> None:
+        records = [{"_id": "x", "text": DOCUMENTS["d2"]}, {"text": DOCUMENTS["d4"]}]
+        write_lines(tmp_path / "queries.jsonl", records)
+        lines = built("search", "index", "--queries", "queries.jsonl", "-k", "1").stdout.splitlines()
+        answers = [json.loads(line) for line in lines]
+        assert [(answer["id"], answer["hits"][0]["id"]) for answer in answers] == [("x", "d2"), ("2", "d4")]
+
+    def test_more_queries_than_are_asked_at_a_time(self, built: Run, tmp_path: Path) -> None:
+        write_lines(tmp_path / "q.jsonl", [{"_id": f"q{n}", "text": "the cat"} for n in range(130)])
+        lines = built("search", "index", "--queries", "q.jsonl", "-k", "1").stdout.splitlines()
+        assert [json.loads(line)["id"] for line in lines] == [f"q{n}" for n in range(130)]
+
+    def test_a_filter_restricts_what_is_found(self, built: Run) -> None:
+        assert sorted(found(built, "the cat", "--where", "year >= 2003 and lang = 'en'")) == ["d4"]
+        assert sorted(found(built, "the cat", "--where", "lang = 'de'")) == ["d1", "d3", "d5"]
+        assert found(built, "the cat", "--where", "year > 3000") == []
+        assert built("search", "index", "the cat", "--where", "year > 3000").stdout == "nothing was found\n"
+
+    @pytest.mark.parametrize("stage", ["exhaustive", "centroids", "bm25", "dense", "muvera", "bm25+dense"])
+    def test_every_first_stage_can_be_named(self, built: Run, stage: str) -> None:
+        assert found(built, DOCUMENTS["d2"], "-k", "1", "--first-stage", stage) == ["d2"]
+
+    def test_form_weights_and_depth_can_be_chosen(self, built: Run) -> None:
+        arguments = ("--form", "cosine", "--weights", "idf", "--depth", "2", "--first-stage", "dense")
+        assert found(built, DOCUMENTS["d5"], "-k", "1", *arguments) == ["d5"]
+
+    def test_a_document_without_text_has_no_score_in_json(self, run: Run, tmp_path: Path) -> None:
+        write_lines(tmp_path / "some.jsonl", [{"_id": "a", "text": ""}, {"_id": "b", "text": "the cat"}])
+        run("index", "build", "some.jsonl", "--out", "index", "--allow-empty")
+        answer = json.loads(run("search", "index", "cat", "--json").stdout, parse_constant=pytest.fail)
+        assert [hit["id"] for hit in answer["hits"]] == ["b", "a"]
+        assert answer["hits"][1]["score"] is None
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["index"], "give one question, or a file of them with --queries"),
+            (["index", "cat", "--queries", "queries.jsonl"], "give one question, or a file of them"),
+            (["index", "--queries", "none.jsonl"], "there is no file none.jsonl"),
+            (["index", "--queries", "twice.jsonl"], "twice.jsonl, line 2: the id '1' was used before"),
+            (["index", "--queries", "blank.jsonl"], "line 1: an object needs a text under 'text' that is not empty"),
+            (["index", "--queries", "nothing.jsonl"], "nothing.jsonl holds no queries"),
+            (["index", " "], "has no tokens"),
+            (["index", "cat", "--first-stage", "plaid"], "first stages are auto, bm25"),
+            (["index", "cat", "--weights", "heavy"], "not 'heavy'"),
+            (["index", "cat", "--where", "year >"], "a filter needs a value at position 7"),
+            (["nowhere", "cat"], "nowhere holds no index; make one with: chamfer index build"),
+        ],
+    )
+    def test_misuse_ends_in_one_sentence(self, built: Run, tmp_path: Path, arguments: list[str], sentence: str) -> None:
+        write_lines(tmp_path / "queries.jsonl", [{"_id": "1", "text": "cat"}])
+        write_lines(tmp_path / "twice.jsonl", [{"_id": "1", "text": "cat"}, {"_id": "1", "text": "dog"}])
+        write_lines(tmp_path / "blank.jsonl", [{"_id": "1", "text": " "}])
+        write_lines(tmp_path / "nothing.jsonl", [])
+        assert_refused(built("search", *arguments), sentence)
+
+
+class TestIndex:
+    def test_documents_are_added_replaced_and_deleted(self, built: Run, tmp_path: Path) -> None:
+        write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "sleep sleep"}, {"_id": "d7", "text": "at the mat"}])
+        assert built("index", "add", "index", "new.jsonl").stderr == "2 documents added; index now holds 7\n"
+        assert found(built, "sleep sleep", "-k", "1") == ["d6"]
+        assert_refused(built("index", "add", "index", "new.jsonl"), "'d6' is in the index already; replace it")
+        write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "it is a sky"}])
+        assert built("index", "add", "index", "new.jsonl", "--replace").returncode == 0
+        assert found(built, "it is a sky", "-k", "1") == ["d6"]
+        done = built("index", "delete", "index", "d6", "d1", "d1", "none")
+        assert done.stderr == "2 documents deleted, 1 ids were not there\n"
+        assert sorted(found(built, "sky")) == ["d2", "d3", "d4", "d5", "d7"]
+        assert built("index", "delete", "index", "--where", "lang = 'en'").stderr == "2 documents deleted\n"
+        assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
+        assert built("index", "compact", "index").stderr == "3 documents in 1 segment\n"
+        assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
+        told = json.loads(built("index", "info", "index", "--json").stdout)
+        assert (told["documents"], told["deleted"], told["segments"]) == (3, 0, 1)
+
+    def test_info_is_told_to_people_and_programs(self, built: Run, plain_checkpoint: Path) -> None:
+        told = json.loads(built("index", "info", "index", "--json").stdout)
+        assert (told["documents"], told["precision"], told["encoder"]) == (5, "float16", str(plain_checkpoint))
+        lines = built("index", "info", "index").stdout.splitlines()
+        assert lines[0].split() == ["documents", "5"]
+        assert any(line.startswith("bytes of first stages") for line in lines)
+
+    def test_verify_finds_what_is_damaged(self, built: Run, tmp_path: Path) -> None:
+        assert built("index", "verify", "index").stderr == "index is whole\n"
+        [path] = (tmp_path / "index").rglob("codes.u8")
+        path.write_bytes(bytes(path.stat().st_size))
+        done = built("index", "verify", "index")
+        assert done.returncode == 1
+        assert "error: " in done.stderr
+        assert "codes.u8" in done.stderr
+
+    @pytest.mark.parametrize("arguments", [["--precision", "int8"], ["--precision", "2bit", "--dimensions", "8"]])
+    def test_a_smaller_index_is_searched_like_any(self, run: Run, arguments: list[str]) -> None:
+        done = run("index", "build", "corpus.jsonl", "--out", "index", "--first-stage", "centroids", *arguments)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(run("index", "info", "index", "--json").stdout)["bytes_of_first_stages"] > 0
+        assert DOCUMENTS["d3"] in run("search", "index", DOCUMENTS["d3"], "-k", "2").stdout
+
+    def test_the_same_command_goes_on_after_an_interruption(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(building, "CHUNK", 2)
+        add = building.add_documents
+        calls = 0
+
+        def add_twice(*arguments: Any, **named: Any) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 3:
+                raise OSError(28, "No space left on device", "index/segments")
+            add(*arguments, **named)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(building, "add_documents", add_twice)
+            done = run("index", "build", "corpus.jsonl", "--out", "index")
+            assert_refused(done, "No space left on device, at index/segments")
+        assert "4 of 5 documents" in run("index", "info", "index").stdout
+        sentence = "is built up to document 4 of 5 only; run the same chamfer index build again to finish it"
+        assert_refused(run("search", "index", "cat"), sentence)
+        assert_refused(run("index", "add", "index", "corpus.jsonl", "--replace"), sentence)
+        assert run("index", "build", "corpus.jsonl", "--out", "index").returncode == 0
+        assert len(found(run, "cat")) == 5
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["build", "none.jsonl", "--out", "new"], "there is no file none.jsonl; give a BEIR folder"),
+            (["build", ".", "--out", "index"], "index holds a finished index; add to it with: chamfer index add"),
+            (["build", "corpus.jsonl", "--out", "new", "--first-stage", "plaid"], "first stages are auto, bm25"),
+            (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to fewer"),
+            (["build", "broken.jsonl", "--out", "new"], "broken.jsonl, line 2: not a JSON object"),
+            (["add", "new", "corpus.jsonl"], "new holds no index; make one with: chamfer index build"),
+            (["add", "index", "none.jsonl"], "there is no file none.jsonl"),
+            (["delete", "index"], "name documents by their ids or by --where, not both"),
+            (["delete", "index", "d1", "--where", "year > 1"], "name documents by their ids or by --where, not both"),
+            (["delete", "new", "d1"], "new holds no index"),
+            (["delete", "index", "--where", "year >"], "a filter needs a value at position 7"),
+            (["compact", "new"], "new holds no index"),
+            (["info", "new"], "new holds no index"),
+            (["verify", "new"], "new holds no index"),
+        ],
+    )
+    def test_misuse_ends_in_one_sentence_and_changes_nothing(
+        self, built: Run, tmp_path: Path, arguments: list[str], sentence: str
+    ) -> None:
+        (tmp_path / "broken.jsonl").write_text('{"_id": "1", "text": "a"}\nbroken\n')
+        before = built("index", "info", "index").stdout
+        assert_refused(built("index", *arguments), sentence)
+        assert not (tmp_path / "new").exists()
+        assert built("index", "info", "index").stdout == before
+
+    def test_help_has_an_example_for_each(self, run: Run) -> None:
+        for name in ("build", "add", "delete", "compact", "info", "verify"):
+            assert f"Example: chamfer index {name}" in run("index", name, "--help").stdout
+        assert "Example: chamfer search" in run("search", "--help").stdout
+
+
+class TestEvaluate:
+    def test_a_first_stage_can_be_named(self, run: Run, collection_folder: Path) -> None:
+        arguments = ("evaluate", collection_folder, "--weights", "uniform", "--weights", "idf", "--json")
+        for stage in ("centroids", "bm25+dense"):
+            done = run(*arguments, "--first-stage", stage)
+            assert done.returncode == 0, done.stderr
+            report = json.loads(done.stdout)
+            assert [system["name"] for system in report["systems"]] == [stage, "uniform", "idf"]
+            assert report["settings"]["first_stage"] == stage
+
+    def test_a_name_that_none_has_is_refused(self, run: Run, collection_folder: Path) -> None:
+        assert_refused(run("evaluate", collection_folder, "--first-stage", "plaid"), "first stages are auto, bm25")

@@ -1,0 +1,350 @@
+"""From texts to an index, also in several goes."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
+from chamfer.documents import Document
+from chamfer.encode import Role
+from chamfer.index import building
+from chamfer.index.building import add_documents, described, load_encoder
+from chamfer.index.description import describe
+from chamfer.index.manifest import SAMPLE, read_manifest
+from chamfer.index.reading import Index
+from chamfer.index.settings import Settings
+from chamfer.index.verify import verify
+from chamfer.index.writing import writing
+from chamfer.progress import Advance, ignore
+from chamfer.store import corpus as store
+from tests import checkpoints
+from tests.checkpoints import WORDS
+from tests.conftest import write_lines
+
+
+def texts(count: int) -> dict[str, str]:
+    """Texts that all differ."""
+    words = np.random.default_rng(0).choice(WORDS, (count, 3))
+    return {f"d{place:02d}": " ".join([*row, *["cat"] * place]) for place, row in enumerate(words)}
+
+
+class Spy:
+    """What documents an encoder encoded, and an end after some calls."""
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+        self.known: dict[object, TokenBatch] = {}  # what the model answered: asking it takes most of the time
+        self.calls = 0
+        self.stop_at: int | None = None
+
+
+@pytest.fixture
+def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
+    seen = Spy()
+    encode = Encoder._encode
+
+    def spied(self: Encoder, chunk: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
+        if role == "document" and chunk:
+            seen.calls += 1
+            if seen.calls == seen.stop_at:
+                raise KeyboardInterrupt
+            seen.encoded += chunk
+        key = (self, role, tuple(chunk))
+        if key not in seen.known:
+            seen.known[key] = encode(self, chunk, role, ignore)
+        advance(len(chunk))
+        return seen.known[key]
+
+    monkeypatch.setattr(Encoder, "_encode", spied)
+    return seen
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six documents in a commit, and a sample of some eight, encoded four at a time."""
+    monkeypatch.setattr(building, "CHUNK", 6)
+    monkeypatch.setattr(building, "sample_size", lambda tokens: tokens // 3)
+    monkeypatch.setattr(store, "COMMIT_EVERY", 4)
+
+
+@contextmanager
+def stopping_at(documents: int) -> Iterator[Callable[[str, int], Any]]:
+    """Progress that interrupts once so many documents are in the index."""
+
+    @contextmanager
+    def progress(what: str, _total: int) -> Iterator[Advance]:
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            if what == "encoding documents" and done > documents:
+                raise KeyboardInterrupt
+
+        yield advance
+
+    yield progress
+
+
+def contents(folder: Path) -> list[tuple[Document, list[int]]]:
+    index = Index.open(folder)
+    places = np.arange(len(index))
+    ids = [
+        segment.tokens(slice(n, n + 1)).token_ids.tolist() for segment in index.segments for n in range(len(segment))
+    ]
+    return sorted(zip(index.documents(places), ids, strict=True))
+
+
+class TestResuming:
+    def test_a_build_encodes_every_document_once(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, small_steps: None
+    ) -> None:
+        build_index(tmp_path, texts(25), encoder)
+        assert sorted(spy.encoded) == sorted(texts(25).values())
+        assert not (tmp_path / SAMPLE).exists()
+        assert verify(tmp_path) == []
+
+    def test_after_an_interruption_anywhere_nothing_is_encoded_twice_and_nothing_is_lost(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, small_steps: None
+    ) -> None:
+        corpus = texts(25)
+        build_index(tmp_path / "whole", corpus, encoder)
+        whole, steps = contents(tmp_path / "whole"), spy.calls
+        assert steps > 5
+        for stop in range(1, steps + 1):
+            folder = tmp_path / str(stop)
+            spy.encoded, spy.calls, spy.stop_at = [], 0, stop
+            with pytest.raises(KeyboardInterrupt):
+                build_index(folder, corpus, encoder)
+            spy.stop_at = None
+            build_index(folder, corpus, encoder)
+            assert sorted(spy.encoded) == sorted(corpus.values())
+            assert contents(folder) == whole
+            assert describe(folder)["documents"] == 25
+            assert "building" not in describe(folder)
+            assert not (folder / SAMPLE).exists()
+
+    def test_an_interruption_costs_at_most_one_commit(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, small_steps: None
+    ) -> None:
+        with stopping_at(15) as progress, pytest.raises(KeyboardInterrupt):
+            build_index(tmp_path, texts(25), encoder, progress=progress)
+        assert describe(tmp_path)["building"] == "12 of 25 documents"
+        assert describe(tmp_path)["documents"] == 12
+        before = len(spy.encoded)
+        build_index(tmp_path, texts(25), encoder)
+        assert len(spy.encoded) <= before + 25 - 12
+        assert Index.open(tmp_path).manifest.documents == 25
+
+    def test_an_unfinished_index_is_not_searched_nor_added_to(
+        self, encoder: Encoder, tmp_path: Path, small_steps: None
+    ) -> None:
+        with stopping_at(15) as progress, pytest.raises(KeyboardInterrupt):
+            build_index(tmp_path, texts(25), encoder, progress=progress)
+        sentence = "is built up to document 12 of 25 only; run the same chamfer index build again to finish it"
+        with pytest.raises(InputError, match=sentence):
+            Searcher.open(tmp_path, encoder=encoder)
+        with pytest.raises(InputError, match=sentence), writing(tmp_path) as writer:
+            add_documents(writer, [Document("new", "the cat")], encoder)
+        build_index(tmp_path, texts(25), encoder)
+        assert len(Searcher.open(tmp_path, encoder=encoder)) == 25
+
+    def test_one_without_a_document_yet_says_the_same(
+        self, encoder: Encoder, tmp_path: Path, small_steps: None
+    ) -> None:
+        with stopping_at(2) as progress, pytest.raises(KeyboardInterrupt):
+            build_index(tmp_path, texts(25), encoder, progress=progress)
+        with pytest.raises(InputError, match="up to document 0 of 25 only; run the same chamfer index build again"):
+            Searcher.open(tmp_path, encoder=encoder)
+
+    @pytest.mark.parametrize(
+        ("corpus", "settings"),
+        [
+            (texts(24), {}),
+            ({**texts(25), "d03": "another text"}, {}),
+            (dict(reversed(texts(25).items())), {}),
+            ([Document(name, text, '{"year": 1}') for name, text in texts(25).items()], {}),
+            (texts(25), {"precision": "int8"}),
+            (texts(25), {"pool": 2}),
+            (texts(25), {"projected": 8}),
+        ],
+    )
+    def test_another_corpus_or_setting_cannot_go_on_with_it(
+        self, encoder: Encoder, tmp_path: Path, small_steps: None, corpus: Any, settings: dict[str, Any]
+    ) -> None:
+        with stopping_at(9) as progress, pytest.raises(KeyboardInterrupt):
+            build_index(tmp_path, texts(25), encoder, progress=progress)
+        with pytest.raises(InputError, match=r"another corpus|other settings") as error:
+            build_index(tmp_path, corpus, encoder, **settings)
+        assert "choose another folder or delete it" in str(error.value)
+        assert "\n" not in str(error.value)
+
+    def test_another_encoder_cannot_go_on_with_it(self, encoder: Encoder, tmp_path: Path, small_steps: None) -> None:
+        with stopping_at(9) as progress, pytest.raises(KeyboardInterrupt):
+            build_index(tmp_path / "index", texts(25), encoder, progress=progress)
+        checkpoints.make_plain(tmp_path / "other", seed=9)
+        with pytest.raises(InputError, match="other settings"):
+            build_index(tmp_path / "index", texts(25), Encoder.load(str(tmp_path / "other")))
+
+    def test_a_finished_index_is_not_built_again(self, encoder: Encoder, tmp_path: Path, spy: Spy) -> None:
+        build_index(tmp_path, texts(3), encoder)
+        before = list(spy.encoded)
+        with pytest.raises(InputError, match="holds a finished index; add to it with: chamfer index add"):
+            build_index(tmp_path, texts(3), encoder)
+        assert spy.encoded == before
+
+
+class TestCorpora:
+    def test_texts_documents_and_a_file_give_the_same(self, encoder: Encoder, tmp_path: Path) -> None:
+        corpus = texts(5)
+        write_lines(tmp_path / "c" / "corpus.jsonl", [{"_id": name, "text": text} for name, text in corpus.items()])
+        sources: dict[str, Any] = {
+            "mapping": corpus,
+            "documents": [Document(name, text) for name, text in corpus.items()],
+            "folder": tmp_path / "c",
+            "file": tmp_path / "c" / "corpus.jsonl",
+            "name": str(tmp_path / "c" / "corpus.jsonl"),
+        }
+        for name, source in sources.items():
+            build_index(tmp_path / name, source, encoder)
+        expected = contents(tmp_path / "mapping")
+        assert [document.id for document, _ in expected] == list(corpus)
+        assert all(contents(tmp_path / name) == expected for name in sources)
+
+    def test_metadata_comes_back_as_given(self, encoder: Encoder, tmp_path: Path) -> None:
+        metadata = {"year": 2021, "who": {"name": "Ada ✓", "born": None}, "tags": ["a", 1.5, True, []], "": 2**80}
+        write_lines(tmp_path / "c.jsonl", [{"_id": "1", "text": "the cat", "metadata": metadata, "lang": "en"}])
+        build_index(tmp_path / "index", tmp_path / "c.jsonl", encoder)
+        [hit] = Searcher.open(tmp_path / "index", encoder=encoder).search("cat")
+        assert hit.metadata == {**metadata, "lang": "en"}
+
+    def test_documents_without_text_are_kept_only_on_request(self, encoder: Encoder, tmp_path: Path) -> None:
+        corpus = {"a": "the cat", "b": " "}
+        with pytest.raises(InputError, match=r"document 'b' has no text; .* allow_empty=True"):
+            build_index(tmp_path, corpus, encoder)
+        build_index(tmp_path, corpus, encoder, allow_empty=True)
+        assert describe(tmp_path)["documents"] == 2
+
+    @pytest.mark.parametrize(
+        ("corpus", "message"),
+        [
+            ({}, "an index needs at least one document"),
+            ([], "an index needs at least one document"),
+            ([Document("a", "x"), Document("a", "y")], "the id 'a' is that of several documents; ids must be unique"),
+            ({"a": None}, "the text of a document is a text, but that of a is a NoneType"),
+            ({"": "x"}, "the id of a document must not be empty"),
+            ({"a": "x\0y"}, "holds a NUL"),
+            (Path("not there.jsonl"), "there is no file not there.jsonl"),
+            ("not there.jsonl", "there is no file not there.jsonl"),
+        ],
+    )
+    def test_what_cannot_be_indexed_is_told_before_anything_is_encoded(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, corpus: Any, message: str
+    ) -> None:
+        with pytest.raises(InputError, match=message):
+            build_index(tmp_path / "index", corpus, encoder)
+        assert spy.encoded == []
+        assert not (tmp_path / "index").exists()
+
+    def test_the_last_line_of_a_file_is_checked_before_anything_is_encoded(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy
+    ) -> None:
+        write_lines(tmp_path / "c.jsonl", [{"_id": "1", "text": "a"}, {"_id": "1", "text": "b"}])
+        with pytest.raises(InputError, match="line 2: the id '1' was used before"):
+            build_index(tmp_path / "index", tmp_path / "c.jsonl", encoder)
+        assert spy.encoded == []
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
+            ({"projected": 16}, "can be projected to fewer, at least 1, not 16"),
+            ({"precision": "2bit", "projected": 7}, "2bit needs a number of dimensions that 8 divides, not 7"),
+            ({"pool": 0}, "1 to 64 tokens, not 0"),
+        ],
+    )
+    def test_settings_that_make_no_sense_are_refused(
+        self, encoder: Encoder, tmp_path: Path, settings: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(InputError, match=message):
+            build_index(tmp_path / "index", texts(3), encoder, **settings)
+        assert not (tmp_path / "index").exists()
+
+
+class TestAdding:
+    def test_vectors_that_are_known_are_not_made_again(self, encoder: Encoder, tmp_path: Path, spy: Spy) -> None:
+        corpus = texts(6)
+        some = dict(list(corpus.items())[1:4])
+        known = store.encode_corpus(
+            tmp_path / "known", list(some), list(some.values()), encode=encoder.encode_documents, made_from={}
+        )
+        build_index(tmp_path / "index", {"first": "a mat"}, encoder)
+        spy.encoded = []
+        with writing(tmp_path / "index") as writer:
+            add_documents(writer, [Document(*pair) for pair in corpus.items()], encoder, known=known)
+        assert spy.encoded == [corpus[name] for name in corpus if name not in some]
+        encoded = {name: encoder.encode_documents([text]).token_ids.tolist() for name, text in corpus.items()}
+        assert {document.id: ids for document, ids in contents(tmp_path / "index") if document.id in corpus} == encoded
+
+    def test_another_length_or_model_is_refused(self, encoder: Encoder, plain_checkpoint: Path, tmp_path: Path) -> None:
+        build_index(tmp_path, texts(3), encoder)
+        shorter = Encoder.load(str(plain_checkpoint), document_length=8)
+        with (
+            pytest.raises(InputError, match=r"built with another model or length \(.*, 64 tokens\)"),
+            writing(tmp_path) as writer,
+        ):
+            add_documents(writer, [Document("x", "the cat")], shorter)
+
+    def test_an_id_that_is_there_is_replaced_only_on_request(self, encoder: Encoder, tmp_path: Path) -> None:
+        build_index(tmp_path, texts(3), encoder)
+        with writing(tmp_path) as writer:
+            with pytest.raises(InputError, match="'d01' is in the index already; replace it, or delete it first"):
+                add_documents(writer, [Document("d01", "night")], encoder)
+            add_documents(writer, [Document("d01", "night")], encoder, replacing=True)
+        assert [document.text for document, _ in contents(tmp_path) if document.id == "d01"][-1:] == ["night"]
+
+
+class TestDescriptions:
+    def test_an_encoder_is_loaded_again_as_it_was(self, plain_checkpoint: Path, tmp_path: Path) -> None:
+        encoder = Encoder.load(str(plain_checkpoint), query_length=7, document_length=9)
+        build_index(tmp_path, texts(2), encoder)
+        manifest = read_manifest(tmp_path)
+        assert manifest is not None
+        again = load_encoder(manifest.settings)
+        assert (again.query_length, again.document_length) == (7, 9)
+        assert described(again) == described(encoder) == manifest.settings.encoder
+
+    def test_an_index_that_does_not_name_its_encoder_asks_for_it(self) -> None:
+        with pytest.raises(InputError, match="does not say which model made its vectors; give the encoder"):
+            load_encoder(Settings(8, 10))
+
+    def test_an_index_is_described_in_words_and_numbers(self, encoder: Encoder, tmp_path: Path) -> None:
+        build_index(tmp_path, texts(4), encoder, precision="int8", projected=8)
+        with writing(tmp_path) as writer:
+            writer.delete(["d01"])
+        told = describe(tmp_path)
+        assert json.loads(json.dumps(told)) == told
+        assert (told["documents"], told["deleted"], told["precision"], told["dimensions"]) == (3, 1, "int8", 8)
+        assert told["bytes"] > 0 == told["bytes_of_first_stages"]
+        Searcher.open(tmp_path, encoder=encoder, first_stage="centroids")
+        assert describe(tmp_path)["bytes_of_first_stages"] > 0
+
+    def test_a_folder_without_an_index_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="holds no index; make one with: chamfer index build"):
+            describe(tmp_path)
+
+
+def test_a_large_corpus_is_learnt_from_a_sample_of_all_of_it(encoder: Encoder, tmp_path: Path, spy: Spy) -> None:
+    corpus = list(texts(40).values())
+    with patch.object(building, "sample_size", lambda _tokens: 200):
+        build_index(tmp_path, texts(40), encoder)
+    sample = next(iter(spy.known.values()))
+    assert 0 < len(sample) < 20
+    assert set(spy.encoded[: len(sample)]) & set(corpus[20:])
+    assert sorted(spy.encoded) == sorted(corpus)

@@ -1,0 +1,353 @@
+import operator
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from chamfer.errors import InputError
+from chamfer.index.fields import DEEPEST, fields_of
+from chamfer.index.filters import LONGEST, MOST_COMPARISONS, parse_filter
+
+Metadata = Mapping[str, Any]
+
+
+def found(corpus: Sequence[Metadata], text: str) -> list[int]:
+    """The places that pass, from a database like that of a segment."""
+    database = sqlite3.connect(":memory:")
+    database.executescript(
+        "CREATE TABLE documents(place INTEGER PRIMARY KEY, id TEXT UNIQUE, text TEXT, metadata TEXT);"
+        "CREATE TABLE fields(name TEXT, kind TEXT, value, place INTEGER);"
+        "CREATE INDEX by_value ON fields(name, kind, value, place);"
+    )
+    for place, metadata in enumerate(corpus):
+        database.execute("INSERT INTO documents(place, id) VALUES (?, ?)", (place, f"d{place}"))
+        rows = [(*field, place) for field in fields_of(metadata)]
+        database.executemany("INSERT INTO fields VALUES (?, ?, ?, ?)", rows)
+    places = [place for (place,) in database.execute(*parse_filter(text).sql())]
+    assert len(places) == len(set(places))
+    assert database.execute("SELECT count(*) FROM documents").fetchone() == (len(corpus),)
+    database.close()
+    return sorted(places)
+
+
+# A second opinion: filters as trees of tuples, written as text for the parser and evaluated here in plain Python.
+
+ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def values_of(metadata: Metadata, name: str) -> list[Any]:
+    first, _, rest = name.partition(".")
+    values: list[Any] = [metadata.get(first)]
+    if rest:
+        values = [value.get(rest) for value in values if isinstance(value, dict)]
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    return [value for some in lists for value in some if value is not None and not isinstance(value, dict)]
+
+
+def kind(value: Any) -> str:
+    return "boolean" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+
+
+def alike(text: str, pattern: str) -> bool:
+    def fold(text: str) -> str:
+        return "".join(c.lower() if c.isascii() else c for c in text)
+
+    parts = [{"%": ".*", "_": "."}.get(c, re.escape(c)) for c in fold(pattern)]
+    return re.fullmatch("".join(parts), fold(text), re.DOTALL) is not None
+
+
+def truth(metadata: Metadata, tree: Any) -> bool | None:
+    """True, False or, as in SQL, None: a comparison with a field that is not there."""
+    match tree:
+        case ("not", part):
+            inner = truth(metadata, part)
+            return None if inner is None else not inner
+        case ("and" | "or" as word, parts):
+            answers = [truth(metadata, part) for part in parts]
+            decides = word == "or"
+            return decides if decides in answers else None if None in answers else not decides
+        case ("null", name):
+            return not values_of(metadata, name)
+        case ("not null", name):
+            return bool(values_of(metadata, name))
+    name, word, value = tree
+    values = values_of(metadata, name)
+    if not values:
+        return None
+    if word in ("!=", "<>", "not in", "not like"):
+        positive = {"not in": "in", "not like": "like"}.get(word, "=")
+        return not truth(metadata, (name, positive, value))
+    if word == "in":
+        return any(kind(one) == kind(other) and one == other for one in values for other in value)
+    same = [one for one in values if kind(one) == kind(value)]
+    return any(alike(one, value) if word == "like" else ORDER[word](one, value) for one in same)
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def written(tree: Any) -> str:
+    match tree:
+        case ("not", part):
+            return f"NOT ({written(part)})"
+        case ("and" | "or" as word, parts):
+            return f" {word} ".join(f"({written(part)})" for part in parts)
+        case ("null" | "not null" as word, name):
+            return f"{quoted(name)} is {word}"
+    name, word, value = tree
+    if isinstance(value, list):
+        return f"{quoted(name)} {word} ({', '.join(map(literal, value))})"
+    return f"{quoted(name)} {word}{'' if word in ORDER else ' '}{literal(value)}"
+
+
+def quoted(name: str) -> str:
+    return name if re.fullmatch(r"[a-z.]+", name) else '"' + name.replace('"', '""') + '"'
+
+
+NAMES = ["year", 'it\'s "odd" -- name', "author.name"]
+texts = st.sampled_from(["", "en", "EN", "e%", "it's", "é", "É", "2020", "1", "a\nb"]) | st.text(max_size=3)
+numbers = st.integers(-2, 2) | st.sampled_from([0.5, 2020, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 1e300, -1e-7])
+values = texts.filter(lambda text: "\0" not in text) | numbers | st.booleans()
+field = st.none() | values | st.lists(st.none() | values, max_size=3)
+corpora = st.lists(
+    st.fixed_dictionaries(
+        {}, optional={NAMES[0]: field, NAMES[1]: field, "author": st.fixed_dictionaries({}, optional={"name": field})}
+    ),
+    max_size=6,
+)
+names = st.sampled_from(NAMES)
+comparisons = st.one_of(
+    st.tuples(names, st.sampled_from([*ORDER, "!=", "<>"]), values),
+    st.tuples(names, st.sampled_from(["in", "not in"]), st.lists(values, min_size=1, max_size=4)),
+    st.tuples(names, st.sampled_from(["like", "not like"]), st.text("eEéÉn%_'\n", max_size=4)),
+    st.tuples(st.sampled_from(["null", "not null"]), names),
+)
+trees: st.SearchStrategy[Any] = st.recursive(
+    comparisons,
+    lambda tree: (
+        st.tuples(st.just("not"), tree)
+        | st.tuples(st.sampled_from(["and", "or"]), st.lists(tree, min_size=2, max_size=3))
+    ),
+    max_leaves=8,
+)
+
+
+@given(corpora, trees)
+@example([{"year": 2021}, {"year": "2021"}, {"year": [2019, 2021]}, {}], ("not", ("year", ">", 2020)))
+def test_sql_finds_what_plain_python_finds(corpus: list[Metadata], tree: Any) -> None:
+    expected = [place for place, metadata in enumerate(corpus) if truth(metadata, tree)]
+    assert found(corpus, written(tree)) == expected
+
+
+@given(st.text("abin='\"()<>!,.%_01e+- \n\0\ud800", max_size=30) | st.text(max_size=30))
+def test_any_text_is_understood_or_refused(text: str) -> None:
+    with suppress(InputError):  # and nothing else: no RecursionError, nothing from SQLite
+        found([{"a": 1}], text)
+
+
+CORPUS: list[Metadata] = [
+    {"year": 2021, "lang": "en", "open": True},
+    {"year": 2019, "lang": "de", "tags": ["a", "b"]},
+    {"year": [2018, 2022], "lang": "EN", "author": {"name": "Ada"}},
+    {"year": "2021", "open": None, "authors": [{"name": "Bo"}, {"name": "Cy"}]},
+    {},
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("year > 2020", [0, 2]),
+        ("year > 2000", [0, 1, 2]),  # once each, though 2018 and 2022 both lie above
+        ("not year > 2020", [1, 3]),  # a text is no number above 2020; a document without a year is not asked
+        ("year != 2021", [1, 2, 3]),
+        ("year != 'x'", [0, 1, 2, 3]),
+        ("year < 'zzz'", [3]),
+        ("year > 2020 AND lang = 'en'", [0]),
+        ("lang = 'de' or lang = 'en' and year = 1", [1]),  # and binds tighter than or
+        ("(lang = 'de' or lang = 'en') and year = 2021", [0]),
+        ("not lang = 'de' and lang is not null", [0, 2]),  # and not tighter than both
+        ("not not lang = 'de'", [1]),
+        ("lang like 'E%'", [0, 2]),
+        ("lang not like '_n'", [1]),
+        ("year in (2019, '2021', true)", [1, 3]),
+        ("year not in (2019, '2021', true)", [0, 2]),
+        ("open is null", [1, 2, 3, 4]),
+        ("not open is null", [0]),
+        ("not open is not null", [1, 2, 3, 4]),
+        ("open = true", [0]),
+        ("open >= false", [0]),
+        ("open = 1", []),
+        ("tags = 'b'", [1]),
+        ("tags != 'b'", []),
+        ("author.name = 'Ada' or authors.name = 'Cy'", [2, 3]),
+        ("\"author.name\" = 'Ada'", [2]),
+        ("LANG = 'en'", []),
+        ("year=+2.021e3", [0]),
+    ],
+)
+def test_filters_mean_what_they_say(text: str, places: list[int]) -> None:
+    assert found(CORPUS, text) == places
+
+
+@pytest.mark.parametrize("attempt", ["x'; DROP TABLE documents; --", "' OR 1=1 --", "?", ":a", '"x"', "a\0b", "\ud800"])
+def test_sql_in_a_filter_is_just_a_text_or_a_name(attempt: str) -> None:
+    corpus = [{attempt: "v", "text": attempt}, {"text": "v"}]
+    as_name = '"' + attempt.replace('"', '""') + '"'
+    assert found(corpus, f"{as_name} = 'v'") == [0]
+    assert found(corpus, f"text = {literal(attempt)}") == [0]
+    query, bound = parse_filter(f"text = {literal(attempt)}").sql()
+    assert (query, bound[:2]) == (parse_filter("lang = 'en'").sql()[0], ["text", "text"])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (" \n", "a filter needs a comparison, such as year > 2020; leave it out to find everything"),
+        ("year >", "a filter needs a value at position 7, not its end"),
+        ("year = ", "a filter needs a value at position 8, not its end"),
+        ("year", "a filter needs a comparison (=, !=, <, <=, >, >=, in, like, is) at position 5, not its end"),
+        ("lang = en", "a filter needs a value at position 8, not en; put texts in single quotes: 'en'"),
+        ('lang = "en"', "a filter needs a value at position 8, not \"en\"; put texts in single quotes: 'en'"),
+        ("a = 2020-01-01", "needs a value at position 5, not 2020-01-01; put texts in single quotes: '2020-01-01'"),
+        ("a = null", "a filter needs a value at position 5, not null; write 'is null' or 'is not null'"),
+        ("a = 1e999", "a filter needs a number below 1.8e308 at position 5, not 1e999"),
+        ("a = 'b", "a filter needs a value at position 5, not 'b; close the quote with another '"),
+        ("a = 'b''", "a filter needs a value at position 5, not 'b''; close the quote with another '"),
+        ("(a = 1", "a filter needs 'and', 'or' or the ')' for position 1 at position 7, not its end"),
+        ("a = 1)", "a filter needs 'and', 'or' or its end at position 6, not )"),
+        ("a = 1 b = 2", "a filter needs 'and', 'or' or its end at position 7, not b"),
+        ("a = 1 & b = 2", "a filter needs 'and', 'or' or its end at position 7, not &"),
+        ("a = 1 and", "a filter needs the name of a field at position 10, not its end"),
+        ("()", "a filter needs the name of a field at position 2, not )"),
+        ("5 < a", "a filter needs the name of a field at position 1, not 5"),
+        ("in = 1", 'needs the name of a field at position 1, not in; put unusual names in double quotes: "in"'),
+        ("a-b = 1", ", is) at position 2, not -b; put unusual names in double quotes"),
+        ("a in 1", "a filter needs '(' and a list of values at position 6, not 1"),
+        ("a in ()", "a filter needs a value at position 7, not )"),
+        ("a in (1 2)", "a filter needs ',' or ')' at position 9, not 2"),
+        ("a not = 1", "a filter needs 'in' or 'like' at position 7, not ="),
+        ("a like 1", "a filter needs a pattern in single quotes at position 8, not 1"),
+        ("a is 1", "a filter needs 'null' or 'not null' at position 6, not 1"),
+        ("a is not 1", "a filter needs 'null' at position 10, not 1"),
+        ("a = \x07", "a filter needs a value at position 5, not '\\x07'; put texts"),
+        ("a = " + "b" * 99, f"not {'b' * 40}…; put texts"),
+    ],
+)
+def test_an_error_says_where_and_what_was_expected(text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        parse_filter(text)
+
+
+def alternating(depth: int) -> str:
+    text = "a = 1"
+    for level in range(depth):
+        text = f"not (a != {level} {('and', 'or')[level % 2]} {text})"
+    return text
+
+
+def alternated(a: int, depth: int) -> bool:
+    answer = a == 1
+    for level in range(depth):
+        answer = not ((a != level or answer) if level % 2 else (a != level and answer))
+    return answer
+
+
+def repeated(times: int, word: str) -> str:
+    return f" {word} ".join(["a in (1, 'b', true)"] * times)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("(" * DEEPEST + "a = 1" + ")" * DEEPEST, [0]),
+        (" and ".join(["(a = 1)"] * MOST_COMPARISONS), [0]),  # side by side is not deep
+        (alternating(DEEPEST), [place for place in (0, 1) if alternated(place + 1, DEEPEST)]),
+        (repeated(MOST_COMPARISONS, "and"), [0]),
+        (repeated(MOST_COMPARISONS, "or"), [0]),
+        (f"not ({repeated(MOST_COMPARISONS, 'and')})", [1]),
+        (f"a in ({', '.join(['1'] * 3000)})", [0]),
+        ("not " * 2401 + "a = 1", [1]),
+        (f"a = {'0' * 9000}1", [0]),
+        (f"text not like '{'%' * 9000}x'", [1]),
+    ],
+)
+def test_the_largest_filters_still_run(text: str, places: list[int]) -> None:
+    assert len(text) <= LONGEST
+    assert found([{"a": 1, "text": "x"}, {"a": 2, "text": "y"}], text) == places
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a = 1" + " " * LONGEST, f"may have {LONGEST} characters, not {LONGEST + 5}; give the documents a field"),
+        ("(" * 9000, f"may nest {DEEPEST} parentheses, not one more at position {DEEPEST + 1}; flatten it"),
+        (repeated(MOST_COMPARISONS + 1, "or"), f"may have {MOST_COMPARISONS} comparisons, not one more at position"),
+    ],
+)
+def test_a_larger_filter_is_refused_before_sqlite_sees_it(text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        parse_filter(text)
+
+
+def test_a_pattern_sees_past_a_nul() -> None:
+    assert found([{"a": "x\0y"}, {"a": "x"}], "a like 'x'") == [1]
+    assert found([{"a": "x\0y"}, {"a": "x"}], "a like 'x_y'") == [0]
+
+
+def rows(metadata: Metadata) -> list[tuple[str, str, Any]]:
+    return list(fields_of(metadata))
+
+
+def test_metadata_is_flattened() -> None:
+    nested = {"a": {"b": {"c": 1}, "d": []}, "e": [[1, "x"], {"f": False}, None], "g": {}}
+    assert rows(nested) == [("a.b.c", "number", 1), ("e", "number", 1), ("e", "text", "x"), ("e.f", "boolean", 0)]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**300])
+def test_whole_numbers_beyond_64_bits_are_rounded_on_both_sides(number: int) -> None:
+    assert rows({"n": number}) == [("n", "number", float(number))]
+    assert found([{"n": number}, {"n": 1}], f"n = {number}") == [0]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (float("nan"), "a number in metadata must be finite, but n is not; leave it out or write null"),
+        (float("-inf"), "a number in metadata must be finite, but n is not"),
+        (10**400, "a number in metadata must be finite, but n is not"),
+        (b"x", "metadata must be JSON, but n is a bytes; write it as a text"),
+        ({1: 2}, "names in metadata must be texts, not 1"),
+    ],
+)
+def test_what_no_filter_could_find_is_refused(value: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        rows({"n": value})
+
+
+def wrapped(value: Any, wraps: Iterable[Callable[[Any], Any]]) -> Any:
+    for wrap in wraps:
+        value = wrap(value)
+    return value
+
+
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"k": value}])
+def test_metadata_may_be_nested_but_not_without_end(wrap: Callable[[Any], Any]) -> None:
+    assert len(rows({"n": wrapped(1, [wrap] * (DEEPEST - 1))})) == 1
+    with pytest.raises(InputError, match="metadata may be nested 50 levels deep"):
+        rows({"n": wrapped(1, [wrap] * 5000)})
