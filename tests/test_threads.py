@@ -12,7 +12,12 @@ from chamfer.threads import free_cores, in_threads
 
 
 def blas_threads() -> set[int]:
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    """Of what NumPy and SciPy call; the one that faiss brings has threads of OpenMP, see ``one_faiss_thread``."""
+    return {
+        library["num_threads"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas" and library["threading_layer"] != "openmp"
+    }
 
 
 def square(number: int) -> int:
