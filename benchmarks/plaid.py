@@ -1,8 +1,8 @@
 """Centroids beside fast-plaid on the same vectors, on two cores: building, searching, quality, memory, disk.
 
-Scifact with its judged queries, and 5,000 synthetic documents of 80 tokens in 128 dimensions. Every build and every
-search runs in a process of its own; fast-plaid's in an environment that is made for it, ``build/plaid``. Writes
-``results/plaid.json``. Takes about an hour on two cores, nearly all of it fast-plaid's.
+Scifact with its judged queries, its vectors projected to 128 dimensions for both, and 5,000 synthetic documents of 80
+tokens in 128 dimensions. Every build and every search runs in a process of its own; fast-plaid's in an environment that
+is made for it, ``build/plaid``. Writes ``results/plaid.json`` after each trial.
 """
 
 import argparse
@@ -13,8 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +24,7 @@ from rich.table import Table
 from chamfer.documents import Document
 from chamfer.evaluation.beir import Judgements, load_collection
 from chamfer.files import write_json
+from chamfer.index.projection import fit_projection, projected
 from chamfer.index.reading import Index
 from chamfer.index.settings import PRECISIONS, Settings
 from chamfer.index.trained import sample_size
@@ -35,18 +34,17 @@ from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import depth_of, open_stage
 from chamfer.tokens import TokenBatch, offsets_of
 from environment import environment
+from plaid_environment import HOME, peer_python
 from plaid_peer import THREADS, K, Material, bytes_in, memory_watched, read_material, timed
 
 HERE = Path(__file__).parent
 RESULT = HERE / "results" / "plaid.json"
-HOME = HERE.parent / "build" / "plaid"
-PEERS = HERE / "plaid-peers.txt"
-TORCH = "2.11.0"
-CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 STAGE = "centroids"
 
-# Its defaults are 8 lists a token and 4,096 documents by centroids alone, a quarter of them by residuals.
-GRID = [{"n_ivf_probe": lists, "n_full_scores": many} for lists in (1, 2, 4, 8) for many in (256, 1024)]
+# Its defaults are 8 lists a token and 4,096 documents.
+GRID = [{"n_ivf_probe": lists, "n_full_scores": many} for lists in (1, 4) for many in (256, 1024)]
+# As many dimensions as ColBERT has; the most that both sides index within minutes.
+DIMENSIONS = 128
 
 
 class Trial(NamedTuple):
@@ -81,14 +79,14 @@ def main() -> None:
             if arguments.only in (None, name):
                 records.append(measure_trial(make(Path(folder) / name, arguments), python))
                 show(records[-1])
-    if arguments.only is None and arguments.documents is None:
-        peer = {"fast-plaid": _installed(python, "fast-plaid"), "torch": records[0].pop("torch"), "threads": THREADS}
-        peer["torch_is"] = (HOME / "torch").read_text()
-        write_json(RESULT, {"environment": measured_on | {"peer": peer}, "trials": records})
+            if arguments.only is None and arguments.documents is None:
+                peer = {"fast-plaid": _installed(python, "fast-plaid"), "torch": records[0]["torch"]}
+                peer |= {"threads": str(THREADS), "torch_is": (HOME / "torch").read_text()}
+                write_json(RESULT, {"environment": measured_on | {"peer": peer}, "trials": records})
 
 
 def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
-    """The whole collection, encoded by MiniLM; softened IDF beside uniform weights."""
+    """The whole collection, encoded by MiniLM and projected; softened IDF beside uniform weights."""
     from chamfer.cache import default_cache, encode_cached  # torch comes with it, which our side must not carry
     from chamfer.counting import count_frequencies
     from chamfer.weights import TokenWeights
@@ -110,7 +108,9 @@ def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
         "uniform": TokenWeights.uniform(encoder.vocabulary).of(tokens),
         "idf-soft": TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary).of(tokens),
     }
-    write_material(folder, documents.tokens.take([documents.place[one] for one in ids]), texts, ids, tokens, weights)
+    chosen = documents.tokens.take([documents.place[one] for one in ids])
+    directions = fit_projection(chosen.vectors[:: max(1, len(chosen.vectors) // 100_000)], DIMENSIONS)
+    write_material(folder, _projected(chosen, directions), texts, ids, _projected(tokens, directions), weights)
     return Trial("scifact", folder, ids, list(asked), {one: judged[one] for one in asked}, tuple(weights))
 
 
@@ -133,6 +133,10 @@ def synthetic(folder: Path, arguments: argparse.Namespace) -> Trial:
     write_material(folder, batches[0], [""] * count, ids, batches[1], weights)
     judgements = {f"q{n}": {ids[one]: 1} for n, one in enumerate(wanted)}
     return Trial("synthetic", folder, ids, list(judgements), judgements, ("uniform",))
+
+
+def _projected(tokens: TokenBatch, directions: Any) -> TokenBatch:  # noqa: ANN401
+    return TokenBatch(projected(tokens.vectors, directions).astype(np.float16), tokens.token_ids, tokens.offsets)
 
 
 def _unit(vectors: Any) -> Any:  # noqa: ANN401
@@ -178,8 +182,7 @@ def measure_trial(trial: Trial, python: Path) -> dict[str, Any]:
         built = _apart(ours, trial, "build", index, {"precision": precision})
         search({"system": "chamfer", "settings": {"precision": precision}, "build": built}, ours, index, {})
         shutil.rmtree(index)
-    few = max(1, len(trial.ids) // 8)
-    builds: dict[str, dict[str, int]] = {"defaults": {}, "quick": {"kmeans_niters": 1, "n_samples_kmeans": few}}
+    builds: dict[str, dict[str, int]] = {"defaults": {}}
     tried: list[dict[str, Any]] = []
     chosen: dict[str, int] = {}
     torch = ""
@@ -293,102 +296,6 @@ def search(material: Material, ids: Sequence[str], folder: Path) -> dict[str, An
         found |= timed(lambda n: answers(single[n])[0], lambda: answers(every), len(tokens))
     found["found"] = [[place_of[one] for one in index.ids(np.array(places, int))] for places in found["found"]]
     return found
-
-
-def peer_python() -> Path:
-    """Make fast-plaid's environment unless it is there, and give its interpreter."""
-    python, marker = HOME / "bin" / "python", HOME / "torch"
-    if marker.exists():
-        return python
-    venv.create(HOME, clear=True, with_pip=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps"]
-    subprocess.run([*install, "--requirement", str(PEERS)], check=True)
-    from_torch = ["--index-url", CPU_WHEELS, "--retries", "0", f"torch=={TORCH}+cpu"]
-    if subprocess.run([*install, *from_torch], check=False, capture_output=True).returncode == 0:
-        marker.write_text("the build for processors")
-    else:
-        install_without_cuda(python)
-        marker.write_text("the build for CUDA, without its CUDA libraries")
-    return python
-
-
-def install_without_cuda(python: Path) -> None:
-    """Unpack PyPI's torch without its CUDA libraries, and put empty ones in their places.
-
-    PyPI has no build for processors alone, and the one for CUDA asks for gigabytes of libraries before it can be
-    imported. What runs on processors is the same in both.
-    """
-    site = next((HOME / "lib").glob("python3*/site-packages"))
-    with tempfile.TemporaryDirectory(dir=HOME) as folder:
-        command = [str(python), "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
-        subprocess.run([*command, f"torch=={TORCH}"], check=True)
-        with zipfile.ZipFile(next(Path(folder).glob("torch-*.whl"))) as wheel:
-            wanted = [name for name in wheel.namelist() if not name.startswith(tuple(f"torch/lib/{x}" for x in CUDA))]
-            wheel.extractall(site, wanted)
-    make_stand_ins(site / "torch" / "lib")
-
-
-CUDA = ("libtorch_cuda", "libc10_cuda", "libtorch_nvshmem", "libcaffe2_nvrtc")
-CPU = ("libc10.so", "libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libshm.so")
-STAND_INS = (
-    "libtorch_cuda.so",
-    "libc10_cuda.so",
-    "libcudart.so.13",
-    "libcupti.so.13",
-    "libcudnn.so.9",
-    "libcufile.so.0",
-)
-
-
-def make_stand_ins(folder: Path) -> None:
-    """Compile libraries that define what torch's own ask of CUDA: functions that return 0, so there is no device."""
-    standard = subprocess.run(["gcc", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True, check=True)
-    libraries = [folder / name for name in CPU]
-    known = {
-        name.partition("@")[0]
-        for path in (*libraries, Path(standard.stdout.strip()))
-        for name in _symbols(path, "--defined-only")
-    }
-    missing: dict[str, set[str]] = {name: set() for name in STAND_INS}
-    for symbol in set().union(*(_symbols(path, "--undefined-only") for path in libraries)):
-        name, _, version = symbol.partition("@")
-        if version in missing:
-            missing[version].add(name)
-        elif not version and name not in known and name.startswith(("_Z", "cu")):
-            missing["libtorch_cuda.so"].add(name)
-    for library, names in missing.items():
-        with tempfile.TemporaryDirectory() as temporary:
-            source, versions = Path(temporary) / "stand_in.s", Path(temporary) / "versions"
-            source.write_text(assembly(sorted(names)))
-            versions.write_text(f"{library} {{ global: *; }};\n")
-            command = ["g++", "-shared", "-nostartfiles", str(source), f"-Wl,-soname,{library}"]
-            versioned = [] if library == "libtorch_cuda.so" else [f"-Wl,--version-script={versions}"]
-            subprocess.run([*command, *versioned, "-o", str(folder / library)], check=True)
-
-
-def assembly(names: Sequence[str]) -> str:
-    """Definitions of symbols: types that can be named, variables of zeros, functions that return 0."""
-    types = [name for name in names if name.startswith("_ZTI")]
-    zeros = [name for name in names if name.startswith("_ZTV") or name.endswith("9allocatorE")]
-    written_to = [name for name in names if "get_gil_checker" in name]  # gives a reference, which torch sets on import
-    functions = [name for name in names if name not in {*types, *zeros, *written_to}]
-    lines = [".text"]
-    for some, body in ((functions, "xorl %eax, %eax\nret"), (written_to, "leaq somewhere(%rip), %rax\nret")):
-        lines += [line for name in some for line in (f".globl {name}", f".type {name}, @function", f"{name}:")]
-        lines.append(body)
-    lines += [".data", ".balign 16", "somewhere: .zero 64"]
-    for name in types:
-        lines += [f".globl {name}", f".type {name}, @object", ".balign 16", f"{name}:"]
-        lines += [".quad _ZTVN10__cxxabiv117__class_type_infoE+16, 1f", f'1: .asciz "{name[4:]}"']
-    for name in zeros:
-        lines += [f".globl {name}", f".type {name}, @object", ".balign 16", f"{name}: .zero 1024"]
-    return "\n".join([*lines, '.section .note.GNU-stack, "", @progbits', ""])
-
-
-def _symbols(library: Path, which: str) -> set[str]:
-    done = subprocess.run(["nm", "-D", which, str(library)], capture_output=True, text=True, check=True)
-    lines = [line.split() for line in done.stdout.splitlines()]
-    return {line[-1] for line in lines if which == "--defined-only" or line[-2:-1] == ["U"]}
 
 
 def _installed(python: Path, package: str) -> str:

@@ -24,6 +24,7 @@ from chamfer.index.settings import (
 )
 from chamfer.index.trained import Trained
 from chamfer.kernels import Codes
+from chamfer.threads import in_threads
 from chamfer.tokens import Offsets, TokenBatch, TokenIds, Vectors, offsets_of
 
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -81,13 +82,17 @@ def rows_of(
 
 def check_unit(tokens: TokenBatch) -> None:
     """Refuse vectors that are not of unit length, which pooling and projection would hide."""
-    for start in range(0, len(tokens.vectors), AT_A_TIME):
-        norms = np.linalg.norm(tokens.vectors[start : start + AT_A_TIME].astype(np.float32), axis=1)
+
+    def check(start: int) -> None:
+        some = tokens.vectors[start : start + AT_A_TIME].astype(np.float32, copy=False)
+        norms = np.sqrt(np.einsum("td,td->t", some, some))
         wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT))  # NaN is wrong too
         if len(wrong):
             raise InputError(
                 f"an index takes token vectors of length 1, not {norms[wrong[0]]:.4g}; normalise them first"
             )
+
+    in_threads(check, range(0, len(tokens.vectors), AT_A_TIME))
 
 
 def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Settings, trained: Trained) -> Vectors:
