@@ -5,7 +5,8 @@ DATA ?= ../shared/data
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding readme clean bench-plaid
+.PHONY: demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid readme clean
 
 demo: .venv/installed
 	$(BIN)/chamfer demo
@@ -33,7 +34,8 @@ test-sanitized: .venv/installed
 	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_store_codes.py tests/test_kernels.py
 
 # Slow evidence: quality on whole judged collections, and speed. What was measured is passed over, unless AGAIN=1.
-bench: bench-zero-shot bench-few-shot bench-kernel
+bench: bench-zero-shot bench-few-shot bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \
+    bench-plaid
 
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
@@ -53,10 +55,34 @@ bench-kernel: .venv/installed
 # Documents encoded per second beside sentence-transformers, and what 16 bits do to rankings. Takes a quarter of an hour.
 bench-encoding: .venv/installed
 	$(BIN)/python benchmarks/encoding.py --data $(DATA)
+	$(BIN)/python benchmarks/render.py
 
-# The index beside fast-plaid, which gets an environment of its own in build/plaid. Takes an hour or more.
+# Quality and latency of every first stage on 20,000 documents of acl-titles; or on all, which takes 40 GB of disk.
+bench-first-stages: .venv/installed
+	$(BIN)/python benchmarks/first_stages.py $(DATA)/acl-titles
+	$(BIN)/python benchmarks/index_plots.py
+	$(BIN)/python benchmarks/render.py
+
+bench-first-stages-whole: .venv/installed
+	$(BIN)/python benchmarks/first_stages.py $(DATA)/acl-titles --all
+	$(BIN)/python benchmarks/index_plots.py
+	$(BIN)/python benchmarks/render.py
+
+# What precision, pooling and projection cost.
+bench-compression: .venv/installed
+	$(BIN)/python benchmarks/compression.py --data $(DATA)
+	$(BIN)/python benchmarks/render.py
+
+# An index of 10,000 to 1,000,000 synthetic documents, which takes 20 GB of disk.
+bench-growth: .venv/installed
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/index_plots.py
+	$(BIN)/python benchmarks/render.py
+
+# The index beside fast-plaid, which gets an environment of its own in build/plaid.
 bench-plaid: .venv/installed
 	$(BIN)/python benchmarks/plaid.py --data $(DATA)
+	$(BIN)/python benchmarks/render.py
 
 # The tables in README and docs, rendered from benchmarks/results/*.json.
 readme: .venv/installed

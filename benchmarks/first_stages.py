@@ -1,13 +1,14 @@
 """Quality against latency of every first stage, on acl-titles: a seeded sample of 20,000 documents, or all of it.
 
 Each stage is measured at several depths (candidates that are scored exactly), one query at a time, from encoded
-queries to ids, with uniform and with softened IDF weights. Writes ``results/first-stages/NAME.json`` and a plot.
+queries to ids, with uniform and with softened IDF weights. Writes ``results/first-stages/NAME.json``.
 """
 
 import argparse
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,9 @@ from chamfer.documents import Document
 from chamfer.evaluation.beir import Collection, load_collection
 from chamfer.evaluation.measures import measure
 from chamfer.files import write_json
-from chamfer.index.building import described
+from chamfer.index.building import build_encoded, described
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
-from chamfer.index.trained import sample_size
-from chamfer.index.writing import writing
 from chamfer.retrieve.centroids import PROBES
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import DEFAULT_DEPTH, DEPTH, EXACT
@@ -36,9 +35,10 @@ from environment import environment
 RESULTS = Path(__file__).parent / "results" / "first-stages"
 SAMPLE = 20_000
 QUERIES = 500
-DEPTHS = (50, 100, 200, 400, 800, 1600)
+DEPTHS = (50, 100, 200, 400, 1000, 1600)
+# Documents of small indexes, where looking at everything and centroids are compared.
+SMALL = (250, 500, 1000, 2000, 4000)
 STAGES = ("centroids", "bm25", "dense", "muvera", "bm25+centroids", "bm25+dense")
-CHUNK = 16_384
 
 
 def main() -> None:
@@ -56,17 +56,44 @@ def main() -> None:
     asked = drawn_queries(collection)
     encoded = encode_cached(arguments.cache, encoder, list(asked), list(asked.values()), role="query")
     places = np.arange(len(documents)) if arguments.all else sample(collection, documents, asked)
+    tokens = encoded.tokens.take([encoded.place[identifier] for identifier in asked])
     folder = arguments.out or arguments.cache / f"benchmark-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     built = build(folder, collection, documents, places, encoder)
     try:
-        tokens = encoded.tokens.take([encoded.place[identifier] for identifier in asked])
         measured = measure_stages(Index.open(folder), encoder, collection, asked, tokens)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     record = {"environment": measured_on, "collection": name, "queries": len(asked), **built, **measured}
+    if not arguments.all:
+        record["small"] = [small(folder, collection, documents, encoder, tokens, asked, size) for size in SMALL]
     write_json(RESULTS / f"{name}.json", record)
     show(record)
+
+
+def small(
+    folder: Path,
+    collection: Collection,
+    documents: EncodedCorpus,
+    encoder: Encoder,
+    tokens: TokenBatch,
+    asked: Mapping[str, str],
+    size: int,
+) -> dict[str, Any]:
+    """How long a query takes in a small index by either way."""
+    places = np.sort(np.random.default_rng(size).choice(len(documents), size, replace=False))
+    built = build(folder, collection, documents, places, encoder)
+    weighting = TokenWeights.uniform(encoder.vocabulary)
+    try:
+        searcher = Searcher(Index.open(folder), encoder, first_stage=EXACT)
+        found = {}
+        for stage in (EXACT, "centroids"):
+            _, latency = timed(partial(searcher.rank, k=10, first_stage=stage), tokens, weighting, asked)
+            found[stage] = latency["milliseconds"]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(size, built["tokens"], found, flush=True)
+    return {"documents": size, "tokens": built["tokens"], "milliseconds": found}
 
 
 def drawn_queries(collection: Collection) -> dict[str, str]:
@@ -90,24 +117,17 @@ def build(
 ) -> dict[str, Any]:
     """Make an index from vectors that are encoded already, and say how long it took."""
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), encoder=described(encoder))
-    tokens = int(documents.tokens.lengths[places].sum())
-    share = sample_size(tokens) / tokens
-    drawn = np.random.default_rng(2).choice(places, int(share * len(places)), replace=False)
+    ids = [documents.ids[place] for place in places]
+    texts = [Document(one, collection.documents[one]) for one in ids]
+    tokens = documents.tokens if len(places) == len(documents) else documents.tokens.take(places)
     started = time.perf_counter()
-    with writing(folder, settings) as writer:
-        writer.train(documents.tokens.take(np.sort(drawn)), tokens=tokens)
-        trained = time.perf_counter() - started
-        for start in range(0, len(places), CHUNK):
-            chosen = places[start : start + CHUNK]
-            ids = [documents.ids[place] for place in chosen]
-            writer.add([Document(one, collection.documents[one]) for one in ids], documents.tokens.take(chosen))
-        centroids = len(writer.trained.clusters) if writer.trained else 0
+    build_encoded(folder, texts, tokens, settings)
+    built = time.perf_counter() - started
     return {
         "documents": len(places),
-        "tokens": tokens,
-        "centroids": centroids,
-        "seconds_to_train": round(trained, 1),
-        "seconds_to_build": round(time.perf_counter() - started, 1),
+        "tokens": len(tokens.vectors),
+        "centroids": len(Index.open(folder).trained.clusters),
+        "seconds_to_build": round(built, 1),
     }
 
 

@@ -1,7 +1,7 @@
 """How an index grows: 10,000, 100,000 and 1,000,000 documents of 60 tokens x 128, synthetic and clustered, in 8 bits.
 
-Every build and every server is a process of its own, so that its peak memory is its own. Writes ``results/growth.json``
-and ``docs/growth.svg``.
+Every build and every server is a process of its own, so that its peak memory is its own. Writes
+``results/growth.json``.
 """
 
 import argparse
@@ -83,8 +83,12 @@ def build(folder: Path, size: int) -> dict[str, Any]:
         writer.train(sample, tokens=tokens)
         trained = time.perf_counter() - started
         for first, batch in chunks(words, size):
+            documents = [
+                Document(f"{first + place:08d}", " ".join(map(str, batch[place].token_ids.tolist())))
+                for place in range(len(batch))
+            ]
             started = time.perf_counter()
-            writer.add([Document(f"{first + place:08d}", "") for place in range(len(batch))], batch)
+            writer.add(documents, batch)
             seconds += time.perf_counter() - started
         centroids = len(writer.trained.clusters) if writer.trained else 0
     started = time.perf_counter()

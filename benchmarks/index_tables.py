@@ -30,11 +30,25 @@ def first_stages() -> str:
         told = (
             f"{record['collection']}: {record['documents']:,} documents, {record['tokens']:,} tokens, "
             f"{record['queries']} test queries, one at a time, median from encoded query to ids; "
-            f"{record['centroids']:,} centroids; {record['seconds_to_build']:.0f} s to build from vectors, "
-            f"{record['seconds_to_train']:.0f} of them to train."
+            f"{record['centroids']:,} centroids; {record['seconds_to_build']:.0f} s to build from vectors."
         )
         sections.append(f"{told}\n\n" + "\n".join(rows))
     return "\n\n".join(sections)
+
+
+def small_indexes() -> str:
+    """Where looking at everything stops being the fastest."""
+    rows = [
+        "| documents | tokens | exhaustive, ms | centroids, ms |",
+        "| ---: | ---: | ---: | ---: |",
+        *(
+            f"| {one['documents']:,} | {one['tokens']:,} | {one['milliseconds'][EXACT]:.1f} | "
+            f"{one['milliseconds']['centroids']:.1f} |"
+            for record in _records("first-stages")
+            for one in record.get("small", [])
+        ),
+    ]
+    return "\n".join(rows)
 
 
 def compression() -> str:
@@ -98,7 +112,7 @@ def plaid() -> str:
             build, search = row["build"], row["search"]
             cells = [
                 row["system"],
-                ", ".join(f"{name} {value}" for name, value in row["settings"].items()),
+                _spoken(row["settings"]),
                 row["weights"],
                 f"{row['nDCG@10']:.3f}",
                 f"{row['R@10']:.3f}",
@@ -113,6 +127,27 @@ def plaid() -> str:
         told = f"{trial['trial']}: {counts}."
         sections.append(f"{told}\n\n" + "\n".join(rows))
     return "\n\n".join(sections)
+
+
+def plaid_summary() -> str:
+    """Ratios to fast-plaid: with its defaults, and as fast as it keeps the quality of these."""
+    sentences = []
+    for trial in _record("plaid.json").get("trials", []):
+        rows = [row for row in trial["rows"] if row["weights"] == "uniform"]
+        ours = next(row for row in rows if row["settings"].get("precision") == "float16")
+        for row in rows:
+            if row["system"] != "fast-plaid":
+                continue
+            how = _spoken(row["settings"])
+            sentences.append(
+                f"- {trial['trial']}, {trial['documents']:,} documents, fast-plaid with {how}: built "
+                f"{row['build']['seconds'] / ours['build']['seconds']:.0f} times and searched "
+                f"{row['search']['milliseconds'] / ours['search']['milliseconds']:.0f} times as fast as it, at nDCG@10 "
+                f"{ours['nDCG@10']:.3f} against {row['nDCG@10']:.3f}, with {ours['build']['peak_mb']:,} against "
+                f"{row['build']['peak_mb']:,} MB to build and {ours['search']['peak_mb']:,} against "
+                f"{row['search']['peak_mb']:,} MB to search."
+            )
+    return "\n".join(sentences)
 
 
 def encoding() -> str:
@@ -136,6 +171,10 @@ def encoding() -> str:
             cells += [f"{pair['measures'][name]:.4f}", f"{pair['against_float32'][name]['p_value']:.2f}"]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _spoken(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items() if value != "defaults") or "its defaults"
 
 
 def _records(folder: str) -> list[dict[str, Any]]:

@@ -182,25 +182,20 @@ def measure_trial(trial: Trial, python: Path) -> dict[str, Any]:
         built = _apart(ours, trial, "build", index, {"precision": precision})
         search({"system": "chamfer", "settings": {"precision": precision}, "build": built}, ours, index, {})
         shutil.rmtree(index)
-    builds: dict[str, dict[str, int]] = {"defaults": {}}
-    tried: list[dict[str, Any]] = []
-    chosen: dict[str, int] = {}
-    torch = ""
-    for name, settings in builds.items():
-        index = trial.folder / name
-        built = _apart(peer, trial, "build", index, settings)
-        torch = built.pop("torch")
-        row = {"system": "fast-plaid", "build": built}
-        if name == "defaults":
-            search({**row, "settings": {}}, peer, index, {})
-            tried = _apart(peer, trial, "tune", index, {"grid": GRID})["tried"]
-            tried = [{**one, **quality(trial, one.pop("found"))} for one in tried]
-            bar = next(one["nDCG@10"] for one in rows if one["system"] == "fast-plaid")
-            equal = [one for one in tried if one["nDCG@10"] >= bar]
-            chosen = min(equal, key=lambda one: float(one["milliseconds"]))["settings"] if equal else {}
-        if chosen or name != "defaults":
-            search({**row, "settings": {**settings, **chosen}}, peer, index, chosen)
-        shutil.rmtree(index)
+    index = trial.folder / "peer"
+    built = _apart(peer, trial, "build", index, {})
+    torch = built.pop("torch")
+    row = {"system": "fast-plaid", "build": built}
+    search({**row, "settings": {}}, peer, index, {})
+    bar = next(one["nDCG@10"] for one in rows if one["system"] == "fast-plaid")  # its defaults, uniform weights
+    tried = _apart(peer, trial, "tune", index, {"grid": GRID})["tried"]
+    for one in tried:
+        one |= quality(trial, one.pop("found"))
+    equal = [one for one in tried if one["nDCG@10"] >= bar]
+    if equal:
+        chosen = min(equal, key=lambda one: float(one["milliseconds"]))["settings"]
+        search({**row, "settings": chosen}, peer, index, chosen)
+    shutil.rmtree(index)
     lengths = np.load(trial.folder / "lengths.npy")
     counts = {"documents": len(trial.ids), "tokens": int(lengths.sum()), "queries": len(trial.query_ids)}
     return {"trial": trial.name, "torch": torch, **counts, "rows": rows, "tried": tried}

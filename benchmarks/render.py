@@ -29,9 +29,11 @@ def main() -> None:
         "kernel-all": kernel_table(),
         "kernel-facts": kernel_facts(),
         "first-stages": index_tables.first_stages(),
+        "small-indexes": index_tables.small_indexes(),
         "compression": index_tables.compression(),
         "growth": index_tables.growth(),
         "plaid": index_tables.plaid(),
+        "plaid-summary": index_tables.plaid_summary(),
         "encoding": index_tables.encoding(),
     }
     stale = []

@@ -1,6 +1,8 @@
 #include "decode.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "threads.hpp"
 

@@ -272,11 +272,12 @@ nb::object decode_codes(const std::string& path, const Table<uint8_t>& codes, co
 nb::tuple probe_lists(const Flat<int64_t>& starts, const Flat<uint32_t>& places, int64_t documents,
                       const Flat<int64_t>& ends, const Flat<int64_t>& lists, const Flat<float>& gains,
                       const Flat<uint8_t>& allowed, int64_t depth) {
-    check(starts.size() >= 1 && lists.size() == gains.size() && depth >= 0 && documents >= 0,
-          "every list needs a gain");
+    check(starts.size() >= 1 && lists.size() == gains.size(), "every list needs a gain");
+    check(depth >= 0 && documents >= 0, "there cannot be fewer than 0 documents");
     check(allowed.size() == 0 || static_cast<int64_t>(allowed.size()) == documents, "every document is allowed or not");
     for (size_t n = 0; n < lists.size(); ++n)
-        check(lists(n) >= 0 && static_cast<size_t>(lists(n)) + 1 < starts.size(), "lists must be among those there are");
+        check(lists(n) >= 0 && static_cast<size_t>(lists(n)) + 1 < starts.size() && std::isfinite(gains(n)),
+              "lists must be among those there are, and gains finite");
     for (size_t n = 0; n < ends.size(); ++n)
         check(ends(n) >= (n ? ends(n - 1) : 0) && static_cast<size_t>(ends(n)) <= lists.size(), "ends must not fall");
     for (size_t n = 0; n < starts.size(); ++n)

@@ -16,6 +16,7 @@ from chamfer.evaluation.experiment import evaluate
 from chamfer.evaluation.measures import MEASURES, measure
 from chamfer.evaluation.runs import read_run, write_run
 from chamfer.evaluation.split import find_candidates
+from chamfer.index import building
 from chamfer.index.description import describe
 from chamfer.index.writing import Writer
 from tests.conftest import DOCUMENTS, write_lines
@@ -300,14 +301,14 @@ class TestFirstStages:
         collection = load_collection(collection_folder)
         first = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
         monkeypatch.setattr(Encoder, "_encode", None)
-        monkeypatch.setattr(first_stage, "writing", None)
+        monkeypatch.setattr(first_stage, "build_encoded", None)
         again = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
         assert again.systems[0].rankings == first.systems[0].rankings
 
     def test_an_interrupted_index_is_finished(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(first_stage, "CHUNK", 2)
+        monkeypatch.setattr(building, "CHUNK_ENCODED", 1)  # every document is a commit
         collection = load_collection(collection_folder)
         add, calls = Writer.add, []
 
@@ -321,7 +322,7 @@ class TestFirstStages:
         with pytest.raises(KeyboardInterrupt):
             evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
         [folder] = tmp_path.glob("index-*")
-        assert describe(folder)["building"] == "2 of 5 documents"
+        assert describe(folder)["building"] == "1 of 5 documents"
         found = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
         assert describe(folder)["documents"] == 5
         assert [len(ranking) for ranking in found.systems[0].rankings] == [5, 5, 5, 4]

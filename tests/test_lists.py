@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from chamfer import InputError
 from chamfer.kernels import Lists, native
+from chamfer.tokens import offsets_of
 
 compiled = pytest.mark.skipif(not native.paths(), reason="chamfer was installed without a C++ compiler")
 
 
 def random_lists(generator: np.random.Generator, documents: int, count: int, tokens: int) -> Lists:
     document = np.sort(generator.integers(documents, size=tokens)) if documents else np.empty(0, np.int64)
-    return Lists.of(generator.integers(count, size=len(document)), document, count, documents)
+    offsets = offsets_of(np.bincount(document, minlength=documents))
+    return Lists.of(generator.integers(count, size=len(document)), offsets, count)
 
 
 def random_probes(
@@ -95,7 +97,9 @@ def test_sums_of_any_gains_are_those_of_numpy() -> None:
 def test_a_document_is_in_a_list_once_and_lists_rise() -> None:
     generator = np.random.default_rng(1)
     chosen, document = generator.integers(5, size=200), np.sort(generator.integers(20, size=200))
-    lists = Lists.of(chosen.astype(np.uint16), document, 7, 20)
+    offsets = offsets_of(np.bincount(document, minlength=20))
+    with patch("chamfer.kernels.lists.AT_A_TIME", 6):  # several parts
+        lists = Lists.of(chosen.astype(np.uint16), offsets, 7)
     assert len(lists.starts) == 8
     for number in range(7):
         own = lists.places[lists.starts[number] : lists.starts[number + 1]].tolist()

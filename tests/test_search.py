@@ -227,7 +227,7 @@ class TestWeights:
         add(tmp_path, encoder, extra)
         delete(tmp_path, "d03", "d11", PLANTED)
         add(tmp_path, encoder, Document("d05", "night"), replacing=True)
-        assert searcher.refresh()
+        searcher = searcher.refreshed()
         now = {document.id: document.text for document in (*documents, extra, Document("d05", "night"))}
         texts = [text for identifier, text in now.items() if identifier not in ("d03", "d11", PLANTED)]
         fresh = count_tokens(encoder, texts).frequencies
@@ -288,8 +288,8 @@ class TestChanges:
         assert ids(searcher.search(QUERY, k=1)) == [PLANTED]
         delete(tmp_path, PLANTED, "d04")
         assert ids(searcher.search(QUERY, k=1)) == [PLANTED], "one commit until it is refreshed"
-        assert searcher.refresh()
-        assert not searcher.refresh()
+        searcher = searcher.refreshed()
+        assert searcher.refreshed() is searcher
         assert len(searcher) == 19
         found = ids(searcher.search(QUERY, k=50))
         assert not {PLANTED, "d04"} & set(found)
@@ -307,7 +307,7 @@ class TestChanges:
         searcher = Searcher.open(tmp_path, encoder=encoder, first_stage=stage)
         add(tmp_path, encoder, Document("new", "a dog barks at night", '{"year": 2024}'))
         add(tmp_path, encoder, Document("d02", "blue blue sky sky"), replacing=True)
-        assert searcher.refresh()
+        searcher = searcher.refreshed()
         assert searcher.search("a dog barks at night", k=1)[0].metadata == {"year": 2024}
         assert ids(searcher.search("blue blue sky sky", k=1)) == ["d02"]
         assert len(searcher) == 22
@@ -337,7 +337,7 @@ class TestChanges:
         before = searcher.search([QUERY, "blue"], k=50)
         with writing(tmp_path) as writer:
             writer.compact()
-        assert searcher.refresh()
+        searcher = searcher.refreshed()
         assert len(searcher.index.segments) == 1
         assert searcher.search([QUERY, "blue"], k=50) == before
 
@@ -346,10 +346,10 @@ class TestChanges:
         build(tmp_path, encoder, [Document("a", "the cat"), Document("b", "a dog")])
         searcher = Searcher.open(tmp_path, encoder=encoder, first_stage=stage)
         delete(tmp_path, "a", "b")
-        assert searcher.refresh()
+        searcher = searcher.refreshed()
         assert (len(searcher), searcher.search("cat")) == (0, [])
         add(tmp_path, encoder, Document("c", "cats"))
-        assert searcher.refresh()
+        searcher = searcher.refreshed()
         assert ids(searcher.search("cats")) == ["c"]
 
 

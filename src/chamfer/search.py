@@ -1,6 +1,7 @@
 """One object to hold: an index, an encoder, weights and a first stage."""
 
 import json
+import operator
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.index.building import check_finished, load_encoder
-from chamfer.index.manifest import read_manifest
+from chamfer.index.manifest import needed_manifest, read_manifest
 from chamfer.index.reading import Index
 from chamfer.kernels import Form
 from chamfer.retrieve.exhaustive import best
@@ -36,7 +37,7 @@ class Hit(NamedTuple):
 class Searcher:
     """Searches an index: a first stage finds candidates, the kernel scores them exactly.
 
-    It answers from one commit of the index until :meth:`refresh` is called, whatever is written meanwhile.
+    It answers from one commit of the index, whatever is written meanwhile; :meth:`refreshed` goes on to the last one.
 
     Args:
         index: opened.
@@ -88,12 +89,15 @@ class Searcher:
         ['b']
         """
         folder = Path(folder)
-        manifest = read_manifest(folder)
-        if manifest is not None:  # else opening the index says so
-            check_finished(manifest, folder)
-        index = Index.open(folder)
-        encoder = encoder or load_encoder(index.settings)
-        return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
+        check_finished(needed_manifest(folder), folder)
+        while True:
+            index = Index.open(folder)
+            encoder = encoder or load_encoder(index.settings)
+            try:
+                return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
+            except (InputError, OSError):
+                if read_manifest(folder) == index.manifest:  # else a writer may have removed what a stage was reading
+                    raise
 
     def __len__(self) -> int:
         return self.index.manifest.documents
@@ -152,8 +156,7 @@ class Searcher:
                 long queries can be compared with one threshold.
         """
         texts = [query] if isinstance(query, str) else query
-        if not isinstance(k, int) or k < 1:
-            raise InputError(f"a search finds at least 1 document, not {k!r}")
+        k = _count(k, "a search finds at least 1 document")
         queries = self._queries(texts, weights)
         found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
         hits = [self._hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
@@ -182,22 +185,22 @@ class Searcher:
         allowed = self.index.live if allowed is None else allowed
         if name == EXACT:
             return stage.find(queries, k, allowed)
-        depth = max(k, depth or depth_of(name))
+        wanted = depth_of(name) if depth is None else _count(depth, "at least 1 candidate is scored")
+        depth = max(k, wanted)
         few = len(self) if allowed is None else np.count_nonzero(allowed)
         if few <= depth and few < len(self):  # a filter leaves no more than would be scored anyway
             return self._stage(EXACT).find(queries, k, allowed)
         found = stage.find(queries, depth, allowed)
         return best(self.index, queries, k, [candidates.places for candidates in found], form=self._form)
 
-    def refresh(self) -> bool:
-        """Go on to the last commit of the index; True if there was a new one."""
-        manifest = read_manifest(self.index.folder)
-        if manifest is not None and manifest.version == self.index.manifest.version:
-            return False
-        index = Index.open(self.index.folder)
-        again = type(self)(index, self.encoder, weights=self._weights, first_stage=self._first_stage, form=self._form)
-        self.__dict__.update(again.__dict__)
-        return True
+    def refreshed(self) -> Self:
+        """A searcher of the last commit: this one if there is no newer."""
+        folder = self.index.folder
+        if read_manifest(folder) == self.index.manifest:
+            return self
+        return self.open(
+            folder, weights=self._weights, first_stage=self._first_stage, form=self._form, encoder=self.encoder
+        )
 
     def weighted(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
         """Give encoded queries their weights, in the dimensions that the index keeps."""
@@ -235,3 +238,13 @@ class Searcher:
         if name not in self._stages:
             self._stages[name] = open_stage(name, self.index, form=self._form)
         return self._stages[name]
+
+
+def _count(number: int, rule: str) -> int:
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        whole = 0
+    if whole < 1:
+        raise InputError(f"{rule}, not {number!r}")
+    return whole

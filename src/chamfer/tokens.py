@@ -115,11 +115,7 @@ class TokenBatch:
 
     def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """The rows that the chosen texts own, in their order."""
-        starts = self.offsets[texts]
-        lengths = self.offsets[texts + 1] - starts
-        shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
-        rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
-        return rows
+        return rows_at(self.offsets, texts)
 
     @classmethod
     def trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
@@ -140,3 +136,16 @@ def offsets_of(lengths: Sequence[int] | npt.NDArray[np.integer]) -> Offsets:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def rows_at(offsets: Offsets, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """The rows that some texts own, in their order.
+
+    >>> rows_at(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    starts = offsets[texts]
+    lengths = offsets[texts + 1] - starts
+    shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
+    rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
+    return rows

@@ -33,6 +33,7 @@ def build(
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     allow_empty: AllowEmpty = False,
+    as_json: AsJson = False,
 ) -> None:
     """Encode a corpus into an index; the same command goes on after an interruption.
 
@@ -64,6 +65,7 @@ def build(
     index = Index.open(out)
     open_stage(first_stage, index)
     say(f"{index.manifest.documents} documents in {out}; search them with: chamfer search {out} 'a question'")
+    _tell(out, as_json)
 
 
 @app.command("add")
@@ -72,6 +74,7 @@ def add(
     corpus: CorpusFile,
     replace: Annotated[bool, typer.Option("--replace", help="Replace documents that have the same ids.")] = False,
     allow_empty: AllowEmpty = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add documents, some at a time, each time all of them or none.
 
@@ -80,22 +83,25 @@ def add(
     from itertools import islice
 
     from chamfer.documents import read_documents
-    from chamfer.index.manifest import read_manifest
+    from chamfer.index.manifest import needed_manifest
+    from chamfer.index.texts import check_documents
 
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
-    total = sum(1 for _ in read_documents(corpus, allow_empty=allow_empty))
+    manifest = needed_manifest(folder)
+    total = 0
+    for document in read_documents(corpus, allow_empty=allow_empty):
+        check_documents([document])
+        total += 1
 
-    from chamfer.index.building import CHUNK, add_documents, load_encoder
+    from chamfer.index.building import add_documents, chunk_for, load_encoder
     from chamfer.index.writing import writing
 
     model = load_encoder(manifest.settings)
     documents = read_documents(corpus, allow_empty=allow_empty)
     with writing(folder) as writer, progress_bar("adding documents", total) as advance:
-        while chunk := list(islice(documents, CHUNK)):
+        while chunk := list(islice(documents, chunk_for(model))):
             add_documents(writer, chunk, model, replacing=replace, advance=advance)
     say(f"{total} documents added; {folder} now holds {writer.manifest.documents}")
+    _tell(folder, as_json)
 
 
 @app.command("delete")
@@ -105,6 +111,7 @@ def delete(
     where: Annotated[
         str | None, typer.Option("--where", help='All that a filter holds for, as in "year < 2000".')
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Delete documents by id or by a filter.
 
@@ -119,10 +126,11 @@ def delete(
         found = writer.delete(wanted)
     missing = len(wanted) - found
     say(f"{found} documents deleted" + (f", {missing} ids were not there" if missing else ""))
+    _tell(folder, as_json)
 
 
 @app.command("compact")
-def compact(folder: Folder) -> None:
+def compact(folder: Folder, as_json: AsJson = False) -> None:
     """Merge all segments into one, without what was deleted.
 
     Example: chamfer index compact index/
@@ -132,6 +140,7 @@ def compact(folder: Folder) -> None:
     with writing(folder) as writer:
         writer.compact()
     say(f"{writer.manifest.documents} documents in {len(writer.manifest.segments)} segment")
+    _tell(folder, as_json)
 
 
 @app.command("info")
@@ -152,16 +161,25 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
 
 
 @app.command("verify")
-def verify(folder: Folder) -> None:
-    """Read every byte of an index and compare checksums and counts.
+def verify(folder: Folder, as_json: AsJson = False) -> None:
+    """Read every byte of an index and compare checksums and counts; exit code 1 if something is wrong.
 
     Example: chamfer index verify index/
     """
     from chamfer.index.verify import verify as find_problems
 
     problems = find_problems(folder, progress_bar)
-    for problem in problems:
-        say(f"error: {problem}")
+    if as_json:
+        print_json(problems)
+    else:
+        results.print("\n".join(problems) or f"{folder} is whole", markup=False, soft_wrap=True)
     if problems:
         raise typer.Exit(1)
-    say(f"{folder} is whole")
+
+
+def _tell(folder: Path, as_json: bool) -> None:
+    """With ``--json``, what the index holds now."""
+    if as_json:
+        from chamfer.index.description import describe
+
+        print_json(describe(folder))

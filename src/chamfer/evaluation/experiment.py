@@ -23,8 +23,8 @@ from chamfer.retrieve.stages import check_stage
 from chamfer.weightings import weights_by_name
 from chamfer.weights import Special, TokenWeights, Validate
 
-# Queries that "auto" looks at: enough to choose between two, few enough to take seconds.
 BM25 = "bm25"
+# Queries that "auto" looks at: enough to choose between two, few enough to take seconds.
 VALIDATION_QUERIES = 200
 
 

@@ -4,18 +4,14 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from chamfer.documents import Document
 from chamfer.encode import Encoder
 from chamfer.evaluation.beir import Collection
 from chamfer.evaluation.split import encode_split, without_own_document
-from chamfer.index.building import described
+from chamfer.index.building import build_encoded, described
 from chamfer.index.manifest import read_manifest
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
-from chamfer.index.trained import sample_size
-from chamfer.index.writing import writing
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
@@ -23,9 +19,6 @@ from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import open_stage
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.weights import TokenWeights
-
-# Documents that are added at a time.
-CHUNK = 8192
 
 
 def find_first(
@@ -52,7 +45,7 @@ def find_first(
     for name, weights in weightings.items():
         asked = Queries(list(queries.values()), tokens, weights.of(tokens))
         found[name] = [
-            without_own_document(Ranking(identifier, tuple(index.ids(one.places)), tuple(one.scores.tolist())), depth)
+            without_own_document(Ranking.of(identifier, index.ids(one.places), one.scores), depth)
             for identifier, one in zip(queries, stage.find(asked, depth + 1, None), strict=True)
         ]
     return found
@@ -69,19 +62,5 @@ def cached_index(
         return Index.open(folder)
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), precision="int8", encoder=described(encoder))
     documents = [Document(identifier, collection.documents[identifier]) for identifier in corpus.ids]
-    with writing(folder, settings) as writer, progress("indexing documents", len(corpus)) as advance:
-        building = dict(writer.manifest.building or {"done": 0, "documents": len(corpus)})
-        done = building["done"]
-        if writer.trained is None:
-            tokens = len(corpus.tokens.vectors)
-            share = min(1.0, sample_size(tokens) / max(tokens, 1))
-            chosen = np.random.default_rng(0).choice(len(corpus), max(1, int(share * len(corpus))), replace=False)
-            writer.train(corpus.tokens.take(np.sort(chosen)), tokens=tokens)
-        advance(done)
-        for start in range(done, len(corpus), CHUNK):
-            part = slice(start, start + CHUNK)
-            building = {**building, "done": min(start + CHUNK, len(corpus))}
-            writer.add(documents[part], corpus.tokens[part], building=building)
-            advance(len(documents[part]))
-        writer.set_building(None)
+    build_encoded(folder, documents, corpus.tokens, settings, progress=progress)
     return Index.open(folder)

@@ -14,6 +14,7 @@ from chamfer.documents import Document, corpus_file, read_documents
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.index.manifest import SAMPLE, Manifest, read_manifest
+from chamfer.index.rows import parts
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import sample_size
@@ -24,8 +25,11 @@ from chamfer.tokens import TokenBatch, TokenIds
 
 Corpus = Path | Mapping[str, str] | Sequence[Document]
 
-# Documents between two commits: what an interruption can lose, some twenty seconds of work on two cores.
-CHUNK = 1024
+# Documents between two commits, and tokens at the most: what an interruption can lose, some twenty seconds of work on
+# two cores, and what is in memory.
+CHUNK, CHUNK_TOKENS = 1024, 2**18
+# The same where vectors need not be made.
+CHUNK_ENCODED = 2**21
 # Documents by which the length of all is guessed.
 GLANCE = 256
 
@@ -63,7 +67,10 @@ def build_index(
             f"{folder} holds a finished index; add to it with: chamfer index add, or choose another folder"
         )
     read = _reader(corpus, allow_empty=allow_empty)
-    total = sum(1 for _ in read())  # tells at once what is wrong with the last line of a large file
+    total = 0
+    for document in read():  # tells at once what is wrong with the last line of a large file
+        check_documents([document])
+        total += 1
     if total == 0:
         raise InputError("an index needs at least one document")
     made_from = {"documents": total, "corpus": _digest(corpus)}
@@ -92,10 +99,29 @@ def build_index(
         with progress("encoding documents", total) as advance:
             advance(building["done"])
             rest = islice(read(), building["done"], None)
-            while chunk := list(islice(rest, CHUNK)):
+            while chunk := list(islice(rest, chunk_for(encoder))):
                 building = {**building, "done": building["done"] + len(chunk)}
                 add_documents(writer, chunk, encoder, advance=advance, known=sample, building=building)
         writer.set_building(None)  # which also removes the sample
+
+
+def build_encoded(
+    folder: Path, documents: Sequence[Document], tokens: TokenBatch, settings: Settings, *, progress: Progress = quiet
+) -> None:
+    """Build an index of documents whose vectors are at hand, or go on with a build that was interrupted."""
+    with writing(folder, settings) as writer, progress("indexing documents", len(documents)) as advance:
+        building = writer.manifest.building or {"documents": len(documents), "done": 0}
+        if writer.trained is None:
+            share = sample_size(len(tokens.vectors)) / max(1, len(tokens.vectors))
+            chosen = np.random.default_rng(0).choice(len(tokens), max(1, int(share * len(tokens))), replace=False)
+            writer.train(tokens.take(np.sort(chosen)), tokens=len(tokens.vectors))
+        done = building["done"]
+        advance(done)
+        for part in parts(tokens.offsets[done:], CHUNK_ENCODED):
+            some = slice(done + part.start, done + part.stop)
+            writer.add(documents[some], tokens[some], building={**building, "done": some.stop})
+            advance(part.stop - part.start)
+        writer.set_building(None)
 
 
 def add_documents(
@@ -137,10 +163,10 @@ def add_documents(
     tokens = encoded
     if known is not None and len(new) < len(documents):
         rows = iter(range(len(new)))
-        parts = [
+        each = [
             known.tokens[place[document.id]] if document.id in place else encoded[next(rows)] for document in documents
         ]
-        tokens = TokenBatch.pack([part.vectors for part in parts], [part.token_ids for part in parts])
+        tokens = TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each])
     writer.add(documents, tokens, distinct, replacing=replacing, building=building)
 
 
@@ -154,11 +180,16 @@ def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
         )
 
 
+def chunk_for(encoder: Encoder) -> int:
+    """How many documents are encoded and committed at a time."""
+    return min(CHUNK, max(1, CHUNK_TOKENS // encoder.document_length))
+
+
 def described(encoder: Encoder) -> dict[str, Any]:
     """What an index keeps of its encoder: enough to load it again, and to refuse another."""
     name = encoder.name
     return {
-        "name": str(Path(name).resolve()) if Path(name).is_dir() else name,
+        "name": str(Path(name).resolve()) if name != "minilm" and Path(name).is_dir() else name,
         "query_length": encoder.query_length,
         "document_length": encoder.document_length,
         "arithmetic": encoder.arithmetic,

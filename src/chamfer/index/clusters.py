@@ -77,7 +77,7 @@ def train_clusters(vectors: Vectors, count: int, *, seed: int = 0) -> Clusters:
     cells = _k_means(vectors, round(count**0.5), seed)
     cell_of = _closest(vectors, cells)
     sizes = np.bincount(cell_of, minlength=len(cells))
-    shares = np.maximum(1, np.floor(count * sizes / max(len(vectors), 1))).astype(int)
+    shares = 1 + ((count - len(cells)) * sizes // max(len(vectors), 1))  # in all no more than were asked for
     filled = np.flatnonzero(sizes)
     centroids = in_threads(lambda cell: _k_means(vectors[cell_of == cell], shares[cell], seed), filled)
     starts = np.concatenate([[0], np.cumsum([len(part) for part in centroids])]).astype(np.int64)

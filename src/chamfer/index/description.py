@@ -3,18 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from chamfer.errors import InputError
-from chamfer.index.manifest import DERIVED, read_manifest
+from chamfer.index.manifest import DERIVED, needed_manifest
 
 
 def describe(folder: Path) -> dict[str, Any]:
     """Documents, tokens, settings and sizes of an index, without opening its segments."""
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+    manifest = needed_manifest(folder)
     settings = manifest.settings
     files = [file for entry in manifest.segments for file in entry.files] + manifest.files
-    derived = sum(path.stat().st_size for path in (folder / DERIVED).rglob("*") if path.is_file())
+    derived = sum(_size(path) for path in (folder / DERIVED).rglob("*"))
     told = {
         "documents": manifest.documents,
         "deleted": sum(entry.dead for entry in manifest.segments),
@@ -32,3 +29,10 @@ def describe(folder: Path) -> dict[str, Any]:
     if manifest.building is not None:
         told["building"] = f"{manifest.building['done']} of {manifest.building['documents']} documents"
     return told
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:  # a writer has removed it since
+        return 0

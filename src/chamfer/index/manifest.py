@@ -136,6 +136,14 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise InputError(f"{path} is damaged; build the index again") from error
 
 
+def needed_manifest(folder: Path) -> Manifest:
+    """Read the last commit of an index that must be there."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+    return manifest
+
+
 def _file(value: list[Any] | None) -> File | None:
     return None if value is None else File(*value)
 

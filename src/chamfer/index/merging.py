@@ -46,14 +46,11 @@ def merged_rows(
     segments: Sequence[Segment], settings: Settings, before: Trained | None, learnt: Trained | None
 ) -> Iterator[Rows]:
     """The rows of all live documents, in the order of their ids; for other centroids if some were learnt."""
-    found = sorted(
-        (identifier, number, place)
-        for number, segment in enumerate(segments)
-        for place, identifier in enumerate(segment.database.all_ids())
-        if segment.deleted is None or not segment.deleted[place]
-    )
-    owner = np.array([number for _, number, _ in found], dtype=np.int64)
-    places = np.array([place for _, _, place in found], dtype=np.int64)
+    alive = [segment.alive for segment in segments]
+    ids = np.concatenate([np.array(segment.database.all_ids(), object)[segment.alive] for segment in segments])
+    order = np.argsort(ids, kind="stable")  # of runs that are sorted already, which costs little
+    owner = np.repeat(np.arange(len(segments)), [len(places) for places in alive])[order]
+    places = np.concatenate(alive)[order]
     lengths = np.concatenate([segment.columns[LENGTHS] for segment in segments])
     starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
     for part in parts(offsets_of(lengths[starts[owner] + places])):

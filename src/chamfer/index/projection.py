@@ -11,7 +11,7 @@ def fit_projection(vectors: Vectors, dimensions: int) -> npt.NDArray[np.float32]
 
     The mean is not subtracted: products of vectors, of which scores are made, are then kept as well as they can be.
     """
-    values = vectors.astype(np.float32)
+    values = vectors.astype(np.float32, copy=False)
     _, directions = np.linalg.eigh((values.T @ values).astype(np.float64))
     return np.ascontiguousarray(directions[:, ::-1][:, :dimensions], dtype=np.float32)
 

@@ -13,7 +13,7 @@ from chamfer.documents import Document
 from chamfer.errors import InputError
 from chamfer.frequencies import DocumentFrequencies
 from chamfer.index.filters import parse_filter
-from chamfer.index.manifest import Manifest, read_manifest
+from chamfer.index.manifest import Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
@@ -47,22 +47,23 @@ class Index:
         """Open the last commit, or say in one sentence what is wrong with the folder."""
         folder = Path(folder)
         for attempt in range(TRIES):
-            manifest = read_manifest(folder)
-            if manifest is None:
-                raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+            manifest = needed_manifest(folder)
             if manifest.trained is None or manifest.frequencies is None:
                 raise InputError(f"the index in {folder} has no documents yet; add some with: chamfer index add")
             try:
                 return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name)
             except FileNotFoundError as error:
-                if read_manifest(folder) == manifest or attempt == TRIES - 1:
+                if read_manifest(folder) == manifest:
                     raise InputError(f"{error.filename or error} is missing; build the index again") from error
+                if attempt == TRIES - 1:
+                    raise InputError(f"{folder} changes faster than it can be opened; try again") from error
         raise AssertionError("the last try returns or raises")
 
     @classmethod
     def _open(cls, folder: Path, manifest: Manifest, trained: str, frequencies: str) -> Self:
-        for file in manifest.files:
-            file.check(folder)
+        for file in (manifest.trained, manifest.frequencies):  # segments check their own
+            if file is not None:
+                file.check(folder)
         learnt = Trained.load(folder / trained)
         segments = tuple(Segment(folder, entry, manifest.settings, learnt) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
@@ -119,11 +120,11 @@ class Index:
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
         """Ids, texts and metadata of documents, in the order of ``places``."""
-        documents: list[Document | None] = [None] * len(places)
+        documents = [Document("", "")] * len(places)
         for segment, chosen, local in self.by_segment(places):
             for place, document in zip(chosen, segment.database.documents(local), strict=True):
                 documents[place] = document
-        return [document for document in documents if document is not None]
+        return documents
 
     def by_segment(
         self, places: npt.NDArray[np.integer]

@@ -25,7 +25,7 @@ from chamfer.index.settings import (
 from chamfer.index.trained import Trained
 from chamfer.kernels import Codes
 from chamfer.threads import in_threads
-from chamfer.tokens import Offsets, TokenBatch, TokenIds, Vectors, offsets_of
+from chamfer.tokens import Offsets, TokenBatch, TokenIds, Vectors, offsets_of, rows_at
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -121,11 +121,11 @@ def _residuals(vectors: Vectors, centroids: npt.NDArray[np.uint16], trained: Tra
     return trained.residuals.encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
 
 
-def parts(offsets: Offsets) -> Iterator[slice]:
-    """Neighbouring documents, as many as have :data:`AT_A_TIME` tokens, but at least one."""
+def parts(offsets: Offsets, tokens: int = AT_A_TIME) -> Iterator[slice]:
+    """Neighbouring documents, as many as have so many tokens, but at least one."""
     start, documents = 0, len(offsets) - 1
     while start < documents:
-        stop = int(np.searchsorted(offsets, offsets[start] + AT_A_TIME, side="right")) - 1
+        stop = int(np.searchsorted(offsets, offsets[start] + tokens, side="right")) - 1
         stop = min(max(stop, start + 1), documents)
         yield slice(start, stop)
         start = stop
@@ -165,12 +165,3 @@ def gather(
             rows = places[chosen] if whole else rows_at(source.offsets[column.per], places[chosen])
             gathered[name][rows_at(to, chosen)] = source.columns[name][rows]
     return gathered
-
-
-def rows_at(offsets: Offsets, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """The rows that some documents own, in their order."""
-    starts = offsets[documents]
-    lengths = offsets[np.asarray(documents) + 1] - starts
-    shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
-    rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
-    return rows

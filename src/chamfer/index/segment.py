@@ -19,7 +19,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.files import keep_names
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
-from chamfer.index.rows import Rows, Source, decoded, parts, rows_at
+from chamfer.index.rows import Rows, Source, decoded, parts
 from chamfer.index.settings import (
     BOUNDS,
     CENTROIDS,
@@ -35,7 +35,7 @@ from chamfer.index.settings import (
 from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
 from chamfer.kernels import CodedDocuments, Codes, RoundedDocuments, native
-from chamfer.tokens import TokenBatch, offsets_of
+from chamfer.tokens import TokenBatch, offsets_of, rows_at
 
 # Read whole when a segment is opened, so that their checksums cost nothing.
 SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)

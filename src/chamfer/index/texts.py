@@ -45,6 +45,7 @@ def check_documents(documents: Sequence[Document]) -> None:
                 )
         if not document.id:
             raise InputError("the id of a document must not be empty; give it one")
+        _fields(document)
 
 
 class TextWriter:

@@ -17,6 +17,9 @@ from chamfer.index.settings import Settings
 from chamfer.kernels.residuals import Residuals, train_residuals
 from chamfer.tokens import TokenBatch, Vectors
 
+# Numbers that are enough to learn levels from.
+RESIDUALS = 2**25
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -82,6 +85,11 @@ def train(sample: Vectors, settings: Settings, *, tokens: int) -> Trained:
     enough = sample_size(tokens)
     if len(sample) > enough:
         sample = sample[np.sort(np.random.default_rng(0).choice(len(sample), enough, replace=False))]
+    if settings.projected is not None and len(sample) < settings.dimensions:
+        raise InputError(
+            f"a projection is learnt from at least {settings.dimensions} tokens, not {len(sample)}; add more documents "
+            "at first, or keep all dimensions"
+        )
     projection = None if settings.projected is None else fit_projection(sample, settings.projected)
     kept = sample.astype(np.float32, copy=False) if projection is None else projected(sample, projection)
     return train_kept(kept, settings, projection, tokens=tokens)
@@ -98,5 +106,6 @@ def train_kept(
         return Trained(train_clusters(kept, asked), asked, projection)
     # Were every vector its own centroid, nothing would be left to tell how much later ones leave.
     clusters = train_clusters(kept, max(1, min(asked, len(kept) // 8)))
-    left = kept - clusters.centroids[clusters.nearest(kept)]
+    some = kept[:: max(1, len(kept) * settings.kept // RESIDUALS)]
+    left = some - clusters.centroids[clusters.nearest(some)]
     return Trained(clusters, asked, projection, train_residuals(left, settings.bits))

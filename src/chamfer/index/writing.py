@@ -4,7 +4,7 @@ import logging
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -27,18 +27,19 @@ from chamfer.index.manifest import (
     Entry,
     File,
     Manifest,
+    needed_manifest,
     read_manifest,
     write_manifest,
 )
 from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merged_rows
 from chamfer.index.pooling import pool
-from chamfer.index.rows import Rows, check_unit, parts, rows_at, rows_of
+from chamfer.index.rows import Rows, check_unit, parts, rows_of
 from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import DISTINCT, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import Trained, train
 from chamfer.threads import free_cores, in_threads
-from chamfer.tokens import TokenBatch, TokenIds
+from chamfer.tokens import TokenBatch, TokenIds, rows_at
 
 # What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
 OWN = re.compile(
@@ -60,8 +61,8 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
         folder: where it lies.
         settings: creates the index if it is not there, and must be those of one that is.
     """
-    if settings is None and read_manifest(folder) is None:
-        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+    if settings is None:
+        needed_manifest(folder)  # before a lock file is made in a folder that is none of ours
     with only_writer(folder):
         manifest = read_manifest(folder)
         if manifest is None:
@@ -142,7 +143,7 @@ class Writer:
             twice = Counter(ids).most_common(1)[0][0]
             raise InputError(f"document {twice!r} is added twice; ids must be unique")
         known = self._find(ids)
-        if any(known.values()) and not replacing:
+        if known and not replacing:
             entry, places = next(iter(known.items()))
             name = self._segment(entry).database.ids(np.array(places[:1]))[0]
             raise InputError(f"document {name!r} is in the index already; replace it, or delete it first")
@@ -173,10 +174,11 @@ class Writer:
         except (OSError, InputError) as error:  # the documents are in all the same; the next addition tries again
             logging.getLogger("chamfer").warning("segments of %s were not merged: %s", self._folder, error)
 
-    def delete(self, ids: Sequence[str]) -> int:
+    def delete(self, ids: Iterable[str]) -> int:
         """Delete documents, and say how many of the ids there were."""
         if isinstance(ids, str):
             raise InputError("give a list of ids, not one text, whose letters would be deleted one by one")
+        ids = list(ids)
         known = self._find(ids)
         found = sum(len(places) for places in known.values())
         if found:
@@ -248,8 +250,10 @@ class Writer:
         """Whether so many times as many centroids would suit, once so many tokens more are there."""
         if self.trained is None:
             return False
-        segments = [self._segment(entry) for entry in self.manifest.segments]
-        return count_for(live_tokens(segments) + coming) >= by * self.trained.asked
+        # Those of segments without deleted documents are known, so that an addition costs nothing for what is there.
+        whole = sum(entry.tokens for entry in self.manifest.segments if not entry.dead)
+        rest = live_tokens([self._segment(entry) for entry in self.manifest.segments if entry.dead])
+        return count_for(whole + rest + coming) >= by * self.trained.asked
 
     def _merge(
         self, entries: Sequence[Entry], *, learn: bool = False, coming: npt.NDArray[np.float32] | None = None

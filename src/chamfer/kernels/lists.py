@@ -7,6 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels import native
+from chamfer.tokens import Offsets, offsets_of
+
+# Documents that are sorted into lists at a time.
+AT_A_TIME = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,16 +28,30 @@ class Lists:
     documents: int
 
     @classmethod
-    def of(cls, chosen: npt.NDArray[np.integer], document: npt.NDArray[np.integer], count: int, documents: int) -> Self:
-        """Make ``count`` lists from the list and the document of each token.
+    def of(cls, chosen: npt.NDArray[np.integer], offsets: Offsets, count: int) -> Self:
+        """Make ``count`` lists from the list that each token of some documents is in.
 
-        >>> lists = Lists.of(np.array([1, 0, 1]), np.array([0, 1, 1]), count=2, documents=2)
+        Memory is some six bytes a token: documents are sorted into lists part by part, then the parts are joined.
+
+        >>> lists = Lists.of(np.array([1, 0, 1]), np.array([0, 1, 3]), count=2)
         >>> lists.starts.tolist(), lists.places.tolist()
         ([0, 1, 3], [1, 0, 1])
         """
-        pairs = np.unique(chosen.astype(np.int64) * documents + document)
-        starts = np.searchsorted(pairs, np.arange(count + 1, dtype=np.int64) * documents).astype(np.int64)
-        return cls(starts, (pairs % max(documents, 1)).astype(np.uint32), documents)
+        parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]] = []
+        documents = len(offsets) - 1
+        for first in range(0, documents, AT_A_TIME):
+            last = min(first + AT_A_TIME, documents)
+            document = np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))
+            lists = np.asarray(chosen[offsets[first] : offsets[last]], dtype=np.int64)
+            pairs = np.unique(lists * (last - first) + document)
+            lengths = np.bincount(pairs // (last - first), minlength=count)
+            parts.append((lengths, (first + pairs % (last - first)).astype(np.uint32)))
+        starts = np.concatenate([[0], np.cumsum(sum((lengths for lengths, _ in parts), np.zeros(count, np.int64)))])
+        places, heads = np.empty(starts[-1], np.uint32), starts[:-1].copy()
+        for lengths, found in parts:
+            places[np.repeat(heads - offsets_of(lengths)[:-1], lengths) + np.arange(len(found))] = found
+            heads += lengths
+        return cls(starts, places, documents)
 
     def probe(
         self,

@@ -98,8 +98,7 @@ class Centroids:
 
 def _lists(segment: Segment, count: int) -> Lists:
     def make(folder: Path) -> None:
-        document = np.repeat(np.arange(len(segment)), np.diff(segment.offsets))
-        lists = Lists.of(np.asarray(segment.centroids), document, count, len(segment))
+        lists = Lists.of(segment.centroids, segment.offsets, count)
         np.save(folder / STARTS, lists.starts)
         np.save(folder / PLACES, lists.places)
 

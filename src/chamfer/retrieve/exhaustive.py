@@ -43,7 +43,8 @@ def best(
         chosen = None
         if candidates is not None:
             # A segment's documents lie in the order of their ids, so rising places order equal scores by id.
-            chosen = [np.sort(places[(places >= start) & (places < stop)]) - start for places in candidates]
+            own = {id(places): np.sort(places[(places >= start) & (places < stop)]) - start for places in candidates}
+            chosen = [own[id(places)] for places in candidates]  # a list that queries share is cut once
         for answers, answer in zip(found, _best_in(segment, queries, k, chosen, form), strict=True):
             answers.append((answer.places + start, answer.scores))
     return [_merged(index, answers, k) for answers in found]

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.clusters import one_faiss_thread
+from chamfer.index.rows import parts
 from chamfer.retrieve.stage import Candidates
-from chamfer.tokens import TokenBatch
+from chamfer.tokens import TokenBatch, offsets_of
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
@@ -223,8 +224,9 @@ def _empty(segment: Documents, places: range, encode: Encode, size: int) -> fais
     most = min(len(some), SAMPLE_BYTES // (4 * size))
     lists = max(1, min(int(4 * np.sqrt(len(some))), most // PER_LIST))
     chosen = np.sort(np.random.default_rng(SEED).choice(some, min(most, lists * PER_LIST), replace=False))
-    portions = [chosen[start : start + AT_A_TIME] for start in range(0, len(chosen), AT_A_TIME)]
-    sample = np.concatenate([encode(segment.tokens(portion)) for portion in portions])
+    cuts = parts(offsets_of(np.diff(segment.offsets)[chosen]))
+    some = [chosen[cut][n : n + AT_A_TIME] for cut in cuts for n in range(0, len(chosen[cut]), AT_A_TIME)]
+    sample = np.concatenate([encode(segment.tokens(one)) for one in some])
     index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(size), size, lists, faiss.ScalarQuantizer.QT_8bit, product)
     index.cp.seed, index.cp.niter = SEED, ROUNDS
     index.train(sample)

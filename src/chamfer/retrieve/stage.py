@@ -48,6 +48,6 @@ class FirstStage(Protocol):
         Args:
             queries: with their weights, which enter where a stage can use them.
             depth: how many are wanted.
-            allowed: ``(places,)`` which documents may be found; all of the index if not given.
+            allowed: ``(places,)`` which documents may be found; without it deleted ones may be found too.
         """
         ...
