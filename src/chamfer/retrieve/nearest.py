@@ -225,8 +225,8 @@ def _empty(segment: Documents, places: range, encode: Encode, size: int) -> fais
     lists = max(1, min(int(4 * np.sqrt(len(some))), most // PER_LIST))
     chosen = np.sort(np.random.default_rng(SEED).choice(some, min(most, lists * PER_LIST), replace=False))
     cuts = parts(offsets_of(np.diff(segment.offsets)[chosen]))
-    some = [chosen[cut][n : n + AT_A_TIME] for cut in cuts for n in range(0, len(chosen[cut]), AT_A_TIME)]
-    sample = np.concatenate([encode(segment.tokens(one)) for one in some])
+    portions = [chosen[cut][n : n + AT_A_TIME] for cut in cuts for n in range(0, len(chosen[cut]), AT_A_TIME)]
+    sample = np.concatenate([encode(segment.tokens(one)) for one in portions])
     index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(size), size, lists, faiss.ScalarQuantizer.QT_8bit, product)
     index.cp.seed, index.cp.niter = SEED, ROUNDS
     index.train(sample)
