@@ -73,7 +73,7 @@ def draw_growth(record: dict[str, Any]) -> None:
     query.set_title("query, ms", loc="left")
     query.legend(frameon=False)
     memory.plot(sizes, [point["serve"]["code_megabytes"] for point in points], marker="o", label="codes on disk")
-    memory.plot(sizes, [point["serve"]["peak_megabytes"] for point in points], marker="o", label="serving, peak")
+    memory.plot(sizes, [point["serve"]["own_megabytes"] for point in points], marker="o", label="serving, own")
     memory.plot(sizes, [point["build"]["peak_megabytes"] for point in points], marker="o", label="building, peak")
     memory.set_yscale("log")
     memory.set_title("megabytes", loc="left")

@@ -57,6 +57,8 @@ def merged_rows(
         columns = gather([segment.source for segment in segments], owner[part], places[part], settings)
         if before is not None and learnt is not None:
             columns = coded_again(columns, settings, before, learnt)
+        for segment in segments:
+            segment.forget()
         yield Rows(_documents(segments, owner[part], places[part]), columns)
 
 

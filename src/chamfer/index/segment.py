@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import mmap
 import os
 import shutil
 import tempfile
@@ -123,6 +124,9 @@ class Segment:
         self.columns = {
             name: _mapped(folder / name, column.width, whole=name in SMALL) for name, column in settings.columns.items()
         }
+        self._pages: list[mmap.mmap] = [
+            vars(column)["_mmap"] for column in self.columns.values() if isinstance(column, np.memmap)
+        ]
         self.database = Texts(folder / TEXTS)
         self.offsets = offsets_of(self.columns[LENGTHS])
         self.deleted: npt.NDArray[np.bool_] | None = None
@@ -188,6 +192,11 @@ class Segment:
         """All documents in order, some tens of thousands of tokens at a time."""
         for part in parts(self.offsets):
             yield self.tokens(part)
+
+    def forget(self) -> None:
+        """Let go of the pages of files that were read, which would count as memory of this process."""
+        for pages in self._pages:
+            pages.madvise(mmap.MADV_DONTNEED)
 
     def texts(self) -> Iterator[str]:
         """All texts in order."""

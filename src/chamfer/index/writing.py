@@ -47,8 +47,9 @@ OWN = re.compile(
     r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
 )
 OWN_SEGMENT = re.compile(r"\d{8,}")
-# So many segments of like size become one: a document is copied at most once for each power of eight.
-FAN = 8
+# So many segments of like size become one: a document is copied once for each power of eight at most. Large ones stay
+# as they are, so that the time to add a document does not grow with the index.
+FAN, LARGE = 8, 2**17
 # Centroids are trained again when four times as many would suit: when there are sixteen times the tokens.
 OUTGROWN = 4
 
@@ -237,7 +238,10 @@ class Writer:
     def _merge_small(self) -> None:
         """Merge the last segments while there are many of like size, so that their number grows like a logarithm."""
         while (run := like_the_last(self.manifest.segments, FAN)) >= FAN:
-            self._merge(self.manifest.segments[-run:])
+            entries = self.manifest.segments[-run:]
+            if sum(entry.documents for entry in entries) > LARGE:
+                break
+            self._merge(entries)
 
     def _learn_again(self, coming: npt.NDArray[np.float32]) -> Trained | None:
         """Learn from what is there and from vectors that come; None where nothing is there."""

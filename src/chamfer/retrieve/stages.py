@@ -28,8 +28,9 @@ EXACT = "exhaustive"
 DEPTH = {"centroids": 400}
 DEFAULT_DEPTH = 1000
 
-# Up to so many tokens looking at every document is the faster way; see docs/search.md.
-FEW = 200_000
+# Up to so many numbers, tokens times dimensions, looking at every document is the faster way: on two cores with AVX-512
+# it took 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/search.md.
+FEW = 100_000_000
 
 
 def chosen_name(name: str, index: Index) -> str:
@@ -37,7 +38,7 @@ def chosen_name(name: str, index: Index) -> str:
     if name != "auto":
         return name
     tokens = sum(len(segment.centroids) for segment in index.segments)
-    return EXACT if tokens <= FEW and not index.settings.bits else "centroids"
+    return EXACT if tokens * index.dimensions <= FEW and not index.settings.bits else "centroids"
 
 
 def open_stage(name: str, index: Index, *, form: Form = "l2") -> FirstStage:
