@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, read_manifest
+from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
 from chamfer.index.rows import AT_A_TIME
 from chamfer.index.segment import Segment
 from chamfer.index.settings import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column, Settings
@@ -38,8 +38,7 @@ def verify(folder: str | Path, progress: Progress = quiet) -> list[str]:
             manifest = read_manifest(folder)
         except InputError as error:
             return [str(error)]
-        if manifest is None:
-            raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+        manifest = manifest or needed_manifest(folder)
         problems = _problems(folder, manifest, sound, progress)
         # Files never change, but a commit removes those that only earlier ones name: then the later one is verified.
         if not problems or read_manifest(folder) == manifest:

@@ -43,8 +43,9 @@ def best(
         chosen = None
         if candidates is not None:
             # A segment's documents lie in the order of their ids, so rising places order equal scores by id.
-            own = {id(places): np.sort(places[(places >= start) & (places < stop)]) - start for places in candidates}
-            chosen = [own[id(places)] for places in candidates]  # a list that queries share is cut once
+            different = {id(places): places for places in candidates}  # a list that queries share is cut once
+            own = {key: np.sort(one[(one >= start) & (one < stop)]) - start for key, one in different.items()}
+            chosen = [own[id(places)] for places in candidates]
         for answers, answer in zip(found, _best_in(segment, queries, k, chosen, form), strict=True):
             answers.append((answer.places + start, answer.scores))
     return [_merged(index, answers, k) for answers in found]
