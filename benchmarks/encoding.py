@@ -1,6 +1,6 @@
-"""Documents encoded per second: sentence-transformers as users call it, and ours in 32 and in 16 bits, in one run.
+"""Documents encoded per second: sentence-transformers as users call it, and our engines and arithmetics, in one run.
 
-Writes ``results/encoding.json``, with the quality of scifact's rankings in each arithmetic beside the speed: BM25's
+Writes ``results/encoding.json``, with the quality of scifact's rankings in each of them beside the speed: BM25's
 best 100 of every query, ranked again. The systems take turns, so that whatever else the machine does hits all of them.
 """
 
@@ -20,7 +20,8 @@ from sentence_transformers.base.modules import Dense
 
 from chamfer import Encoder, TokenWeights, count_frequencies
 from chamfer.cache import default_cache, encode_cached
-from chamfer.encode import Arithmetic, minilm_folder
+from chamfer.encode import Arithmetic, Engine
+from chamfer.encode.checkpoint import minilm_folder
 from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.compare import compare
 from chamfer.evaluation.measures import PerQuery, measure
@@ -35,11 +36,14 @@ COLLECTIONS = ("scifact", "acl-titles")
 BASELINE = "sentence-transformers"
 MEASURES = ("nDCG@10", "R@10")
 DEPTH = 100
-# Who encodes queries, who documents.
-PAIRS: tuple[tuple[Arithmetic, Arithmetic], ...] = (
-    ("float32", "float32"),
-    ("float32", "bfloat16"),
-    ("bfloat16", "bfloat16"),
+ENGINES: tuple[Engine, ...] = ("torch", "openvino")
+ARITHMETICS: tuple[Arithmetic, ...] = ("float32", "bfloat16")
+EXACT = "torch float32"
+# Who encodes queries, who documents: both exact; and what an index does with either engine.
+PAIRS = (
+    (EXACT, EXACT),
+    ("torch bfloat16", "torch bfloat16"),
+    ("torch bfloat16", "openvino bfloat16"),
 )
 
 Encode = Callable[[list[str]], object]
@@ -48,10 +52,10 @@ Vectors = npt.NDArray[np.floating]
 
 
 class Encoders(NamedTuple):
-    """The same model three times."""
+    """The same model several times; ours by engine and arithmetic."""
 
     library: MultiVectorEncoder
-    ours: Mapping[Arithmetic, Encoder]
+    ours: Mapping[str, Encoder]
 
 
 def main() -> None:
@@ -67,14 +71,14 @@ def main() -> None:
     speed = []
     for name in COLLECTIONS:
         texts = sample(arguments.data / name, arguments.documents, arguments.seed)
-        tokens = sum(map(len, encoders.ours["float32"].tokenize(texts, "document").token_ids))
+        tokens = sum(map(len, encoders.ours[EXACT].tokenize(texts, "document").token_ids))
         systems = timed(encoders, texts, arguments.repeats)
         speed.append({"collection": name, "documents": len(texts), "tokens": tokens, "systems": systems})
         for system, figures in systems.items():
             print(f"{name:12s} {system:22s} {figures['documents_per_second']:7.1f}/s  {figures['times']:.2f}x")
     quality = qualities(arguments.data / "scifact", encoders.ours)
     for pair in quality["pairs"]:
-        print(f"{pair['queries']:9s} {pair['documents']:9s} {pair['weights']:9s} {pair['measures']}")
+        print(f"{pair['queries']:15s} {pair['documents']:18s} {pair['weights']:9s} {pair['measures']}")
     write_json(
         RESULT,
         {
@@ -87,20 +91,22 @@ def main() -> None:
 
 
 def load() -> Encoders:
-    """Load the model for the library and, in each arithmetic, for us."""
+    """Load the model for the library and, by each engine and in each arithmetic, for us."""
     whole = MultiVectorEncoder(str(minilm_folder()), device="cpu")
     # Without the random projection that the library adds, to be trained: the same vectors as ours.
     library = MultiVectorEncoder(modules=[module for module in whole if not isinstance(module, Dense)], device="cpu")
     library.max_seq_length = DOCUMENT_LENGTH  # which is the model's own
-    ours: dict[Arithmetic, Encoder] = {
-        arithmetic: Encoder.load(
+    ours = {
+        f"{engine} {arithmetic}": Encoder.load(
             "minilm",
             query_length=QUERY_LENGTH,
             document_length=DOCUMENT_LENGTH,
             device="cpu",
             arithmetic=arithmetic,
+            engine=engine,
         )
-        for arithmetic in ("float32", "bfloat16")
+        for engine in ENGINES
+        for arithmetic in ARITHMETICS
     }
     return Encoders(library, ours)
 
@@ -115,7 +121,7 @@ def timed(encoders: Encoders, texts: list[str], repeats: int) -> dict[str, dict[
     """Documents per second of every system, which take turns, and how many times the library's that is."""
     systems: dict[str, Encode] = {
         BASELINE: lambda some: encoders.library.encode_document(some, show_progress_bar=False),
-        **{f"chamfer {arithmetic}": encoder.encode_documents for arithmetic, encoder in encoders.ours.items()},
+        **{f"chamfer {name}": encoder.encode_documents for name, encoder in encoders.ours.items()},
     }
     seconds: dict[str, list[float]] = {name: [] for name in systems}
     busy: dict[str, list[float]] = {name: [] for name in systems}
@@ -153,20 +159,20 @@ def _figures(documents: int, seconds: Seconds) -> dict[str, Any]:
     }
 
 
-def qualities(folder: Path, encoders: Mapping[Arithmetic, Encoder]) -> dict[str, Any]:
-    """nDCG@10 and recall of rankings in each arithmetic, and their differences from 32 bits on both sides."""
+def qualities(folder: Path, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
+    """nDCG@10 and recall of each pair's rankings, and their differences from 32 bits by torch on both sides."""
     collection = load_collection(folder)
     queries, judgements = collection.judged_queries("test"), collection.judgements["test"]
     ids, texts = list(collection.documents), list(collection.documents.values())
-    full = encoders["float32"]
+    full = encoders[EXACT]
     weightings = {
         "uniform": TokenWeights.uniform(full.vocabulary),
         "idf-soft": TokenWeights.soft_idf(count_frequencies(full, texts), full.vocabulary),
     }
     candidates = BM25(collection.documents).search(queries, k=DEPTH)
-    tokens = {name: encoder.encode_queries(list(queries.values())) for name, encoder in encoders.items()}
-    corpora = {name: encode_cached(default_cache(), encoder, ids, texts) for name, encoder in encoders.items()}
-    found: dict[tuple[Arithmetic, Arithmetic, str], PerQuery] = {}
+    tokens = {name: encoders[name].encode_queries(list(queries.values())) for name, _ in PAIRS}
+    corpora = {name: encode_cached(default_cache(), encoders[name], ids, texts) for _, name in PAIRS}
+    found: dict[tuple[str, str, str], PerQuery] = {}
     for asking, answering in PAIRS:
         rankings = [
             rerank_encoded(tokens[asking][n], ranking, corpora[answering], weightings)
@@ -179,7 +185,7 @@ def qualities(folder: Path, encoders: Mapping[Arithmetic, Encoder]) -> dict[str,
         "queries": len(queries),
         "depth": DEPTH,
         "closeness": {
-            name: _closeness(corpora[name].tokens.vectors, corpora["float32"].tokens.vectors) for name in encoders
+            name: _closeness(corpora[name].tokens.vectors, corpora[EXACT].tokens.vectors) for name in corpora
         },
         "pairs": [
             {
@@ -187,9 +193,8 @@ def qualities(folder: Path, encoders: Mapping[Arithmetic, Encoder]) -> dict[str,
                 "documents": answering,
                 "weights": weights,
                 "measures": {name: round(float(values[name].mean()), 6) for name in MEASURES},
-                "against_float32": {
-                    name: compare(values[name], found["float32", "float32", weights][name])._asdict()
-                    for name in MEASURES
+                "against_exact": {
+                    name: compare(values[name], found[EXACT, EXACT, weights][name])._asdict() for name in MEASURES
                 },
             }
             for (asking, answering, weights), values in found.items()
@@ -198,7 +203,7 @@ def qualities(folder: Path, encoders: Mapping[Arithmetic, Encoder]) -> dict[str,
 
 
 def _closeness(some: Vectors, others: Vectors, part: int = 100_000) -> dict[str, float]:
-    """Cosines of the same tokens in two arithmetics."""
+    """Cosines of the same tokens from two encoders."""
     cosines = np.concatenate(
         [
             np.einsum("td,td->t", some[n : n + part], others[n : n + part], dtype=np.float32)

@@ -22,7 +22,8 @@ from chamfer.documents import Document
 from chamfer.evaluation.beir import Collection, load_collection
 from chamfer.evaluation.measures import measure
 from chamfer.files import write_json
-from chamfer.index.building import build_encoded, described
+from chamfer.index.building import described
+from chamfer.index.encoded import build_encoded
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
 from chamfer.retrieve.centroids import PROBES

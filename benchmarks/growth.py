@@ -108,15 +108,18 @@ def build(folder: Path, size: int) -> dict[str, Any]:
 
 
 def serve(folder: Path, size: int) -> dict[str, Any]:
-    """Answer queries one at a time, and compare some of the answers with those of looking at everything."""
+    """Answer queries one at a time as ``Searcher.rank`` does, and compare some answers with those of exhaustive."""
     before = memory()["peak_megabytes"]
     index = Index.open(folder)
     stage = Centroids(index)
     asked = [query_like(index, number) for number in range(QUERIES)]
+    index.relieve()
 
     def answer(queries: Queries) -> npt.NDArray[np.int64]:
         (found,) = stage.find(queries, DEPTH["centroids"], None)
-        return best(index, queries, 10, [found.places])[0].places
+        (answer,) = best(index, queries, 10, [found.places])
+        index.relieve()
+        return answer.places
 
     for queries in asked[:5]:
         answer(queries)

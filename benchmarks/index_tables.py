@@ -169,7 +169,7 @@ def encoding() -> str:
     for pair in record.get("quality", {}).get("pairs", []):
         cells = [pair["queries"], pair["documents"], pair["weights"]]
         for name in ("nDCG@10", "R@10"):
-            cells += [f"{pair['measures'][name]:.4f}", f"{pair['against_float32'][name]['p_value']:.2f}"]
+            cells += [f"{pair['measures'][name]:.4f}", f"{pair['against_exact'][name]['p_value']:.2f}"]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 

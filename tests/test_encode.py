@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from chamfer import InputError
-from chamfer.encode import MINILM_SHA256, Arithmetic, Encoder, batches, has_bfloat16, minilm_folder
+from chamfer.encode import Arithmetic, Encoder
+from chamfer.encode.checkpoint import MINILM_SHA256, minilm_folder
+from chamfer.encode.encoder import batches, has_bfloat16
 from chamfer.tokens import TokenBatch
 from tests import checkpoints
 from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
@@ -144,7 +146,7 @@ def test_texts_of_several_batches_come_back_in_their_order(encoder: Encoder, mon
     texts = ["the cat sat on a mat", "dog", "", "it is a dog and it barks at night", "dog", "sky", "why do cats sleep"]
     together = encoder.encode_documents(texts)
     told: list[int] = []
-    monkeypatch.setattr("chamfer.encode.PROCESSOR_BATCH", 12)
+    monkeypatch.setattr("chamfer.encode.encoder.PROCESSOR_BATCH", 12)
     apart = encoder.encode_documents(texts, told.append)
     assert apart.token_ids.tolist() == together.token_ids.tolist()
     np.testing.assert_allclose(apart.vectors, together.vectors, atol=1e-6)
@@ -187,7 +189,7 @@ class TestArithmetic:
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for able, expected in ((False, "float32"), (True, "bfloat16")):
-            monkeypatch.setattr("chamfer.encode.has_bfloat16", lambda _device, able=able: able)
+            monkeypatch.setattr("chamfer.encode.encoder.has_bfloat16", lambda _device, able=able: able)
             assert Encoder.load(str(plain_checkpoint), device="cpu", arithmetic="auto").arithmetic == expected
 
     def test_hardware_is_asked_for_instructions_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,6 +204,66 @@ class TestArithmetic:
     def test_another_one_is_refused(self) -> None:
         with pytest.raises(InputError, match="'float32', 'bfloat16' or 'auto', not 'int8'"):
             Encoder.load("minilm", arithmetic="int8")  # type: ignore[arg-type]
+
+
+class TestEngine:
+    @pytest.mark.parametrize("make", [checkpoints.make_stanford, checkpoints.make_pylate, checkpoints.make_plain])
+    @pytest.mark.parametrize(("arithmetic", "least"), [("float32", 0.999999), ("bfloat16", 0.999)])
+    def test_openvino_gives_nearly_the_same_unit_vectors(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        make: Callable[[Path], object],
+        arithmetic: Arithmetic,
+        least: float,
+    ) -> None:
+        make(tmp_path)
+        monkeypatch.setattr("chamfer.encode.encoder.PROCESSOR_BATCH", 24)
+        exact = Encoder.load(str(tmp_path))
+        compiled = Encoder.load(str(tmp_path), arithmetic=arithmetic, engine="openvino")
+        texts = [DOCUMENT, "cat", "", "the dog barks at night", "cat", "why do cats sleep all day"]
+        told: list[int] = []
+        for one, other in (
+            (exact.encode_documents(texts), compiled.encode_documents(texts, told.append)),
+            (exact.encode_queries([QUERY, "cat"]), compiled.encode_queries([QUERY, "cat"])),
+        ):
+            assert other.token_ids.tolist() == one.token_ids.tolist()
+            np.testing.assert_allclose(np.linalg.norm(other.vectors, axis=1), 1, atol=1e-6)
+            assert (one.vectors * other.vectors).sum(axis=1).min() > least
+        assert sum(told) == len(texts)
+
+    def test_it_is_part_of_the_fingerprint_but_not_of_the_model(self, plain_checkpoint: Path) -> None:
+        usual = Encoder.load(str(plain_checkpoint))
+        compiled = Encoder.load(str(plain_checkpoint), engine="openvino")
+        assert (usual.engine, compiled.engine) == ("torch", "openvino")
+        assert usual.fingerprint("document") != compiled.fingerprint("document")
+        assert usual.model_fingerprint == compiled.model_fingerprint
+        assert (usual.dimensions, usual.document_length) == (compiled.dimensions, compiled.document_length)
+
+    def test_auto_is_openvino_where_it_is_installed_and_can_run_the_model(
+        self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "openvino"
+        monkeypatch.setattr("chamfer.encode.compiled.AGREES", 2)
+        assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
+        with pytest.raises(InputError, match="computes other states than torch for this model; use the engine 'torch'"):
+            Encoder.load(str(plain_checkpoint), engine="openvino")
+        monkeypatch.setattr("chamfer.encode.compiled.Compiled._compile", lambda *_args, **_options: 1 / 0)
+        with pytest.raises(InputError, match="OpenVINO cannot run this model; use the engine 'torch'"):
+            Encoder.load(str(plain_checkpoint), engine="openvino")
+
+    def test_where_it_is_not_installed_it_is_named(
+        self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module in ("compiled", "encoder"):
+            monkeypatch.setattr(f"chamfer.encode.{module}.has_openvino", lambda: False)
+        assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
+        with pytest.raises(InputError, match=r"not installed; run: pip install 'chamfer\[openvino\]'"):
+            Encoder.load(str(plain_checkpoint), engine="openvino")
+
+    def test_another_one_is_refused(self) -> None:
+        with pytest.raises(InputError, match="'torch', 'openvino' or 'auto', not 'onnx'"):
+            Encoder.load("minilm", engine="onnx")  # type: ignore[arg-type]
 
 
 def test_a_document_without_text_has_no_vectors(encoder: Encoder) -> None:
@@ -292,12 +354,12 @@ def test_loading_leaves_the_loggers_as_they_were(plain_checkpoint: Path) -> None
 def test_the_offline_model_has_the_published_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (minilm_folder() / "model.safetensors").stat().st_size == 90868376
     assert MINILM_SHA256.startswith("53aa5117")
-    monkeypatch.setattr("chamfer.encode.MINILM_SHA256", "0" * 64)
+    monkeypatch.setattr("chamfer.encode.checkpoint.MINILM_SHA256", "0" * 64)
     with pytest.raises(InputError, match=f"SHA-256 {MINILM_SHA256}, not 0000"):
         minilm_folder()
 
 
 def test_a_missing_offline_model_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chamfer.encode.MINILM_PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("chamfer.encode.checkpoint.MINILM_PACKAGE", "not_installed_anywhere")
     with pytest.raises(InputError, match=r"chamfer\[minilm\]"):
         Encoder.load("minilm")

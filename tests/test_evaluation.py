@@ -16,7 +16,7 @@ from chamfer.evaluation.experiment import evaluate
 from chamfer.evaluation.measures import MEASURES, measure
 from chamfer.evaluation.runs import read_run, write_run
 from chamfer.evaluation.split import find_candidates
-from chamfer.index import building
+from chamfer.index import encoded
 from chamfer.index.description import describe
 from chamfer.index.writing import Writer
 from tests.conftest import DOCUMENTS, write_lines
@@ -308,7 +308,7 @@ class TestFirstStages:
     def test_an_interrupted_index_is_finished(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(building, "CHUNK_ENCODED", 1)  # every document is a commit
+        monkeypatch.setattr(encoded, "CHUNK", 1)  # every document is a commit
         collection = load_collection(collection_folder)
         add, calls = Writer.add, []
 

@@ -296,7 +296,7 @@ class TestAdding:
         build_index(tmp_path, texts(3), encoder)
         shorter = Encoder.load(str(plain_checkpoint), document_length=8)
         with (
-            pytest.raises(InputError, match=r"built with another model or length \(.*, 64 tokens\)"),
+            pytest.raises(InputError, match=r"built with another model, length, .* engine \(.*, 64 tokens\)"),
             writing(tmp_path) as writer,
         ):
             add_documents(writer, [Document("x", "the cat")], shorter)
@@ -316,13 +316,26 @@ class TestDescriptions:
         build_index(tmp_path, texts(2), encoder)
         manifest = read_manifest(tmp_path)
         assert manifest is not None
-        again = load_encoder(manifest.settings)
+        again = load_encoder(manifest.settings, "document")
         assert (again.query_length, again.document_length) == (7, 9)
         assert described(again) == described(encoder) == manifest.settings.encoder
 
+    def test_more_documents_need_the_engine_of_the_others_and_queries_do_not(
+        self, plain_checkpoint: Path, tmp_path: Path
+    ) -> None:
+        encoder = Encoder.load(str(plain_checkpoint), engine="openvino")
+        build_index(tmp_path, texts(2), encoder)
+        manifest = read_manifest(tmp_path)
+        assert manifest is not None
+        assert load_encoder(manifest.settings, "query").engine == "torch"
+        again = load_encoder(manifest.settings, "document")
+        assert again.engine == "openvino"
+        with writing(tmp_path) as writer:
+            add_documents(writer, [Document("new", "night")], again)
+
     def test_an_index_that_does_not_name_its_encoder_asks_for_it(self) -> None:
         with pytest.raises(InputError, match="does not say which model made its vectors; give the encoder"):
-            load_encoder(Settings(8, 10))
+            load_encoder(Settings(8, 10), "query")
 
     def test_an_index_is_described_in_words_and_numbers(self, encoder: Encoder, tmp_path: Path) -> None:
         build_index(tmp_path, texts(4), encoder, precision="int8", projected=8)

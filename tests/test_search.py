@@ -14,6 +14,7 @@ from chamfer.documents import Document
 from chamfer.encode import Role
 from chamfer.index import building
 from chamfer.index.building import add_documents
+from chamfer.index.segment import Segment
 from chamfer.index.settings import Precision
 from chamfer.index.writing import writing
 from chamfer.kernels import native
@@ -515,3 +516,13 @@ class TestOpening:
         with writing(tmp_path) as writer:
             writer.compact()
         assert searcher.search([QUERY, "blue"], k=50, where="year > 2003") == before
+
+    def test_pages_of_files_are_let_go_when_many_are_held(self, folder: Path, encoder: Encoder) -> None:
+        searcher = Searcher.open(folder, encoder=encoder, first_stage="centroids")
+        before = searcher.search(QUERY, depth=5)
+        held = "chamfer.index.reading.resident_file_bytes"
+        with patch.object(Segment, "forget", autospec=True, side_effect=Segment.forget) as forget:
+            for resident, times in ((0, 0), (10**15, len(searcher.index.segments))):
+                with patch(held, return_value=resident):
+                    assert searcher.search(QUERY, depth=5) == before
+                assert forget.call_count == times

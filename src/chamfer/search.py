@@ -92,7 +92,7 @@ class Searcher:
         check_finished(needed_manifest(folder), folder)
         while True:
             index = Index.open(folder)
-            encoder = encoder or load_encoder(index.settings)
+            encoder = encoder or load_encoder(index.settings, "query")
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
             except (InputError, OSError):
@@ -191,7 +191,9 @@ class Searcher:
         if few <= depth and few < len(self):  # a filter leaves no more than would be scored anyway
             return self._stage(EXACT).find(queries, k, allowed)
         found = stage.find(queries, depth, allowed)
-        return best(self.index, queries, k, [candidates.places for candidates in found], form=self._form)
+        answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self._form)
+        self.index.relieve()
+        return answers
 
     def refreshed(self) -> Self:
         """A searcher of the last commit: this one if there is no newer."""

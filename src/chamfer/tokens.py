@@ -1,6 +1,6 @@
 """Token vectors of many texts, packed without padding."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self, SupportsIndex
 
@@ -12,6 +12,9 @@ from chamfer.errors import InputError
 Vectors = npt.NDArray[np.floating]
 TokenIds = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
+
+# Tokens whose vectors are worked on at a time, where all would not fit in memory: a hundred megabytes at most.
+AT_A_TIME = 65_536
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,3 +152,17 @@ def rows_at(offsets: Offsets, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.
     shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
     rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
     return rows
+
+
+def parts(offsets: Offsets, tokens: int = AT_A_TIME) -> Iterator[slice]:
+    """Neighbouring texts, as many as have so many tokens, but at least one.
+
+    >>> list(parts(offsets_of([2, 3, 1, 9]), 5))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    start, texts = 0, len(offsets) - 1
+    while start < texts:
+        stop = int(np.searchsorted(offsets, offsets[start] + tokens, side="right")) - 1
+        stop = min(max(stop, start + 1), texts)
+        yield slice(start, stop)
+        start = stop

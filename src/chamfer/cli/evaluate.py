@@ -11,6 +11,7 @@ from chamfer.cli.options import (
     CacheFolder,
     DocumentLength,
     EncoderName,
+    FirstStage,
     FormName,
     FormOption,
     QueryLength,
@@ -28,10 +29,7 @@ def evaluate(
     ] = ["uniform", "idf", "idf-soft"],  # noqa: B006 -- typer copies it
     encoder: EncoderName = "minilm",
     split: Annotated[str, typer.Option("--split", help="Which judged queries to measure.")] = "test",
-    first_stage: Annotated[
-        str,
-        typer.Option("--first-stage", help="bm25, exhaustive, centroids, dense, muvera, or two: bm25+dense."),
-    ] = "bm25",
+    first_stage: FirstStage = "bm25",
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of the first stage's.")
     ] = None,

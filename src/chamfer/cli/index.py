@@ -51,7 +51,9 @@ def build(
     from chamfer.retrieve.stages import check_stage, open_stage
 
     check_stage(first_stage)
-    model = Encoder.load(encoder, query_length=query_length, document_length=document_length, arithmetic="auto")
+    model = Encoder.load(
+        encoder, query_length=query_length, document_length=document_length, arithmetic="auto", engine="auto"
+    )
     build_index(
         out,
         corpus,
@@ -87,15 +89,12 @@ def add(
     from chamfer.index.texts import check_documents
 
     manifest = needed_manifest(folder)
-    total = 0
-    for document in read_documents(corpus, allow_empty=allow_empty):
-        check_documents([document])
-        total += 1
+    total = check_documents(read_documents(corpus, allow_empty=allow_empty))
 
     from chamfer.index.building import add_documents, chunk_for, load_encoder
     from chamfer.index.writing import writing
 
-    model = load_encoder(manifest.settings)
+    model = load_encoder(manifest.settings, "document")
     documents = read_documents(corpus, allow_empty=allow_empty)
     with writing(folder) as writer, progress_bar("adding documents", total) as advance:
         while chunk := list(islice(documents, chunk_for(model))):

@@ -26,6 +26,10 @@ class PrecisionName(StrEnum):
     two = "2bit"
 
 
+FirstStage: TypeAlias = Annotated[
+    str,
+    typer.Option("--first-stage", help="auto, exhaustive, centroids, bm25, dense, muvera, or two: bm25+dense."),
+]
 EncoderName: TypeAlias = Annotated[
     str, typer.Option("--encoder", help="Model hub name, folder, or 'minilm' (offline).", metavar="NAME")
 ]

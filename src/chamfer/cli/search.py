@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chamfer.cli.options import FormName, FormOption
+from chamfer.cli.options import FirstStage, FormName, FormOption
 from chamfer.cli.terminal import results
 from chamfer.errors import InputError
 from chamfer.jsonlines import read_json_lines
@@ -30,10 +30,7 @@ def search(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many documents to find.")] = 10,
     weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "idf-soft",
-    first_stage: Annotated[
-        str,
-        typer.Option("--first-stage", help="auto, exhaustive, centroids, bm25, dense, muvera, or two: bm25+dense."),
-    ] = "auto",
+    first_stage: FirstStage = "auto",
     depth: Annotated[
         int | None, typer.Option("--depth", min=1, help="Candidates that are scored exactly.", show_default="by stage")
     ] = None,

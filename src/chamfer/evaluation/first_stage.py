@@ -8,7 +8,8 @@ from chamfer.documents import Document
 from chamfer.encode import Encoder
 from chamfer.evaluation.beir import Collection
 from chamfer.evaluation.split import encode_split, without_own_document
-from chamfer.index.building import build_encoded, described
+from chamfer.index.building import described
+from chamfer.index.encoded import build_encoded
 from chamfer.index.manifest import read_manifest
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings

@@ -11,10 +11,9 @@ import numpy as np
 
 from chamfer.cache import fingerprint
 from chamfer.documents import Document, corpus_file, read_documents
-from chamfer.encode import Encoder
+from chamfer.encode import Encoder, Role
 from chamfer.errors import InputError
 from chamfer.index.manifest import SAMPLE, Manifest, read_manifest
-from chamfer.index.rows import parts
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import sample_size
@@ -28,8 +27,6 @@ Corpus = Path | Mapping[str, str] | Sequence[Document]
 # Documents between two commits, and tokens at the most: what an interruption can lose, some twenty seconds of work on
 # two cores, and what is in memory.
 CHUNK, CHUNK_TOKENS = 1024, 2**18
-# The same where vectors need not be made.
-CHUNK_ENCODED = 2**21
 # Documents by which the length of all is guessed.
 GLANCE = 256
 
@@ -67,10 +64,7 @@ def build_index(
             f"{folder} holds a finished index; add to it with: chamfer index add, or choose another folder"
         )
     read = _reader(corpus, allow_empty=allow_empty)
-    total = 0
-    for document in read():  # tells at once what is wrong with the last line of a large file
-        check_documents([document])
-        total += 1
+    total = check_documents(read())
     if total == 0:
         raise InputError("an index needs at least one document")
     made_from = {"documents": total, "corpus": _digest(corpus)}
@@ -105,25 +99,6 @@ def build_index(
         writer.set_building(None)  # which also removes the sample
 
 
-def build_encoded(
-    folder: Path, documents: Sequence[Document], tokens: TokenBatch, settings: Settings, *, progress: Progress = quiet
-) -> None:
-    """Build an index of documents whose vectors are at hand, or go on with a build that was interrupted."""
-    with writing(folder, settings) as writer, progress("indexing documents", len(documents)) as advance:
-        building = writer.manifest.building or {"documents": len(documents), "done": 0}
-        if writer.trained is None:
-            share = sample_size(len(tokens.vectors)) / max(1, len(tokens.vectors))
-            chosen = np.random.default_rng(0).choice(len(tokens), max(1, int(share * len(tokens))), replace=False)
-            writer.train(tokens.take(np.sort(chosen)), tokens=len(tokens.vectors))
-        done = building["done"]
-        advance(done)
-        for part in parts(tokens.offsets[done:], CHUNK_ENCODED):
-            some = slice(done + part.start, done + part.stop)
-            writer.add(documents[some], tokens[some], building={**building, "done": some.stop})
-            advance(part.stop - part.start)
-        writer.set_building(None)
-
-
 def add_documents(
     writer: Writer,
     documents: Sequence[Document],
@@ -150,7 +125,7 @@ def add_documents(
     made_with = writer.manifest.settings.encoder
     if made_with and made_with["documents"] != encoder.fingerprint("document"):
         raise InputError(
-            f"the index was built with another model or length ({made_with['name']}, "
+            f"the index was built with another model, length, arithmetic or engine ({made_with['name']}, "
             f"{made_with['document_length']} tokens); encode with the same"
         )
     distinct: list[TokenIds] = [
@@ -193,14 +168,19 @@ def described(encoder: Encoder) -> dict[str, Any]:
         "query_length": encoder.query_length,
         "document_length": encoder.document_length,
         "arithmetic": encoder.arithmetic,
+        "engine": encoder.engine,
         "model": encoder.model_fingerprint,
         "documents": encoder.fingerprint("document"),
         "tokenizer": encoder.vocabulary.fingerprint,
     }
 
 
-def load_encoder(settings: Settings) -> Encoder:
-    """Load the encoder that an index was built with."""
+def load_encoder(settings: Settings, role: Role) -> Encoder:
+    """Load the encoder that an index was built with, for queries or for more documents.
+
+    A query is one short batch, on which torch starts at once; documents need the engine that encoded the others, so
+    that the same text has the same vectors.
+    """
     made_with = settings.encoder
     if "name" not in made_with:
         raise InputError("the index does not say which model made its vectors; give the encoder")
@@ -209,6 +189,7 @@ def load_encoder(settings: Settings) -> Encoder:
         query_length=made_with["query_length"],
         document_length=made_with["document_length"],
         arithmetic=made_with["arithmetic"],
+        engine=made_with.get("engine", "torch") if role == "document" else "torch",
     )
 
 

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from chamfer.documents import Document
 from chamfer.index.manifest import Entry
-from chamfer.index.rows import Rows, coded_again, gather, parts
+from chamfer.index.rows import Rows, coded_again, gather
 from chamfer.index.segment import Segment
 from chamfer.index.settings import LENGTHS, Settings
 from chamfer.index.trained import Trained, sample_size, train_kept
-from chamfer.tokens import offsets_of
+from chamfer.tokens import offsets_of, parts
 
 
 def like_the_last(entries: Sequence[Entry], fan: int) -> int:

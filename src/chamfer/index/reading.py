@@ -1,5 +1,6 @@
 """An index opened for reading: one commit, whatever is written meanwhile."""
 
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,9 @@ from chamfer.index.trained import Trained
 # Between reading a manifest and opening what it names, a writer may have removed that; the next one names other files.
 TRIES = 20
 
+# The share of an index that a process holds in memory between searches, and what is not worth letting go of.
+RESIDENT, LITTLE = 0.25, 1 << 28
+
 
 @dataclass(frozen=True, eq=False)
 class Index:
@@ -34,6 +38,7 @@ class Index:
         trained: projection, centroids, levels of residuals.
         segments: opened.
         frequencies: in how many live documents each token appears.
+        resident_before: how much of files counted as memory of this process when it was opened.
     """
 
     folder: Path
@@ -41,6 +46,7 @@ class Index:
     trained: Trained
     segments: tuple[Segment, ...]
     frequencies: DocumentFrequencies
+    resident_before: int
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -61,13 +67,14 @@ class Index:
 
     @classmethod
     def _open(cls, folder: Path, manifest: Manifest, trained: str, frequencies: str) -> Self:
+        before = resident_file_bytes()
         for file in (manifest.trained, manifest.frequencies):  # segments check their own
             if file is not None:
                 file.check(folder)
         learnt = Trained.load(folder / trained)
         segments = tuple(Segment(folder, entry, manifest.settings, learnt) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
-        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents))
+        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), before)
 
     def __len__(self) -> int:
         """Places, those of deleted documents included."""
@@ -111,6 +118,17 @@ class Index:
             allowed = self._only(allowed, found)
         return allowed
 
+    def relieve(self) -> None:
+        """Let go of pages of mapped files when more of them count as memory than :data:`RESIDENT` of all.
+
+        They would count as memory of this process as long as it runs, although the system keeps them for the next
+        time anyway. Called between searches that look at some documents only.
+        """
+        mapped = sum(segment.mapped_bytes for segment in self.segments)
+        if resident_file_bytes() > self.resident_before + max(RESIDENT * mapped, LITTLE):
+            for segment in self.segments:
+                segment.forget()
+
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
         """The ids of documents, in the order of ``places``."""
         ids = np.empty(len(places), object)
@@ -143,3 +161,9 @@ class Index:
         for start, local in zip(self.starts, found, strict=False):
             mask[start + local] = True
         return mask if allowed is None else mask & allowed
+
+
+def resident_file_bytes() -> int:
+    """How much of the files that this process has mapped, libraries too, counts as its memory now."""
+    shared = int(Path("/proc/self/statm").read_text().split()[2])
+    return shared * mmap.PAGESIZE

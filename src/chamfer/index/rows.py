@@ -1,6 +1,6 @@
 """Documents as a segment keeps them: texts and arrays, cut from vectors or gathered from other segments."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,12 +25,10 @@ from chamfer.index.settings import (
 from chamfer.index.trained import Trained
 from chamfer.kernels import Codes
 from chamfer.threads import in_threads
-from chamfer.tokens import Offsets, TokenBatch, TokenIds, Vectors, offsets_of, rows_at
+from chamfer.tokens import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, rows_at
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
-# Tokens that are turned into rows at a time: some hundred megabytes at most.
-AT_A_TIME = 65_536
 # What 16 bits and sums of squares may leave of a unit.
 UNIT = 0.01
 
@@ -119,16 +117,6 @@ def _residuals(vectors: Vectors, centroids: npt.NDArray[np.uint16], trained: Tra
     if trained.residuals is None:
         raise InputError("an index of residuals has no levels for them; build it again")
     return trained.residuals.encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
-
-
-def parts(offsets: Offsets, tokens: int = AT_A_TIME) -> Iterator[slice]:
-    """Neighbouring documents, as many as have so many tokens, but at least one."""
-    start, documents = 0, len(offsets) - 1
-    while start < documents:
-        stop = int(np.searchsorted(offsets, offsets[start] + tokens, side="right")) - 1
-        stop = min(max(stop, start + 1), documents)
-        yield slice(start, stop)
-        start = stop
 
 
 class Source(NamedTuple):

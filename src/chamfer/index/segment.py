@@ -20,7 +20,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.files import keep_names
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
-from chamfer.index.rows import Rows, Source, decoded, parts
+from chamfer.index.rows import Rows, Source, decoded
 from chamfer.index.settings import (
     BOUNDS,
     CENTROIDS,
@@ -36,7 +36,7 @@ from chamfer.index.settings import (
 from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
 from chamfer.kernels import CodedDocuments, Codes, RoundedDocuments, native
-from chamfer.tokens import TokenBatch, offsets_of, rows_at
+from chamfer.tokens import TokenBatch, offsets_of, parts, rows_at
 
 # Read whole when a segment is opened, so that their checksums cost nothing.
 SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)
@@ -192,6 +192,11 @@ class Segment:
         """All documents in order, some tens of thousands of tokens at a time."""
         for part in parts(self.offsets):
             yield self.tokens(part)
+
+    @property
+    def mapped_bytes(self) -> int:
+        """The size of what is mapped."""
+        return sum(map(len, self._pages))
 
     def forget(self) -> None:
         """Let go of the pages of files that were read, which would count as memory of this process."""

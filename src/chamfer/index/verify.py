@@ -9,13 +9,12 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
-from chamfer.index.rows import AT_A_TIME
 from chamfer.index.segment import Segment
 from chamfer.index.settings import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column, Settings
 from chamfer.index.texts import TEXTS
 from chamfer.index.trained import Trained
 from chamfer.progress import Advance, Progress, quiet
-from chamfer.tokens import rows_at
+from chamfer.tokens import AT_A_TIME, rows_at
 
 Numbers = npt.NDArray[np.integer]
 

@@ -33,13 +33,13 @@ from chamfer.index.manifest import (
 )
 from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merged_rows
 from chamfer.index.pooling import pool
-from chamfer.index.rows import Rows, check_unit, parts, rows_of
+from chamfer.index.rows import Rows, check_unit, rows_of
 from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import DISTINCT, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import Trained, train
 from chamfer.threads import free_cores, in_threads
-from chamfer.tokens import TokenBatch, TokenIds, rows_at
+from chamfer.tokens import TokenBatch, TokenIds, parts, rows_at
 
 # What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
 OWN = re.compile(

@@ -2,9 +2,8 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_matrix
 
-from chamfer.retrieve.nearest import Nearest, Vectored
+from chamfer.retrieve.nearest import Nearest, Vectored, summed
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.tokens import TokenBatch
 
@@ -44,12 +43,9 @@ def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
     >>> mean_vectors(batch, np.array([2, 0], np.float32)).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    tokens = len(batch.vectors)
-    factors = np.ones(tokens, np.float32) if weights is None else weights.astype(np.float32)
+    factors = np.ones(len(batch.vectors), np.float32) if weights is None else weights.astype(np.float32)
     texts = np.repeat(np.arange(len(batch)), batch.lengths)
-    # A sparse matrix with one entry per column adds up the rows of each text.
-    joined = csc_matrix((factors, texts, np.arange(tokens + 1)), shape=(len(batch), tokens))
-    means: Floats = joined @ batch.vectors.astype(np.float32)
+    means = summed(batch.vectors.astype(np.float32), factors, texts, len(batch))
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     np.divide(means, lengths, out=means, where=lengths > 0)
     return means

@@ -5,10 +5,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_matrix
 
 from chamfer.errors import InputError
-from chamfer.retrieve.nearest import Nearest, Vectored
+from chamfer.retrieve.nearest import Nearest, Vectored, summed
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.tokens import TokenBatch
 
@@ -88,12 +87,12 @@ class FixedEncoding:
         """``(texts, size)`` the weighted sums of each bucket, divided by the repetitions."""
         owners, projections = self._buckets(batch)
         each = np.repeat(weights.astype(np.float32) / np.float32(self.repetitions), self.repetitions)
-        return self._sums(batch, owners, projections, each).reshape(len(batch), self.size)
+        return summed(projections, each, owners, self._owners(batch)).reshape(len(batch), self.size)
 
     def documents(self, batch: TokenBatch) -> Floats:
         """``(texts, size)`` the means of each bucket; zeros for a text without tokens."""
         owners, projections = self._buckets(batch)
-        sums = self._sums(batch, owners, projections, np.ones(len(owners), np.float32))
+        sums = summed(projections, np.ones(len(owners), np.float32), owners, self._owners(batch))
         counts = np.bincount(owners, minlength=len(sums))
         sums /= np.maximum(counts, 1).astype(np.float32)[:, None]
         empty = np.flatnonzero(counts == 0)
@@ -114,12 +113,9 @@ class FixedEncoding:
         firsts = (texts[:, None] * self.repetitions + np.arange(self.repetitions)) * 2**self.bits
         return (firsts + buckets).ravel(), (vectors @ self.signs).reshape(-1, self.projected)
 
-    def _sums(self, batch: TokenBatch, owners: Integers, projections: Floats, factors: Floats) -> Floats:
-        """``(buckets of all texts, projected)`` the sums of what each bucket owns, times factors."""
-        # A sparse matrix with one entry per column adds rows up without sorting them, ten times as fast as `np.add.at`.
-        shape = (len(batch) * self.repetitions * 2**self.bits, len(owners))
-        sums: Floats = csc_matrix((factors, owners, np.arange(len(owners) + 1)), shape=shape) @ projections
-        return sums
+    def _owners(self, batch: TokenBatch) -> int:
+        """The buckets of all texts."""
+        return len(batch) * self.repetitions * (1 << self.bits)
 
     def _nearest(self, owners: Integers, buckets: int) -> Integers:
         """``(buckets of all texts,)`` the first projection in the bucket that differs in the fewest planes."""

