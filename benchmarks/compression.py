@@ -81,7 +81,7 @@ def measure_one(
     asked: dict[str, str],
     tokens: TokenBatch,
 ) -> tuple[dict[str, Any], PerQuery]:
-    """Build an index, look at everything for every query, measure."""
+    """Build an index, look at everything for every query, all of them in one call, and measure."""
     precision, pool, projected = kept
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), precision, pool, projected)
     with TemporaryDirectory() as temporary:
@@ -94,9 +94,8 @@ def measure_one(
         weights = TokenWeights.soft_idf(index.frequencies, encoder.vocabulary)
         stage, rankings = Exhaustive(index), []
         started = time.perf_counter()
-        for place, identifier in enumerate(asked):
-            query = tokens[place]
-            (found,) = stage.find(Queries([""], index.trained.projected(query), weights.of(query)), 100, None)
+        together = Queries([""] * len(tokens), index.trained.projected(tokens), weights.of(tokens))
+        for identifier, found in zip(asked, stage.find(together, 100, None), strict=True):
             rankings.append(Ranking(identifier, tuple(index.ids(found.places)), tuple(found.scores.tolist())))
         seconds = time.perf_counter() - started
         used = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

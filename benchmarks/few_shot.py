@@ -95,7 +95,7 @@ def _best_of(recipe: Recipe, report: LearningReport, queries: Sequence[JudgedQue
     return next(fit_candidates(queries, start, [candidate]))[1]
 
 
-def _measured(weights: TokenWeights, splits: Splits, start: Start) -> Mapping[str, Any]:
+def _measured(weights: TokenWeights, splits: Splits[JudgedQuery], start: Start) -> Mapping[str, Any]:
     found = measure_held_out(splits.test, weights, start.uniform)
     change = {name: found.learnt[name] / found.uniform[name] - 1 for name in found.learnt}
     return {**found.as_json(), "change": change, "made": dict(weights.metadata)}

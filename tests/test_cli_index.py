@@ -212,7 +212,16 @@ class TestIndex:
         sentence = "is built up to document 4 of 5 only; run the same chamfer index build again to finish it"
         assert_refused(run("search", "index", "cat"), sentence)
         assert_refused(run("index", "add", "index", "corpus.jsonl", "--replace"), sentence)
-        assert run("index", "build", "corpus.jsonl", "--out", "index").returncode == 0
+        load, asked = Encoder.load, []
+
+        def load_told(name: str, **settings: Any) -> Encoder:
+            asked.append((settings["arithmetic"], settings["engine"]))
+            return load(name, **settings)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Encoder, "load", load_told)
+            assert run("index", "build", "corpus.jsonl", "--out", "index").returncode == 0
+        assert asked == [("float32", "torch")], "it goes on as it began, whatever is installed meanwhile"
         assert len(found(run, "cat")) == 5
 
     @pytest.mark.parametrize(

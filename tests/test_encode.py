@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,9 @@ from hypothesis import strategies as some
 
 from chamfer import InputError
 from chamfer.encode import Arithmetic, Encoder
+from chamfer.encode.arithmetic import has_bfloat16
 from chamfer.encode.checkpoint import MINILM_SHA256, minilm_folder
-from chamfer.encode.encoder import batches, has_bfloat16
+from chamfer.encode.encoder import batches
 from chamfer.tokens import TokenBatch
 from tests import checkpoints
 from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
@@ -249,7 +253,7 @@ class TestEngine:
         with pytest.raises(InputError, match="computes other states than torch for this model; use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
         monkeypatch.setattr("chamfer.encode.compiled.Compiled._compile", lambda *_args, **_options: 1 / 0)
-        with pytest.raises(InputError, match="OpenVINO cannot run this model; use the engine 'torch'"):
+        with pytest.raises(InputError, match=r"cannot run this model \(division by zero\); use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
 
     def test_where_it_is_not_installed_it_is_named(
@@ -260,6 +264,21 @@ class TestEngine:
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match=r"not installed; run: pip install 'chamfer\[openvino\]'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
+
+    def test_openvino_tells_nobody_that_it_is_used(self, plain_checkpoint: Path, tmp_path: Path) -> None:
+        code = (
+            "import sys; from chamfer import Encoder; "
+            f"assert Encoder.load({str(plain_checkpoint)!r}, engine='openvino').engine == 'openvino'; "
+            "assert not any(name.startswith('openvino_telemetry') for name in sys.modules)"
+        )
+        unset = ("CI", "TF_BUILD", "JENKINS_URL")  # in whose presence it would be silent anyway
+        home = {**{name: value for name, value in os.environ.items() if name not in unset}, "HOME": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", code], check=True, env=home)
+        assert not (tmp_path / "intel").exists()
+
+    def test_it_runs_on_the_processor_alone(self, plain_checkpoint: Path) -> None:
+        with pytest.raises(InputError, match="runs on device='cpu', not on meta; give that one"):
+            Encoder.load(str(plain_checkpoint), engine="openvino", device="meta")
 
     def test_another_one_is_refused(self) -> None:
         with pytest.raises(InputError, match="'torch', 'openvino' or 'auto', not 'onnx'"):

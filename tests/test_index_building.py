@@ -296,7 +296,7 @@ class TestAdding:
         build_index(tmp_path, texts(3), encoder)
         shorter = Encoder.load(str(plain_checkpoint), document_length=8)
         with (
-            pytest.raises(InputError, match=r"built with another model, length, .* engine \(.*, 64 tokens\)"),
+            pytest.raises(InputError, match=r"built with .*, 64 tokens, float32 by torch; encode with the same"),
             writing(tmp_path) as writer,
         ):
             add_documents(writer, [Document("x", "the cat")], shorter)

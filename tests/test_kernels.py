@@ -155,3 +155,24 @@ def test_what_cannot_be_scored_is_refused(query: TokenBatch, candidates: list[in
 def test_weights_that_do_not_fit_are_refused(weights: list[float]) -> None:
     with pytest.raises(InputError, match="weights"):
         kernels.score(np.zeros((3, 2), np.float32), np.array(weights, np.float32))
+
+
+def test_what_queries_share_is_decoded_once() -> None:
+    generator = np.random.default_rng(0)
+    documents = batch_of(generator.standard_normal((30, 8)).astype(np.float32), [3] * 10)
+    queries = batch_of(generator.standard_normal((6, 8)).astype(np.float32), [2, 3, 1])
+    weights = generator.random(6, dtype=np.float32)
+    taken: list[int] = []
+
+    def take(places: npt.NDArray[np.int64]) -> TokenBatch:
+        taken.extend(places.tolist())
+        return documents.take(places)
+
+    shared, own = np.arange(10), np.array([7, 2])
+    found = kernels.best_decoded(queries, weights, take, k=3, candidates=[shared, own, shared])
+    assert sorted(taken) == sorted([*range(10), 2, 7])
+    for place, candidates in enumerate((shared, own, shared)):
+        mine = weights[queries.offsets[place] : queries.offsets[place + 1]]
+        (alone,) = kernels.best_decoded(queries[place], mine, documents.take, k=3, candidates=[candidates])
+        assert found[place].places.tolist() == alone.places.tolist()
+        np.testing.assert_array_equal(found[place].scores, alone.scores)

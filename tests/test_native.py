@@ -145,7 +145,7 @@ def test_codes_alone_never_miss_one_of_the_best(
     assert promising.tolist() == sorted(set(promising.tolist()))
     # The answer itself is scored in 32 bits, as all vectors without codes are.
     with patch.dict("os.environ", {native.VARIABLE: path}):
-        everything = kernels.best_decoded(query, weights, decoded.take, k=k, candidates=places, form=form)
+        everything = kernels.best_decoded(query, weights, decoded.take, k=k, candidates=[places], form=form)[0]
     assert len(found.places) == min(k, len(places))
     np.testing.assert_array_equal(np.isinf(found.scores), np.isinf(everything.scores))
     longest = max(np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, decoded))

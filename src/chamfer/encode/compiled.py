@@ -2,14 +2,16 @@
 
 import importlib.util
 import inspect
+import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from chamfer.encode.checkpoint import quiet_libraries
+from chamfer.encode.checkpoint import quiet_libraries, reason
 from chamfer.errors import InputError
 
 Inputs = Mapping[str, torch.Tensor]
@@ -17,6 +19,7 @@ Inputs = Mapping[str, torch.Tensor]
 # The least cosine between a token's states as torch and as OpenVINO compute them. In 16 bits it is above 0.999;
 # a transformer that was not understood gives something else altogether.
 AGREES = 0.98
+TELEMETRY = "openvino_telemetry"
 
 
 def has_openvino() -> bool:
@@ -46,7 +49,7 @@ class Compiled(torch.nn.Module):
             found = self(**check)["last_hidden_state"]
         # What a tracer makes of an unusual model breaks in ways that no list of types would cover.
         except Exception as error:
-            raise InputError("OpenVINO cannot run this model; use the engine 'torch'") from error
+            raise InputError(f"OpenVINO cannot run this model ({reason(error)}); use the engine 'torch'") from error
         expected = model(**{name: check[name] for name in self._names}).last_hidden_state
         cosines = torch.nn.functional.cosine_similarity(found, expected, dim=-1)[check["attention_mask"].bool()]
         if not bool((cosines > AGREES).all()):
@@ -60,11 +63,11 @@ class Compiled(torch.nn.Module):
         return {"last_hidden_state": torch.from_numpy(self._threads.request.infer(arrays, share_inputs=True)[0])}
 
     def _compile(self, model: torch.nn.Module, example: Inputs, *, bfloat16: bool) -> Any:  # noqa: ANN401
-        import openvino
-        from openvino.frontend import FrontEndManager
-        from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
+        with _without_telemetry():
+            import openvino
+            from openvino.frontend import FrontEndManager
+            from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
 
-        # Not openvino.convert_model, which does the same but reports its use to a server.
         with quiet_libraries(), warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():
             warnings.simplefilter("ignore")  # the tracer warns of every branch; the check is what counts
             decoder = TorchScriptPythonDecoder(model, example_input=tuple(example[name] for name in self._names))
@@ -79,6 +82,19 @@ class Compiled(torch.nn.Module):
                 "INFERENCE_NUM_THREADS": torch.get_num_threads(),
             },
         )
+
+
+@contextmanager
+def _without_telemetry() -> Iterator[None]:
+    """OpenVINO reports every import to a server, unless the package that does it is not there."""
+    before = sys.modules.get(TELEMETRY)
+    sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # Python's way to say that it cannot be imported
+    try:
+        yield
+    finally:
+        del sys.modules[TELEMETRY]
+        if before is not None:
+            sys.modules[TELEMETRY] = before
 
 
 class _States(torch.nn.Module):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import torch
 from sentence_transformers import MultiVectorEncoder
 
+from chamfer.encode.arithmetic import has_bfloat16, shorten
 from chamfer.encode.checkpoint import load_model
 from chamfer.encode.compiled import Compiled, has_openvino
 from chamfer.errors import InputError
@@ -48,6 +50,8 @@ class Encoder:
         self.name = name
         self.arithmetic: Arithmetic = "float32"
         self.engine: Engine = "torch"
+        self.late_interaction = True
+        """Whether the model was trained for token vectors; else its states are used as they are."""
         self._model = model
         self._tokenizer = model.tokenizer
 
@@ -75,31 +79,33 @@ class Encoder:
             document_length: cut documents likewise.
             device: ``"cpu"``, ``"cuda"``, ...; the fastest one there is if not given.
             arithmetic: ``"float32"`` is the model as it was trained; ``"bfloat16"`` keeps 8 significant bits in the
-                transformer, which is about twice as fast where the hardware has instructions for it and moves vectors
-                by less than a degree on average; ``"auto"`` is ``"bfloat16"`` on such hardware only. Projection and
-                normalisation are done in 32 bits always.
+                transformer, which is one and a half times as fast where the hardware has instructions for it and
+                moves vectors by less than a degree on average; ``"auto"`` is ``"bfloat16"`` on such hardware only.
+                Projection and normalisation are done in 32 bits always.
             engine: who runs the transformer on a processor: ``"torch"``; ``"openvino"``, which is faster in both
                 arithmetics, from the extra ``chamfer[openvino]``; ``"auto"`` is OpenVINO if it is installed and can
                 run this model on this device.
         """
         _one_of("arithmetic", arithmetic, (*get_args(Arithmetic), "auto"))
         _one_of("engine", engine, (*get_args(Engine), "auto"))
-        model = load_model(name_or_path, device)
+        model, late_interaction = load_model(name_or_path, "cpu" if engine == "openvino" and device is None else device)
         encoder = cls(model, name_or_path)
+        encoder.late_interaction = late_interaction
         encoder._set_lengths(query_length, document_length)
         if arithmetic == "bfloat16" or (arithmetic == "auto" and has_bfloat16(model.device)):
             encoder.arithmetic = "bfloat16"
         if engine == "openvino" or (engine == "auto" and has_openvino() and model.device.type == "cpu"):
             encoder._compile(required=engine == "openvino")
         if encoder.engine == "torch" and encoder.arithmetic == "bfloat16":
-            encoder._shorten()
+            _ = encoder._parameters_digest  # of what was trained: this is still the same model
+            shorten(encoder._transformer)
         return encoder
 
     @property
     def query_length(self) -> int:
         """The most tokens of a query that the model sees."""
         transformer = self._transformer
-        if self._fills_queries:
+        if self.fills_queries:
             return int(transformer.query_expansion["length"])
         return int(min(transformer.query_length or transformer.max_seq_length, self._positions))
 
@@ -121,7 +127,7 @@ class Encoder:
         tokens = tuple(by_id.get(index, "") for index in range(max(by_id) + 1))
         special = set(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
         for role in ("query", "document"):
-            prompt = self._tokenizer(self._prompt(role), add_special_tokens=False)["input_ids"]
+            prompt = self._tokenizer(self.prompt(role), add_special_tokens=False)["input_ids"]
             if len(prompt) == 1:  # a prompt of one token is a marker, one of several is an instruction
                 special.add(prompt[0])
         return Vocabulary(tokens, frozenset(special))
@@ -141,7 +147,7 @@ class Encoder:
             "parameters": self._parameters_digest,
             "tokenizer": self._tokenizer_settings,
             "length": self.query_length if role == "query" else self.document_length,
-            "prompt": self._prompt(role),
+            "prompt": self.prompt(role),
             "expansion": self._transformer.query_expansion if role == "query" else None,
             "architecture": self._architecture,
             # The first module is the transformer, whose settings are the lines above.
@@ -198,7 +204,7 @@ class Encoder:
         """
         _refuse_single_text(texts)
         limit = self.query_length if role == "query" else self.document_length
-        prompted = [self._prompt(role) + text for text in texts]
+        prompted = [self.prompt(role) + text for text in texts]
         if not prompted:
             return Tokenized([], 0)
         whole: list[list[int]] = self._tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
@@ -214,6 +220,7 @@ class Encoder:
         _refuse_single_text(texts)
         vectors = [np.empty((0, self.dimensions), dtype=np.float32)] * len(texts)
         token_ids = [np.empty(0, dtype=np.int32)] * len(texts)
+        told = threading.Lock()  # of a user's function, who need not expect several threads
         # Equal texts are encoded once: in different rows of a batch their vectors would differ in the last bits, and
         # so would their scores.
         places_of: dict[str, list[int]] = {}
@@ -237,7 +244,8 @@ class Encoder:
                 states = outputs["token_embeddings"][n][scored].float().cpu().numpy()
                 for place in places:
                     vectors[place], token_ids[place] = states, ids
-            advance(done)
+            with told:
+                advance(done)
 
         if self.engine == "openvino":
             in_threads(encode, self._batches(distinct, role))
@@ -252,7 +260,7 @@ class Encoder:
         """Rows of the texts, and what the model reads of them: the shortest first, and little padding among them."""
         if not texts:
             return
-        inputs: dict[str, Any] = self._model.preprocess(texts, prompt=self._prompt(role), task=role)
+        inputs: dict[str, Any] = self._model.preprocess(texts, prompt=self.prompt(role), task=role)
         read = inputs["attention_mask"].bool()
         if "query_expansion_positions" in inputs:  # nobody may attend to these, but they are scored
             read = read | inputs["query_expansion_positions"].bool()
@@ -274,7 +282,8 @@ class Encoder:
     def _transformer(self) -> Any:  # noqa: ANN401 -- the library does not type its modules
         return self._model[0]
 
-    def _prompt(self, role: Role) -> str:
+    def prompt(self, role: Role) -> str:
+        """What the model reads before a query or a document: a marker, an instruction, or nothing."""
         names = ("query",) if role == "query" else ("document", "passage", "corpus")
         return next((self._model.prompts[name] or "" for name in names if name in self._model.prompts), "")
 
@@ -283,7 +292,8 @@ class Encoder:
         return bool(self.vocabulary.is_special[token_ids].all())
 
     @property
-    def _fills_queries(self) -> bool:
+    def fills_queries(self) -> bool:
+        """Whether queries are filled with ``[MASK]`` to one length."""
         expansion = self._transformer.query_expansion
         return expansion is not None and expansion["strategy"] == "fixed"
 
@@ -296,22 +306,17 @@ class Encoder:
         padding = getattr(table, "padding_idx", None)  # RoBERTa's first position comes after its padding
         return int(positions if padding is None else positions - padding - 1)
 
-    def _shorten(self) -> None:
-        """Let the transformer calculate in 16 bits, and what comes behind it in 32."""
-        _ = self._parameters_digest  # of what was trained: this is still the same model
-        self._transformer.bfloat16()
-        self._transformer.register_forward_hook(_lengthen)
-
     def _compile(self, *, required: bool) -> None:
         """Let OpenVINO run the transformer; where it cannot, complain or stay with torch."""
+        if self._model.device.type != "cpu":
+            raise InputError(f"the engine 'openvino' runs on device='cpu', not on {self._model.device}; give that one")
         _ = self._parameters_digest, self._positions  # which cannot be told from what was compiled
+        longest = "word " * self.document_length
         example, check = (
-            self._model.preprocess(texts, prompt=self._prompt("document"), task="document")
-            for texts in (["a text", "another text"], ["one", "two, three", "a text that is longer"])
+            self._model.preprocess(texts, prompt=self.prompt("document"), task="document")
+            for texts in (["a text", "another text"], ["one", "two, three", longest])
         )
         try:
-            if self._model.device.type != "cpu":
-                raise InputError(f"the engine 'openvino' runs on the processor, not on {self._model.device}")
             compiled = Compiled(self._transformer.auto_model, example, check, bfloat16=self.arithmetic == "bfloat16")
         except InputError:
             if required:
@@ -330,7 +335,7 @@ class Encoder:
         transformer.unpad_inputs = False  # FlashAttention's flat inputs have no rows to make batches of
         transformer.document_length = document_length or self.document_length
         query_length = query_length or self.query_length
-        if self._fills_queries:
+        if self.fills_queries:
             transformer.query_expansion = {**transformer.query_expansion, "length": query_length}
         else:
             if transformer.query_expansion is not None:  # it fills short queries up to a length of its own
@@ -355,20 +360,6 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
         batch.append(place)
     if batch:
         yield batch
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device multiplies 16-bit numbers by instructions of its own, not by imitation."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot tell
-        return False
-    able = torch.cpu.get_capabilities()
-    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last one is ARM's
-
-
-def _lengthen(_module: torch.nn.Module, _inputs: object, outputs: dict[str, Any]) -> dict[str, Any]:
-    return outputs | {"token_embeddings": outputs["token_embeddings"].float()}
 
 
 def _one_of(what: str, given: str, known: tuple[str, ...]) -> None:

@@ -16,8 +16,9 @@ from chamfer.index.settings import Settings
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
+from chamfer.reranking import rerank_encoded
 from chamfer.retrieve.stage import Queries
-from chamfer.retrieve.stages import open_stage
+from chamfer.retrieve.stages import EXACT, FEW, open_stage
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.weights import TokenWeights
 
@@ -39,6 +40,8 @@ def find_first(
     The document with a query's own id is left out.
     """
     encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
+    if is_small(corpus) if first_stage == "auto" else first_stage == EXACT:
+        return _look_at_all(encoded, corpus, queries, weightings, depth=depth, form=form)
     index = cached_index(collection, encoder, corpus, cache=cache, progress=progress)
     stage = open_stage(first_stage, index, form=form)
     tokens = encoded.tokens.take([encoded.place[identifier] for identifier in queries])
@@ -50,6 +53,40 @@ def find_first(
             for identifier, one in zip(queries, stage.find(asked, depth + 1, None), strict=True)
         ]
     return found
+
+
+def is_small(corpus: EncodedCorpus) -> bool:
+    """Whether looking at every document is the fastest way."""
+    return corpus.tokens.vectors.size <= FEW
+
+
+def _look_at_all(
+    encoded: EncodedCorpus,
+    corpus: EncodedCorpus,
+    queries: Mapping[str, str],
+    weightings: Mapping[str, TokenWeights],
+    *,
+    depth: int,
+    form: Form,
+) -> dict[str, list[Ranking]]:
+    """The same from the vectors themselves: an index in 8 bits would have to decode what is found, one by one."""
+    return {
+        name: [
+            without_own_document(
+                rerank_encoded(
+                    encoded.tokens[encoded.place[identifier]],
+                    Ranking(identifier, corpus.ids, (0.0,) * len(corpus)),
+                    corpus,
+                    {name: weights},
+                    form=form,
+                    k=depth + 1,
+                )[name],
+                depth,
+            )
+            for identifier in queries
+        ]
+        for name, weights in weightings.items()
+    }
 
 
 def cached_index(

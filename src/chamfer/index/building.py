@@ -125,8 +125,8 @@ def add_documents(
     made_with = writer.manifest.settings.encoder
     if made_with and made_with["documents"] != encoder.fingerprint("document"):
         raise InputError(
-            f"the index was built with another model, length, arithmetic or engine ({made_with['name']}, "
-            f"{made_with['document_length']} tokens); encode with the same"
+            f"the index was built with {made_with['name']}, {made_with['document_length']} tokens, "
+            f"{made_with['arithmetic']} by {made_with.get('engine', 'torch')}; encode with the same"
         )
     distinct: list[TokenIds] = [
         np.unique(ids) for ids in encoder.tokenize([document.text for document in documents], "document").token_ids

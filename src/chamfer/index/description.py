@@ -20,6 +20,8 @@ def describe(folder: Path) -> dict[str, Any]:
         "version": manifest.version,
         "encoder": settings.encoder.get("name", "unknown"),
         "document_length": settings.encoder.get("document_length"),
+        "arithmetic": settings.encoder.get("arithmetic"),
+        "engine": settings.encoder.get("engine"),
         "precision": settings.precision,
         "dimensions": settings.kept,
         "pool": settings.pool,

@@ -38,7 +38,7 @@ class Index:
         trained: projection, centroids, levels of residuals.
         segments: opened.
         frequencies: in how many live documents each token appears.
-        resident_before: how much of files counted as memory of this process when it was opened.
+        held: how much more of files counts as memory of this process since pages were last let go.
     """
 
     folder: Path
@@ -46,7 +46,7 @@ class Index:
     trained: Trained
     segments: tuple[Segment, ...]
     frequencies: DocumentFrequencies
-    resident_before: int
+    held: "Held"
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -67,14 +67,14 @@ class Index:
 
     @classmethod
     def _open(cls, folder: Path, manifest: Manifest, trained: str, frequencies: str) -> Self:
-        before = resident_file_bytes()
+        held = Held()
         for file in (manifest.trained, manifest.frequencies):  # segments check their own
             if file is not None:
                 file.check(folder)
         learnt = Trained.load(folder / trained)
         segments = tuple(Segment(folder, entry, manifest.settings, learnt) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
-        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), before)
+        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), held)
 
     def __len__(self) -> int:
         """Places, those of deleted documents included."""
@@ -125,9 +125,10 @@ class Index:
         time anyway. Called between searches that look at some documents only.
         """
         mapped = sum(segment.mapped_bytes for segment in self.segments)
-        if resident_file_bytes() > self.resident_before + max(RESIDENT * mapped, LITTLE):
+        if self.held.grown() > max(RESIDENT * mapped, LITTLE):
             for segment in self.segments:
                 segment.forget()
+            self.held.start()
 
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
         """The ids of documents, in the order of ``places``."""
@@ -161,6 +162,23 @@ class Index:
         for start, local in zip(self.starts, found, strict=False):
             mask[start + local] = True
         return mask if allowed is None else mask & allowed
+
+
+class Held:
+    """How much more of mapped files counts as memory of this process than at some time before."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """From now on."""
+        self._before = resident_file_bytes()
+
+    def grown(self) -> int:
+        """Since the start, or since less was held: another index that was closed must not count for this one."""
+        now = resident_file_bytes()
+        self._before = min(self._before, now)
+        return now - self._before
 
 
 def resident_file_bytes() -> int:

@@ -184,24 +184,35 @@ def best_rounded(
         found = native.promising(query.vectors, weights, documents, places[filled], k, form)
         empty = np.flatnonzero(~filled)[: max(0, k - len(found))]
         chosen = places[np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))]
-    return best_decoded(query, weights, take, k=k, candidates=chosen, form=form)
+    return best_decoded(query, weights, take, k=k, candidates=[chosen], form=form)[0]
 
 
 def best_decoded(
-    query: TokenBatch,
+    queries: TokenBatch,
     weights: npt.NDArray[np.float32],
     take: Callable[[npt.NDArray[np.int64]], TokenBatch],
     *,
     k: int,
-    candidates: npt.NDArray[np.int64],
+    candidates: Sequence[npt.NDArray[np.int64]],
     form: Form = "l2",
-) -> Best:
-    """Find the best documents for one query by decoding and scoring all candidates, some hundred at a time."""
-    scores = [
-        score(minima(query, take(part), form=form), weights)
-        for part in (candidates[start : start + DECODED] for start in range(0, len(candidates), DECODED))
-    ]
-    return _first(candidates, np.concatenate([*scores, np.empty(0, np.float32)]), k)
+) -> list[Best]:
+    """Find the best documents for each query by decoding and scoring all candidates, some hundred at a time.
+
+    A list of candidates that queries share, the same array, is decoded once for all of them.
+    """
+    scores: list[list[npt.NDArray[np.float32]]] = [[] for _ in candidates]
+    sharing: dict[int, list[int]] = {}
+    for place, own in enumerate(candidates):
+        sharing.setdefault(id(own), []).append(place)
+    for places in sharing.values():
+        shared = candidates[places[0]]
+        for start in range(0, len(shared), DECODED):
+            documents = take(shared[start : start + DECODED])
+            for place in places:
+                own_weights = weights[queries.offsets[place] : queries.offsets[place + 1]]
+                scores[place].append(score(minima(queries[place], documents, form=form), own_weights))
+    nothing = np.empty(0, np.float32)
+    return [_first(own, np.concatenate([*found, nothing]), k) for own, found in zip(candidates, scores, strict=True)]
 
 
 def _whole(k: int) -> int:

@@ -1,25 +1,24 @@
 """Who is learnt from, who is chosen on, who is measured: the paper's splits of judged queries, seeded."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.learn.judged import JudgedQuery
 
 T = TypeVar("T")
 
 
-class Splits(NamedTuple):
-    """Judged queries to learn from, to choose on and to measure on."""
+class Splits(NamedTuple, Generic[T]):
+    """Judged queries, or their ids, to learn from, to choose on and to measure on."""
 
-    train: Sequence[JudgedQuery]
-    validation: Sequence[JudgedQuery]
-    test: Sequence[JudgedQuery]
+    train: Sequence[T]
+    validation: Sequence[T]
+    test: Sequence[T]
 
 
-def split_queries(judged: Mapping[str, Sequence[JudgedQuery]], *, seed: int = 0) -> Splits:
+def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits[T]:
     """Give train, validation and test queries of a collection that has at least a split ``test``.
 
     Given splits are used where they exist. Where only one of ``train`` and ``dev`` does, a fifth of it is for

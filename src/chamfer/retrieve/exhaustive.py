@@ -56,17 +56,24 @@ def _best_in(
 ) -> list[Best]:
     if segment.coded is not None:
         return kernels.best(queries.tokens, queries.weights, segment.coded, k=k, candidates=candidates, form=form)
-    answers = []
-    for place in range(len(queries.tokens)):
-        query, weights = queries.tokens[place], queries.weights_of(place)
-        chosen = np.arange(len(segment)) if candidates is None else candidates[place]
-        if segment.codes is None:
-            answers.append(kernels.best_decoded(query, weights, segment.tokens, k=k, candidates=chosen, form=form))
-        else:
-            answers.append(
-                kernels.best_rounded(query, weights, segment.rounded, segment.tokens, k=k, candidates=chosen, form=form)
-            )
-    return answers
+    if candidates is None:
+        candidates = [np.arange(len(segment))] * len(queries.tokens)
+    if segment.codes is None:
+        return kernels.best_decoded(
+            queries.tokens, queries.weights, segment.tokens, k=k, candidates=candidates, form=form
+        )
+    return [
+        kernels.best_rounded(
+            queries.tokens[place],
+            queries.weights_of(place),
+            segment.rounded,
+            segment.tokens,
+            k=k,
+            candidates=chosen,
+            form=form,
+        )
+        for place, chosen in enumerate(candidates)
+    ]
 
 
 def _merged(

@@ -1,0 +1,25 @@
+"""Calculating in 16 bits, where the hardware can."""
+
+from typing import Any
+
+import torch
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether a device multiplies 16-bit numbers by instructions of its own, not by imitation."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot tell
+        return False
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last one is ARM's
+
+
+def shorten(transformer: torch.nn.Module) -> None:
+    """Let a transformer calculate in 16 bits, and what comes behind it in 32."""
+    transformer.bfloat16()
+    transformer.register_forward_hook(_lengthen)
+
+
+def _lengthen(_module: torch.nn.Module, _inputs: object, outputs: dict[str, Any]) -> dict[str, Any]:
+    return outputs | {"token_embeddings": outputs["token_embeddings"].float()}
