@@ -23,11 +23,11 @@ from chamfer.files import write_json
 from chamfer.index.reading import Index
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.writing import writing
+from chamfer.reproduce.environment import environment
 from chamfer.retrieve.exhaustive import Exhaustive
 from chamfer.retrieve.stage import Queries
 from chamfer.store.corpus import EncodedCorpus
 from corpora import collections, encoder_for
-from environment import environment
 
 RESULTS = Path(__file__).parent / "results" / "compression"
 # Precision, tokens that share a vector, dimensions (None: all).

@@ -27,10 +27,10 @@ from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.compare import compare
 from chamfer.evaluation.measures import PerQuery, measure
 from chamfer.files import write_json
+from chamfer.reproduce.environment import environment
 from chamfer.reranking import rerank_encoded
 from chamfer.retrieve.bm25 import BM25
 from corpora import DOCUMENT_LENGTH, QUERY_LENGTH
-from environment import environment
 
 RESULT = Path(__file__).parent / "results" / "encoding.json"
 COLLECTIONS = ("scifact", "acl-titles")

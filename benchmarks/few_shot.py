@@ -22,8 +22,8 @@ from chamfer.learn.candidates import Recipe, Start, candidates_of, fit_candidate
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.splits import Splits, split_queries
+from chamfer.reproduce.environment import environment
 from corpora import collections, encoder_for
-from environment import environment
 
 RESULTS = Path(__file__).parent / "results" / "few-shot"
 MOST = {"boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random

@@ -26,12 +26,12 @@ from chamfer.index.building import described
 from chamfer.index.encoded import build_encoded
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
+from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import PROBES
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import DEFAULT_DEPTH, DEPTH, EXACT
 from chamfer.store.corpus import EncodedCorpus
 from corpora import encoder_for
-from environment import environment
 
 RESULTS = Path(__file__).parent / "results" / "first-stages"
 SAMPLE = 20_000

@@ -23,12 +23,12 @@ from chamfer.index.reading import Index
 from chamfer.index.settings import CODES, Settings
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
+from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import DEPTH
 from chamfer.tokens import TokenBatch, offsets_of
-from environment import environment
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "growth.json"

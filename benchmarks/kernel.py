@@ -24,11 +24,11 @@ from chamfer.counting import count_frequencies
 from chamfer.evaluation.beir import Collection, load_collection
 from chamfer.files import write_json
 from chamfer.kernels import CodedDocuments, native
+from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.tokens import offsets_of
 from corpora import encoder_for
-from environment import environment
 from kernel_systems import DOCUMENTS, SYSTEMS, Floats, K, Places, Work
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity
+from chamfer.reproduce.environment import environment
 from corpora import encoder_for
-from environment import environment
 
 ROOT = Path(__file__).parents[1]
 

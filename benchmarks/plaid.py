@@ -29,11 +29,11 @@ from chamfer.index.reading import Index
 from chamfer.index.settings import PRECISIONS, Settings
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
+from chamfer.reproduce.environment import environment
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import depth_of, open_stage
 from chamfer.tokens import TokenBatch, offsets_of
-from environment import environment
 from plaid_environment import HOME, peer_python
 from plaid_peer import THREADS, K, Material, bytes_in, memory_watched, read_material, timed
 

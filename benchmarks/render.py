@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import index_tables
+import reproduce_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -35,6 +36,8 @@ def main() -> None:
         "plaid": index_tables.plaid(),
         "plaid-summary": index_tables.plaid_summary(),
         "encoding": index_tables.encoding(),
+        "reproduce-summary": reproduce_tables.summary(),
+        "reproduce": reproduce_tables.reproduced(),
     }
     stale = []
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):

@@ -18,8 +18,8 @@ from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.experiment import Evaluation, evaluate
 from chamfer.evaluation.table import as_table, title
 from chamfer.files import write_json
+from chamfer.reproduce.environment import environment
 from corpora import collections, encoder_for
-from environment import environment
 
 RESULTS = Path(__file__).parent / "results" / "zero-shot"
 QUERY_MEAN = "idf-soft-query-mean"

@@ -105,6 +105,10 @@ class TestSearch:
         lines = built("search", "index", "--queries", "q.jsonl", "-k", "1").stdout.splitlines()
         assert [json.loads(line)["id"] for line in lines] == [f"q{n}" for n in range(130)]
 
+    def test_a_field_that_no_document_has_is_told(self, built: Run) -> None:
+        done = built("search", "index", "cat", "--where", "yaer > 2000 or year > 2001")
+        assert "no document has the field 'yaer'; there are: lang, year" in done.stderr
+
     def test_a_filter_restricts_what_is_found(self, built: Run) -> None:
         assert sorted(found(built, "the cat", "--where", "year >= 2003 and lang = 'en'")) == ["d4"]
         assert sorted(found(built, "the cat", "--where", "lang = 'de'")) == ["d1", "d3", "d5"]
@@ -129,8 +133,8 @@ class TestSearch:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["index"], "give one question, or a file of them with --queries"),
-            (["index", "cat", "--queries", "queries.jsonl"], "give one question, or a file of them"),
+            (["index"], "give a question, or a file of them with --queries"),
+            (["index", "cat", "--queries", "queries.jsonl"], "give a question or --queries, not both"),
             (["index", "--queries", "none.jsonl"], "there is no file none.jsonl"),
             (["index", "--queries", "twice.jsonl"], "twice.jsonl, line 2: the id '1' was used before"),
             (["index", "--queries", "blank.jsonl"], "line 1: an object needs a text under 'text' that is not empty"),
@@ -153,14 +157,14 @@ class TestSearch:
 class TestIndex:
     def test_documents_are_added_replaced_and_deleted(self, built: Run, tmp_path: Path) -> None:
         write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "sleep sleep"}, {"_id": "d7", "text": "at the mat"}])
-        assert built("index", "add", "index", "new.jsonl").stderr == "2 documents added; index now holds 7\n"
+        assert built("index", "add", "index", "new.jsonl").stderr == "2 of 2 documents added; index now holds 7\n"
         assert found(built, "sleep sleep", "-k", "1") == ["d6"]
-        assert_refused(built("index", "add", "index", "new.jsonl"), "'d6' is in the index already; replace it")
         write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "it is a sky"}])
+        assert_refused(built("index", "add", "index", "new.jsonl"), "'d6' is in the index already; replace it")
         assert built("index", "add", "index", "new.jsonl", "--replace").returncode == 0
         assert found(built, "it is a sky", "-k", "1") == ["d6"]
         done = built("index", "delete", "index", "d6", "d1", "d1", "none")
-        assert done.stderr == "2 documents deleted, 1 ids were not there\n"
+        assert done.stderr == "2 documents deleted, 1 of the ids was not there\n"
         assert sorted(found(built, "sky")) == ["d2", "d3", "d4", "d5", "d7"]
         assert built("index", "delete", "index", "--where", "lang = 'en'").stderr == "2 documents deleted\n"
         assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
@@ -168,6 +172,30 @@ class TestIndex:
         assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
         told = json.loads(built("index", "info", "index", "--json").stdout)
         assert (told["documents"], told["deleted"], told["segments"]) == (3, 0, 1)
+
+    def test_an_interrupted_addition_goes_on(self, built: Run, tmp_path: Path) -> None:
+        more = [{"_id": f"more{place}", "text": f"a dog and {place} cats"} for place in range(4)]
+        write_lines(tmp_path / "some.jsonl", more[:2])
+        write_lines(tmp_path / "more.jsonl", more)
+        built("index", "add", "index", "some.jsonl")
+        done = built("index", "add", "index", "more.jsonl")
+        assert "2 of 4 documents added, 2 were there already; index now holds 9" in done.stderr
+        write_lines(tmp_path / "more.jsonl", [{**more[0], "text": "another text"}])
+        assert_refused(built("index", "add", "index", "more.jsonl"), "document 'more0' is in the index already")
+
+    def test_a_build_that_is_refused_leaves_nothing_behind(self, run: Run, tmp_path: Path) -> None:
+        done = run("index", "build", "corpus.jsonl", "--out", "new", "--dimensions", "8", "--pool", "8")
+        assert_refused(done, "a projection is learnt from at least")
+        assert not (tmp_path / "new").exists()
+        assert_refused(
+            run("index", "build", "corpus.jsonl", "--out", "corpus.jsonl"), "is a file; an index is a folder"
+        )
+
+    def test_what_is_cut_is_told(self, run: Run) -> None:
+        done = run("index", "build", "corpus.jsonl", "--out", "short", "--document-length", "5")
+        assert "documents were cut to 5 tokens" in done.stderr
+        done = run("search", "short", "the cat sat on a mat " * 30)
+        assert "1 of 1 queries were cut to 64 tokens" in done.stderr
 
     def test_info_is_told_to_people_and_programs(self, built: Run, plain_checkpoint: Path) -> None:
         told = json.loads(built("index", "info", "index", "--json").stdout)
@@ -197,12 +225,12 @@ class TestIndex:
         add = building.add_documents
         calls = 0
 
-        def add_twice(*arguments: Any, **named: Any) -> None:
+        def add_twice(*arguments: Any, **named: Any) -> int:
             nonlocal calls
             calls += 1
             if calls == 3:
                 raise OSError(28, "No space left on device", "index/segments")
-            add(*arguments, **named)
+            return add(*arguments, **named)
 
         with monkeypatch.context() as patched:
             patched.setattr(building, "add_documents", add_twice)
@@ -234,7 +262,7 @@ class TestIndex:
             (["build", "broken.jsonl", "--out", "new"], "broken.jsonl, line 2: not a JSON object"),
             (["add", "new", "corpus.jsonl"], "new holds no index; make one with: chamfer index build"),
             (["add", "index", "none.jsonl"], "there is no file none.jsonl"),
-            (["delete", "index"], "name documents by their ids or by --where, not both"),
+            (["delete", "index"], "name documents to delete: by their ids, or by --where"),
             (["delete", "index", "d1", "--where", "year > 1"], "name documents by their ids or by --where, not both"),
             (["delete", "new", "d1"], "new holds no index"),
             (["delete", "index", "--where", "year >"], "a filter needs a value at position 7"),

@@ -183,8 +183,8 @@ def test_missing_files_are_named(tmp_path: Path, precision: Precision) -> None:
     make(tmp_path, precision)
     for path in files_of(tmp_path)[1:]:
         path.rename(tmp_path / "away")
-        assert damaged(tmp_path, path) == f"{path} is missing; build the index again"
-        assert verify(tmp_path) == [f"{path} is missing; build the index again"]
+        assert damaged(tmp_path, path) == f"{path} is missing; delete the index and build it again"
+        assert verify(tmp_path) == [f"{path} is missing; delete the index and build it again"]
         (tmp_path / "away").rename(path)
     (tmp_path / MANIFEST).unlink()
     for look in (Index.open, verify):

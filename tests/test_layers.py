@@ -37,6 +37,7 @@ ROOMS = [
     "chance",
     "learn",
     "evaluation",
+    "reproduce",
     "cli",
 ]
 

@@ -84,7 +84,7 @@ class Searcher:
         >>> from chamfer import Encoder, build_index
         >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
         >>> folder = getfixture("tmp_path")
-        >>> build_index(folder, texts, Encoder.load("minilm"))
+        >>> cut = build_index(folder, texts, Encoder.load("minilm"))
         >>> [hit.id for hit in Searcher.open(folder).search("how to make bread", k=1)]
         ['b']
         """

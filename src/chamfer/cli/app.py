@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from chamfer import __version__
-from chamfer.cli import demo, encode, evaluate, index, learn, rerank, search, weights
+from chamfer.cli import demo, doctor, encode, evaluate, index, learn, reproduce, rerank, search, weights
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 
@@ -25,6 +25,8 @@ app.command("search")(search.search)
 app.command("rerank")(rerank.rerank)
 app.command("evaluate")(evaluate.evaluate)
 app.command("learn")(learn.learn)
+app.command("reproduce")(reproduce.reproduce)
+app.command("doctor")(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from chamfer.cli.options import AllowEmpty, AsJson, DocumentLength, EncoderName, PrecisionName, QueryLength
-from chamfer.cli.terminal import print_json, progress_bar, results, say
+from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
 
 app = typer.Typer(help="Build an index and change it while it serves.", no_args_is_help=True)
@@ -39,19 +39,24 @@ def build(
 
     Example: chamfer index build corpus.jsonl --out index/
     """
-    from chamfer.documents import corpus_file
+    from chamfer.documents import corpus_file, read_documents
+    from chamfer.index.texts import check_documents
 
     if not corpus_file(corpus).is_file():
         raise InputError(f"there is no file {corpus_file(corpus)}; give a BEIR folder, or a file of JSON lines")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; an index is a folder, so choose another --out")
+    check_documents(read_documents(corpus, allow_empty=allow_empty))
 
     # Only now what takes seconds to import: a wrong path is told at once.
     from chamfer.encode import Encoder
-    from chamfer.index.building import build_index
+    from chamfer.index.building import build_index, check_unfinished
     from chamfer.index.manifest import read_manifest
     from chamfer.index.reading import Index
     from chamfer.retrieve.stages import check_stage, open_stage
 
     check_stage(first_stage)
+    check_unfinished(out)
     before = read_manifest(out)
     begun = before.settings.encoder if before is not None else {}  # which goes on as it began, whatever is there now
     model = Encoder.load(
@@ -61,7 +66,7 @@ def build(
         arithmetic=begun.get("arithmetic", "auto"),
         engine=begun.get("engine", "auto"),
     )
-    build_index(
+    truncated = build_index(
         out,
         corpus,
         model,
@@ -72,6 +77,7 @@ def build(
         progress=progress_bar,
     )
     index = Index.open(out)
+    say_truncated("documents", truncated, index.manifest.documents, model.document_length)
     open_stage(first_stage, index)
     say(f"{index.manifest.documents} documents in {out}; search them with: chamfer search {out} 'a question'")
     _tell(out, as_json)
@@ -85,7 +91,7 @@ def add(
     allow_empty: AllowEmpty = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents, some at a time, each time all of them or none.
+    """Add documents, some at a time, each time all of them or none; those that are there word for word are passed over.
 
     Example: chamfer index add index/ new.jsonl --replace
     """
@@ -103,10 +109,17 @@ def add(
 
     model = load_encoder(manifest.settings, "document")
     documents = read_documents(corpus, allow_empty=allow_empty)
+    added = truncated = 0
     with writing(folder) as writer, progress_bar("adding documents", total) as advance:
         while chunk := list(islice(documents, chunk_for(model))):
-            add_documents(writer, chunk, model, replacing=replace, advance=advance)
-    say(f"{total} documents added; {folder} now holds {writer.manifest.documents}")
+            there = writer.present(chunk)
+            advance(len(there))
+            new = [document for document in chunk if document.id not in there]
+            truncated += add_documents(writer, new, model, replacing=replace, advance=advance)
+            added += len(new)
+    say_truncated("documents", truncated, added, model.document_length)
+    were_there = f", {total - added} were there already" if added < total else ""
+    say(f"{added} of {total} documents added{were_there}; {folder} now holds {writer.manifest.documents}")
     _tell(folder, as_json)
 
 
@@ -125,13 +138,18 @@ def delete(
     """
     from chamfer.index.writing import writing
 
-    if (not ids) == (where is None):
+    if not ids and where is None:
+        raise InputError("name documents to delete: by their ids, or by --where")
+    if ids and where is not None:
         raise InputError("name documents by their ids or by --where, not both")
     with writing(folder) as writer:
         wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(where)
         found = writer.delete(wanted)
     missing = len(wanted) - found
-    say(f"{found} documents deleted" + (f", {missing} ids were not there" if missing else ""))
+    say(
+        f"{found} documents deleted"
+        + (f", {missing} of the ids {'was' if missing == 1 else 'were'} not there" if missing else "")
+    )
     _tell(folder, as_json)
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chamfer.cli.options import FirstStage, FormName, FormOption
-from chamfer.cli.terminal import results
+from chamfer.cli.terminal import results, say, say_truncated
 from chamfer.errors import InputError
 from chamfer.jsonlines import read_json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chamfer.search import Hit
+    from chamfer.search import Hit, Searcher
 
 WIDTH = 300
 AT_A_TIME = 64
@@ -47,23 +47,33 @@ def search(
 
     Example: chamfer search index/ "how do vaccines work" -k 5 --where "year > 2020"
     """
-    if (query is None) == (queries is None):
-        raise InputError("give one question, or a file of them with --queries")
-    asked = {"query": query} if query is not None else _read_queries(queries)
+    if query is None and queries is None:
+        raise InputError("give a question, or a file of them with --queries")
+    if query is not None and queries is not None:
+        raise InputError("give a question or --queries, not both")
+    asked = {"query": query} if query is not None else _read_queries(queries or Path())
 
     from chamfer.index.filters import parse_filter
+    from chamfer.index.manifest import needed_manifest
 
     if where is not None:
         parse_filter(where)
+    needed_manifest(folder)
 
+    # Only now what takes seconds to import: a wrong path or filter is told at once.
     from chamfer.search import Searcher
 
     searcher = Searcher.open(folder, weights=weights, first_stage=first_stage, form=form.value)
+    unknown = searcher.index.unknown_fields(where) if where is not None else []
+    if unknown:
+        say(f"note: no document has the field {', '.join(map(repr, unknown))}; {_known(searcher)}")
     ids = list(asked)
+    length = searcher.encoder.query_length
+    say_truncated("queries", searcher.encoder.tokenize(list(asked.values()), "query").truncated, len(ids), length)
     for start in range(0, len(ids), AT_A_TIME):
         part = ids[start : start + AT_A_TIME]
         found = searcher.search(
-            [asked[identifier] or "" for identifier in part], k, depth=depth, where=where, normalise=normalise
+            [asked[identifier] for identifier in part], k, depth=depth, where=where, normalise=normalise
         )
         for identifier, hits in zip(part, found, strict=True):
             if as_json or queries is not None:
@@ -72,9 +82,14 @@ def search(
                 _show(hits)
 
 
-def _read_queries(path: Path | None) -> dict[str, str]:
+def _known(searcher: "Searcher") -> str:
+    fields = searcher.index.fields()
+    return f"there are: {', '.join(fields)}" if fields else "none has any"
+
+
+def _read_queries(path: Path) -> dict[str, str]:
     asked: dict[str, str] = {}
-    for number, record in read_json_lines(path or Path()):
+    for number, record in read_json_lines(path):
         text = record.get("text")
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"{path}, line {number}: an object needs a text under 'text' that is not empty")

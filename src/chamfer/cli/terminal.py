@@ -28,7 +28,7 @@ def progress_bar(what: str, total: int) -> Iterator[Advance]:
             yield lambda done: bar.advance(task, done)
         except KeyboardInterrupt:
             bar.stop()
-            say(f"interrupted while {what}; what was finished is kept, and the same command goes on from there")
+            say(f"interrupted while {what}; what was finished is kept; run it again to go on")
             raise
 
 

@@ -107,13 +107,13 @@ class Encoder:
         transformer = self._transformer
         if self.fills_queries:
             return int(transformer.query_expansion["length"])
-        return int(min(transformer.query_length or transformer.max_seq_length, self._positions))
+        return int(min(transformer.query_length or transformer.max_seq_length, self.most_tokens))
 
     @property
     def document_length(self) -> int:
         """The most tokens of a document that the model sees."""
         transformer = self._transformer
-        return int(min(transformer.document_length or transformer.max_seq_length, self._positions))
+        return int(min(transformer.document_length or transformer.max_seq_length, self.most_tokens))
 
     @property
     def dimensions(self) -> int:
@@ -298,7 +298,7 @@ class Encoder:
         return expansion is not None and expansion["strategy"] == "fixed"
 
     @cached_property
-    def _positions(self) -> int:
+    def most_tokens(self) -> int:
         """How many tokens the model has positions for."""
         model = self._transformer.auto_model
         positions = getattr(model.config, "max_position_embeddings", None) or 2**31
@@ -310,7 +310,7 @@ class Encoder:
         """Let OpenVINO run the transformer; where it cannot, complain or stay with torch."""
         if self._model.device.type != "cpu":
             raise InputError(f"the engine 'openvino' runs on device='cpu', not on {self._model.device}; give that one")
-        _ = self._parameters_digest, self._positions  # which cannot be told from what was compiled
+        _ = self._parameters_digest, self.most_tokens  # which cannot be told from what was compiled
         longest = "word " * self.document_length
         example, check = (
             self._model.preprocess(texts, prompt=self.prompt("document"), task="document")
@@ -327,9 +327,9 @@ class Encoder:
 
     def _set_lengths(self, query_length: int | None, document_length: int | None) -> None:
         for what, length in (("query", query_length), ("document", document_length)):
-            if length is not None and not 4 <= length <= self._positions:
+            if length is not None and not 4 <= length <= self.most_tokens:
                 raise InputError(
-                    f"the {what} length must be between 4 and {self._positions} for this model, not {length}"
+                    f"the {what} length must be between 4 and {self.most_tokens} for this model, not {length}"
                 )
         transformer = self._transformer
         transformer.unpad_inputs = False  # FlashAttention's flat inputs have no rows to make batches of

@@ -1,8 +1,10 @@
 """From texts to an index: encoded in chunks, each of them a commit, so that interrupted work can go on."""
 
 import hashlib
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -41,8 +43,8 @@ def build_index(
     projected: int | None = None,
     allow_empty: bool = False,
     progress: Progress = quiet,
-) -> None:
-    """Build an index of a corpus, or go on with a build that was interrupted.
+) -> int:
+    """Build an index of a corpus, or go on with a build that was interrupted; say how many texts were cut.
 
     Memory does not grow with the corpus but for the ids: it is read in chunks, encoded, and written.
 
@@ -58,11 +60,8 @@ def build_index(
     """
     folder = Path(folder)
     corpus = Path(corpus) if isinstance(corpus, str) else corpus
-    before = read_manifest(folder)
-    if before is not None and before.building is None and before.version:
-        raise InputError(
-            f"{folder} holds a finished index; add to it with: chamfer index add, or choose another folder"
-        )
+    check_unfinished(folder)
+    is_new = not folder.exists()
     read = _reader(corpus, allow_empty=allow_empty)
     total = check_documents(read())
     if total == 0:
@@ -76,7 +75,7 @@ def build_index(
         projected=projected,
         encoder=described(encoder),
     )
-    with writing(folder, settings) as writer:
+    with _removed_if_empty(folder if is_new else None), writing(folder, settings) as writer:
         building = dict(writer.manifest.building or {**made_from, "done": 0})
         if {key: building[key] for key in made_from} != made_from:
             raise InputError(
@@ -90,13 +89,15 @@ def build_index(
             if writer.trained is None:
                 mean = len(sample.tokens.vectors) / max(1, len(sample))
                 writer.train(sample.tokens, tokens=max(1, round(mean * total)))
+        truncated = 0
         with progress("encoding documents", total) as advance:
             advance(building["done"])
             rest = islice(read(), building["done"], None)
             while chunk := list(islice(rest, chunk_for(encoder))):
                 building = {**building, "done": building["done"] + len(chunk)}
-                add_documents(writer, chunk, encoder, advance=advance, known=sample, building=building)
+                truncated += add_documents(writer, chunk, encoder, advance=advance, known=sample, building=building)
         writer.set_building(None)  # which also removes the sample
+    return truncated
 
 
 def add_documents(
@@ -108,8 +109,8 @@ def add_documents(
     advance: Advance = ignore,
     known: EncodedCorpus | None = None,
     building: Mapping[str, Any] | None = None,
-) -> None:
-    """Encode documents and add them, in one commit.
+) -> int:
+    """Encode documents and add them, in one commit; say how many texts were cut.
 
     Args:
         writer: of an index that was built with the same model.
@@ -128,9 +129,8 @@ def add_documents(
             f"the index was built with {made_with['name']}, {made_with['document_length']} tokens, "
             f"{made_with['arithmetic']} by {made_with.get('engine', 'torch')}; encode with the same"
         )
-    distinct: list[TokenIds] = [
-        np.unique(ids) for ids in encoder.tokenize([document.text for document in documents], "document").token_ids
-    ]
+    tokenized = encoder.tokenize([document.text for document in documents], "document")
+    distinct: list[TokenIds] = [np.unique(ids) for ids in tokenized.token_ids]
     place = {} if known is None else known.place
     new = [document.text for document in documents if document.id not in place]
     encoded = encoder.encode_documents(new, advance)
@@ -143,6 +143,28 @@ def add_documents(
         ]
         tokens = TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each])
     writer.add(documents, tokens, distinct, replacing=replacing, building=building)
+    return tokenized.truncated
+
+
+def check_unfinished(folder: Path) -> None:
+    """Refuse to build where an index is finished."""
+    before = read_manifest(folder)
+    if before is not None and before.building is None and before.version:
+        raise InputError(
+            f"{folder} holds a finished index; add to it with: chamfer index add, or choose another folder"
+        )
+
+
+@contextmanager
+def _removed_if_empty(folder: Path | None) -> Iterator[None]:
+    """A new folder does not stay if the input was refused before anything was in it: nobody could finish it."""
+    try:
+        yield
+    except InputError:
+        manifest = read_manifest(folder) if folder is not None else None
+        if folder is not None and manifest is not None and not manifest.segments:
+            shutil.rmtree(folder)
+        raise
 
 
 def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
@@ -229,6 +251,8 @@ def _reader(corpus: Corpus, *, allow_empty: bool) -> Callable[[], Iterator[Docum
         documents = [Document(identifier, text) for identifier, text in corpus.items()]
     else:
         documents = list(corpus)
+        if not all(isinstance(document, Document) for document in documents):
+            raise InputError("give texts by id, as in {'a': 'a text'}, or a list of chamfer.documents.Document")
     check_documents(documents)
     twice = next((name for name, times in Counter(document.id for document in documents).items() if times > 1), None)
     if twice is not None:

@@ -69,6 +69,10 @@ class Filter:
 
     _root: _Node
 
+    def names(self) -> list[str]:
+        """The fields that it asks for, in the order of the text."""
+        return list(dict.fromkeys(_names(self._root)))
+
     def sql(self) -> tuple[str, list[Value]]:
         """A query for the distinct places that pass, and the values to bind to it.
 
@@ -79,6 +83,14 @@ class Filter:
         values: list[Value] = []
         root = _compile(self._root, tables, values)
         return f"WITH {', '.join(tables)} SELECT DISTINCT place FROM {root}", values
+
+
+def _names(node: _Node) -> Iterator[str]:
+    if isinstance(node, _Joined):
+        for part in node.parts:
+            yield from _names(part)
+    else:
+        yield node.name
 
 
 def _compile(node: _Node, tables: list[str], values: list[Value]) -> str:

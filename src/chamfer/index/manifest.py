@@ -36,13 +36,17 @@ class File(NamedTuple):
         path = folder / self.name
         found = path.stat().st_size
         if found != self.bytes:
-            raise InputError(f"{path} is damaged: it holds {found} bytes, not {self.bytes}; build the index again")
+            raise InputError(
+                f"{path} is damaged: it holds {found} bytes, not {self.bytes}; delete the index and build it again"
+            )
 
     def check(self, folder: Path) -> None:
         """Refuse a file of which any byte was changed."""
         self.check_size(folder)
         if self.of(folder / self.name) != self:
-            raise InputError(f"{folder / self.name} is damaged: its checksum is another; build the index again")
+            raise InputError(
+                f"{folder / self.name} is damaged: its checksum is another; delete the index and build it again"
+            )
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,9 @@ def read_manifest(folder: Path) -> Manifest | None:
         whole = json.loads(path.read_bytes())
         content = whole["index"]
         if whole["sha256"] != _checksum(content):
-            raise InputError(f"{path} is damaged: its checksum is another; build the index again")
+            raise InputError(f"{path} is damaged: its checksum is another; delete the index and build it again")
         if content.pop("format") != FORMAT:
-            raise InputError(f"{path} was written by another version of chamfer; build the index again")
+            raise InputError(f"{path} was written by another version of chamfer; delete the index and build it again")
         return Manifest(
             **{
                 **content,
@@ -133,7 +137,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged; build the index again") from error
+        raise InputError(f"{path} is damaged; delete the index and build it again") from error
 
 
 def needed_manifest(folder: Path) -> Manifest:

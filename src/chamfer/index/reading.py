@@ -60,7 +60,9 @@ class Index:
                 return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name)
             except FileNotFoundError as error:
                 if read_manifest(folder) == manifest:
-                    raise InputError(f"{error.filename or error} is missing; build the index again") from error
+                    raise InputError(
+                        f"{error.filename or error} is missing; delete the index and build it again"
+                    ) from error
                 if attempt == TRIES - 1:
                     raise InputError(f"{folder} changes faster than it can be opened; try again") from error
         raise AssertionError("the last try returns or raises")
@@ -117,6 +119,15 @@ class Index:
             found = [np.array(list(segment.database.places(wanted).values()), int) for segment in self.segments]
             allowed = self._only(allowed, found)
         return allowed
+
+    def fields(self) -> list[str]:
+        """The names of all fields that documents have, deleted ones too."""
+        return sorted({name for segment in self.segments for name in segment.database.fields()})
+
+    def unknown_fields(self, where: str) -> list[str]:
+        """The fields that a filter names and no document has."""
+        known = self.fields()
+        return [name for name in parse_filter(where).names() if name not in known]
 
     def relieve(self) -> None:
         """Let go of pages of mapped files when more of them count as memory than :data:`RESIDENT` of all.

@@ -164,6 +164,10 @@ class Texts:
             last = rows[-1][0]
             yield from (text for _, text in rows)
 
+    def fields(self) -> list[str]:
+        """The names of the fields that documents have."""
+        return [name for (name,) in self._ask("SELECT DISTINCT name FROM fields", ())]
+
     def matching(self, condition: Filter) -> npt.NDArray[np.int64]:
         """The places of documents that a filter holds for."""
         sql, values = condition.sql()
@@ -173,7 +177,7 @@ class Texts:
         """Refuse a file that SQLite finds wrong."""
         answer = self._ask("PRAGMA quick_check(1)", ())
         if answer != [("ok",)]:
-            raise InputError(f"{self._path} is damaged: {answer[0][0]}; build the index again")
+            raise InputError(f"{self._path} is damaged: {answer[0][0]}; delete the index and build it again")
 
     def _at(self, places: npt.NDArray[np.integer], columns: str) -> list[tuple]:  # type: ignore[type-arg]
         rows = self._ask(
@@ -184,7 +188,9 @@ class Texts:
         try:
             return [found[place] for place in places.tolist()]
         except KeyError as error:
-            raise InputError(f"{self._path} is damaged: document {error} is missing; build the index again") from error
+            raise InputError(
+                f"{self._path} is damaged: document {error} is missing; delete the index and build it again"
+            ) from error
 
     def _ask(self, sql: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
         with self._errors(), self._turns:
@@ -197,4 +203,4 @@ class Texts:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter by a text that quotes what is damaged
             if not self._path.exists():  # a writer has dropped the segment since
                 raise FileNotFoundError(self._path) from error
-            raise InputError(f"{self._path} is damaged ({error}); build the index again") from error
+            raise InputError(f"{self._path} is damaged ({error}); delete the index and build it again") from error

@@ -72,7 +72,7 @@ class Trained:
                 Residuals(arrays["levels"], arrays["spread"]) if "levels" in arrays else None,
             )
         except (SafetensorError, KeyError) as error:
-            raise InputError(f"{path} is damaged; build the index again") from error
+            raise InputError(f"{path} is damaged; delete the index and build it again") from error
 
 
 def sample_size(tokens: int) -> int:

@@ -53,7 +53,7 @@ def _problems(folder: Path, manifest: Manifest, sound: set[Path], progress: Prog
     try:
         return _inconsistent(folder, manifest, manifest.trained)
     except FileNotFoundError as error:
-        return [f"{error.filename or error} is missing; build the index again"]
+        return [f"{error.filename or error} is missing; delete the index and build it again"]
 
 
 def _of_segments(folder: Path, entries: Iterable[Entry]) -> Iterator[tuple[Path, File]]:
@@ -73,9 +73,9 @@ def _damaged(files: Iterable[tuple[Path, File]], sound: set[Path], advance: Adva
             except InputError as error:
                 yield str(error)
             except FileNotFoundError:
-                yield f"{path} is missing; build the index again"
+                yield f"{path} is missing; delete the index and build it again"
             except OSError as error:  # a disk that fails
-                yield f"{path} cannot be read ({error.strerror}); build the index again"
+                yield f"{path} cannot be read ({error.strerror}); delete the index and build it again"
         advance(file.bytes)
 
 
@@ -95,7 +95,7 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
             problems.append(str(error))
             continue
         found = [*_wrong_columns(segment, entry, manifest.settings, len(learnt.clusters)), *_wrong_ids(ids, entry)]
-        problems += [f"{place / name} is damaged: {what}; build the index again" for name, what in found]
+        problems += [f"{place / name} is damaged: {what}; delete the index and build it again" for name, what in found]
         if found:
             continue
         counts += _recounted(segment, len(counts))
@@ -105,7 +105,9 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
     if not problems and manifest.frequencies is not None:
         path = folder / manifest.frequencies.name
         if not np.array_equal(np.fromfile(path, np.int64), counts):
-            problems.append(f"{path} is damaged: its counts are not those of the documents; build the index again")
+            problems.append(
+                f"{path} is damaged: its counts are not those of the documents; delete the index and build it again"
+            )
     return problems
 
 

@@ -69,7 +69,9 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
         if manifest is None:
             orphans = any(OWN_SEGMENT.fullmatch(path.name) for path in (folder / SEGMENTS).glob("*"))
             if settings is None or orphans:
-                raise InputError(f"{folder / MANIFEST} is missing; choose another folder, or build the index again")
+                raise InputError(
+                    f"{folder / MANIFEST} is missing; choose another folder, or delete it and build the index again"
+                )
             manifest = Manifest(0, settings)
             write_manifest(folder, manifest)
         elif settings is not None and settings != manifest.settings:
@@ -186,6 +188,16 @@ class Writer:
             removed, entries = self._without(known)
             self._commit(segments=tuple(entries), frequencies=self._frequencies(-removed))
         return found
+
+    def present(self, documents: Iterable[Document]) -> set[str]:
+        """The ids of documents that are in the index already, word for word."""
+        given = {document.id: document for document in documents}
+        return {
+            found.id
+            for entry, places in self._find(list(given)).items()
+            for found in self._segment(entry).database.documents(np.array(places))
+            if found == given[found.id]
+        }
 
     def matching(self, where: str) -> list[str]:
         """The ids of live documents that a filter holds for."""

@@ -1,0 +1,201 @@
+"""What a checkpoint is, how far it follows Stanford's recipe, and the mistakes that are made with checkpoints."""
+
+import itertools
+import string
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from sentence_transformers.base.modules import Dense
+
+from chamfer.encode.encoder import Encoder, Role
+from chamfer.errors import InputError
+from chamfer.tokens import TokenBatch
+
+Level = Literal["fine", "differs", "wrong"]
+QUERY = "dog"
+SHORT, LONG = (
+    "the dog barks.",
+    "a cat, a dog and a bird sat on the mat in the sun all day, and none of them made a sound.",
+)
+# Stanford's name for it.
+PROJECTION = "linear.weight"
+STANFORD_DIMENSIONS, STANFORD_LENGTHS = 128, (32, 180)
+# Vectors of one text, alone and beside others: what 32-bit sums in another order may change.
+SAME = 1e-4
+
+
+class Finding(NamedTuple):
+    """One check: as Stanford has it, otherwise but on purpose, or a mistake."""
+
+    level: Level
+    what: str
+    says: str
+
+
+class Diagnosis(NamedTuple):
+    """What a checkpoint is, and what was found."""
+
+    facts: dict[str, Any]
+    findings: list[Finding]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no mistake."""
+        return all(finding.level != "wrong" for finding in self.findings)
+
+
+def diagnose(name_or_path: str) -> Diagnosis:
+    """Load a checkpoint, try it, and compare it with the recipe of ColBERT as Stanford published it."""
+    try:
+        encoder = Encoder.load(name_or_path, device="cpu")
+    except InputError as error:
+        if isinstance(error.__cause__, KeyError) and PROJECTION in str(error.__cause__):
+            return Diagnosis({}, [Finding("wrong", "projection", f"the checkpoint has no {PROJECTION}: it is missing")])
+        raise
+    checks = (_parameters, _projection, _lengths, _markers, _masks, _skip_list, _norms, _padding)
+    return Diagnosis(facts(encoder), [finding for check in checks for finding in check(encoder)])
+
+
+def facts(encoder: Encoder) -> dict[str, Any]:
+    """What a checkpoint is."""
+    model, expansion = encoder._model, encoder._transformer.query_expansion
+    dense = [module for module in model if isinstance(module, Dense)]
+    return {
+        "kind": "late interaction" if encoder.late_interaction else "plain encoder, used by its token states",
+        "architecture": ", ".join(encoder._transformer.config.architectures or ["unknown"]),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "dimensions": encoder.dimensions,
+        "projection": f"{dense[0].in_features} to {dense[0].out_features}" if dense else "none",
+        "query_marker": encoder.prompt("query").strip() or "none",
+        "document_marker": encoder.prompt("document").strip() or "none",
+        "query_length": encoder.query_length,
+        "document_length": encoder.document_length,
+        "queries_are_filled": "no"
+        if expansion is None
+        else f"to {expansion['length']} tokens, {'attended to' if expansion['attend'] else 'not attended to'}",
+        "skip_list": len(_skipped(encoder)),
+        "vocabulary": len(encoder.vocabulary),
+        "tokenizer": encoder.vocabulary.fingerprint,
+        "model": encoder.model_fingerprint,
+    }
+
+
+def _parameters(encoder: Encoder) -> Iterator[Finding]:
+    """Parameters that a checkpoint lacks are drawn at random, so that no two loads agree, or are all ones or zeros."""
+    first, second = (model._model.state_dict() for model in (encoder, Encoder.load(encoder.name, device="cpu")))
+    used = {name: tensor for name, tensor in first.items() if ".pooler." not in name and tensor.is_floating_point()}
+    drawn = [name for name, tensor in used.items() if not torch.equal(tensor, second[name])]
+    plain = [
+        name for name, tensor in used.items() if tensor.numel() > 1 and bool((tensor == tensor.flatten()[0]).all())
+    ]
+    if drawn:
+        says = f"{', '.join(drawn[:3])} differ from load to load: the checkpoint lacks them, and they are random"
+        yield Finding("wrong", "parameters", says)
+    elif plain:
+        says = f"all numbers are the same in {', '.join(plain[:3])}: the checkpoint may lack them"
+        yield Finding("differs", "parameters", says)
+    else:
+        yield Finding("fine", "parameters", "the same whenever they are loaded, and none that nobody trained")
+
+
+def _projection(encoder: Encoder) -> Iterator[Finding]:
+    if any(isinstance(module, Dense) for module in encoder._model):
+        level: Level = "fine" if encoder.dimensions == STANFORD_DIMENSIONS else "differs"
+        says = f"vectors have {encoder.dimensions} dimensions; Stanford's have {STANFORD_DIMENSIONS}"
+        yield Finding(level, "projection", says)
+    elif encoder.late_interaction:
+        says = f"a late-interaction model without one: vectors keep the {encoder.dimensions} dimensions of its states"
+        yield Finding("wrong", "projection", says)
+    else:
+        yield Finding("differs", "projection", "a plain encoder has none; its states were not trained to be compared")
+
+
+def _markers(encoder: Encoder) -> Iterator[Finding]:
+    roles: tuple[Role, Role] = ("query", "document")
+    prompts = {role: encoder.prompt(role).strip() for role in roles}
+    if not any(prompts.values()):
+        level: Level = "wrong" if encoder.late_interaction and encoder.fills_queries else "differs"
+        yield Finding(level, "markers", "queries and documents are not marked; Stanford's begin with one token each")
+        return
+    for role, prompt in prompts.items():
+        ids = encoder._tokenizer(encoder.prompt(role), add_special_tokens=False)["input_ids"]
+        if prompt and len(ids) != 1:
+            tokens = " ".join(encoder.vocabulary.tokens[index] for index in ids)
+            level = "wrong" if len(prompt.split()) == 1 else "differs"
+            yield Finding(level, "markers", f"the {role} marker {prompt!r} is {len(ids)} tokens: {tokens}")
+            return
+    if prompts["query"] == prompts["document"]:
+        yield Finding("wrong", "markers", f"queries and documents have the same one, {prompts['query']!r}")
+    else:
+        yield Finding("fine", "markers", f"{prompts['query'] or 'none'} and {prompts['document'] or 'none'}")
+
+
+def _masks(encoder: Encoder) -> Iterator[Finding]:
+    """Scored but not attended to: then the vectors of the words do not depend on how many masks there are."""
+    if not encoder.fills_queries:
+        yield Finding("differs", "masks", "queries are not filled with [MASK]; Stanford's are")
+        return
+    length = encoder.query_length
+    another = length + 1 if length < encoder.most_tokens else length - 1
+    words = len(encoder.tokenize([QUERY], "query").token_ids[0])
+    one, other = (
+        model.encode_queries([QUERY]).vectors
+        for model in (encoder, Encoder.load(encoder.name, query_length=another, device="cpu"))
+    )
+    moved = float(np.abs(one[:words] - other[:words]).max(initial=0.0))
+    if moved > SAME:
+        yield Finding("wrong", "masks", f"words attend to [MASK]: filling a query moves their vectors by {moved:.3f}")
+    elif len(one) != length:
+        yield Finding("wrong", "masks", f"a filled query has {len(one)} vectors, not {length}: masks are not scored")
+    else:
+        yield Finding("fine", "masks", f"queries are filled to {length} tokens, scored and not attended to")
+
+
+def _lengths(encoder: Encoder) -> Iterator[Finding]:
+    lengths = encoder.query_length, encoder.document_length
+    level: Level = "fine" if lengths == STANFORD_LENGTHS else "differs"
+    says = "queries of {} and documents of {} tokens; Stanford's have {} and {}".format(*lengths, *STANFORD_LENGTHS)
+    yield Finding(level, "lengths", says)
+
+
+def _skip_list(encoder: Encoder) -> Iterator[Finding]:
+    skipped = _skipped(encoder)
+    if skipped and set(skipped) != set(string.punctuation):
+        says = f"it is not punctuation alone: {' '.join(sorted(set(skipped) ^ set(string.punctuation))[:12])}"
+        yield Finding("differs", "skip list", says)
+    elif skipped:
+        yield Finding(
+            "fine", "skip list", f"{len(skipped)} tokens of documents have no vector: {' '.join(skipped[:12])} ..."
+        )
+    else:
+        yield Finding("differs", "skip list", "documents keep their punctuation; Stanford's drop it")
+
+
+def _norms(encoder: Encoder) -> Iterator[Finding]:
+    lengths = np.linalg.norm(encoder.encode_documents([SHORT, LONG]).vectors, axis=1)
+    low, high = float(lengths.min()), float(lengths.max())
+    if max(abs(low - 1), abs(high - 1)) > 0.001:
+        yield Finding("wrong", "unit vectors", f"vectors have lengths from {low:.2f} to {high:.2f}, not 1")
+    else:
+        yield Finding("fine", "unit vectors", "all vectors have length 1")
+
+
+def _padding(encoder: Encoder) -> Iterator[Finding]:
+    for encode, place in itertools.product((encoder.encode_documents, encoder.encode_queries), (0, 1)):
+        beside, alone = encode([SHORT, LONG])[place], encode([(SHORT, LONG)[place]])
+        if len(beside.vectors) != len(alone.vectors) or _moved(beside, alone) > SAME:
+            yield Finding(
+                "wrong", "padding", "a text has other vectors beside a longer one: padding is scored or attended to"
+            )
+            return
+    yield Finding("fine", "padding", "a text has the same vectors alone and beside a longer one")
+
+
+def _moved(one: TokenBatch, other: TokenBatch) -> float:
+    return float(np.abs(one.vectors - other.vectors).max(initial=0.0))
+
+
+def _skipped(encoder: Encoder) -> list[str]:
+    return [word for module in encoder._model for word in getattr(module, "skiplist_words", None) or []]

@@ -1,0 +1,1 @@
+"""The paper's experiments, all of them, by one command."""

@@ -1,0 +1,150 @@
+"""Our figures beside the paper's: rows, means of gains, and what is beyond noise."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from chamfer.chance import holm
+from chamfer.reproduce.datasets import DATASETS
+from chamfer.reproduce.paper import (
+    CAPPED,
+    Printed,
+    Setting,
+    disagreements,
+    is_capped,
+    printed_averages,
+    printed_for,
+)
+from chamfer.reproduce.protocol import AUTO, CHAMFER, IDF, RECIPE, SOFT, SYSTEMS
+
+# Of the systems, those that the paper has too.
+OF_PAPER = {CHAMFER: "chamfer", IDF: "zero_shot", RECIPE: "few_shot"}
+NAMES = {
+    CHAMFER: "Chamfer",
+    IDF: "IDF",
+    SOFT: "softened IDF",
+    RECIPE: "few-shot, paper's recipe",
+    AUTO: "few-shot, auto",
+}
+# A difference that chance gives less often than this is told apart from noise.
+CERTAIN = 0.05
+
+
+class Cell(NamedTuple):
+    """One system on one dataset."""
+
+    value: float
+    gain: float
+    """Over Chamfer, in percent."""
+    interval: tuple[float, float]
+    """The difference from Chamfer, in 95 % of bootstrap samples."""
+    p_value: float
+    """Of the difference from Chamfer, by Holm's correction over the whole table."""
+    printed: float | None
+    """The paper's figure."""
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the difference from Chamfer is more than chance would give."""
+        return self.p_value < CERTAIN
+
+
+class Line(NamedTuple):
+    """One dataset in a table."""
+
+    dataset: str
+    group: str
+    queries: int
+    cells: dict[str, Cell]
+    printed: Printed | None
+
+
+class Mean(NamedTuple):
+    """The mean gain over Chamfer of some datasets, in percent, by system; and the paper's of the same, few-shot."""
+
+    name: str
+    gains: dict[str, float]
+    printed: float | None
+
+
+class Report(NamedTuple):
+    """One measure in one setting."""
+
+    setting: Setting
+    measure: str
+    lines: list[Line]
+    means: list[Mean]
+
+    def as_json(self) -> dict[str, Any]:
+        """Ready for ``json.dumps``."""
+        return {
+            "setting": self.setting,
+            "measure": self.measure,
+            "rows": [
+                {
+                    "dataset": line.dataset,
+                    "group": line.group,
+                    "queries": line.queries,
+                    "systems": {
+                        name: {
+                            **cell._asdict(),
+                            "beyond_noise": cell.beyond_noise,
+                            "ours_minus_papers": None if cell.printed is None else cell.value - cell.printed,
+                        }
+                        for name, cell in line.cells.items()
+                    },
+                }
+                for line in self.lines
+            ],
+            "means": [mean._asdict() for mean in self.means],
+        }
+
+
+def report(results: Sequence[dict[str, Any]], setting: Setting, measure: str) -> Report:
+    """Make the table of one measure in one setting from the results of a run."""
+    own = [one for one in results if one["setting"] == setting]
+    weighted = [name for name in SYSTEMS if name != CHAMFER]
+    p_values = [one["systems"][name]["against_chamfer"][measure]["p_value"] for one in own for name in weighted]
+    corrected = iter(holm(p_values))
+    lines = []
+    for one in own:
+        published = printed_for(setting, measure, one["dataset"])
+        p_of = {CHAMFER: 1.0, **{name: next(corrected) for name in weighted}}
+        chamfer = one["systems"][CHAMFER]["measures"][measure]
+        cells = {}
+        for name in SYSTEMS:
+            value = one["systems"][name]["measures"][measure]
+            gain = 100 * (value / chamfer - 1) if chamfer else 0.0
+            theirs = getattr(published, OF_PAPER[name]) if published and name in OF_PAPER else None
+            low, high = one["systems"][name]["against_chamfer"][measure]["interval"]
+            cells[name] = Cell(value, gain, (low, high), p_of[name], theirs)
+        lines.append(Line(one["dataset"], one["group"], one["queries"]["test"], cells, published))
+    return Report(setting, measure, lines, _means(lines, setting, measure))
+
+
+def notes(results: Sequence[dict[str, Any]]) -> list[str]:
+    """What a reader of the tables must know."""
+    names = sorted({one["encoder"]["name"] for one in results})
+    capped = ", ".join(one.name for one in DATASETS if is_capped(one.name))
+    return [
+        f"Encoder: {', '.join(names)}; the paper's is colbert-ir/colbertv2.0.",
+        "Bold: better than Chamfer beyond noise (paired randomisation test, Holm's correction over the table, 0.05).",
+        f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
+        f"paper's recall is the latter on {capped}, where it falls from k = 10 to k = 100, and stands in that table.",
+        "A mean is one of gains over Chamfer in percent, as in the paper.",
+        "The paper does not name its queries, and measured on fewer of some datasets; see docs/reproduce.md.",
+        *(f"The paper's own arithmetic: {sentence}." for sentence in disagreements()),
+    ]
+
+
+def _means(lines: Sequence[Line], setting: Setting, measure: str) -> list[Mean]:
+    groups = [group for group in dict.fromkeys(line.group for line in lines) if group]
+    means = [_mean(group, [line for line in lines if line.group == group], setting, measure) for group in groups]
+    return [*means, _mean("", lines, setting, measure)] if lines else []
+
+
+def _mean(group: str, lines: Sequence[Line], setting: Setting, measure: str) -> Mean:
+    gains = {name: sum(line.cells[name].gain for line in lines) / len(lines) for name in SYSTEMS if name != CHAMFER}
+    # A mean of other datasets would not be comparable.
+    same = {line.dataset for line in lines} == {one.name for one in DATASETS if group in ("", one.group)}
+    theirs = next((one.percent for one in printed_averages() if one[:3] == (setting, measure, group)), None)
+    return Mean(group or "all", gains, theirs if same else None)

@@ -1,0 +1,190 @@
+"""A run over many datasets: a folder that grows dataset by dataset and can be left at any time."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chamfer.encode import Encoder
+from chamfer.errors import InputError
+from chamfer.evaluation.beir import load_collection
+from chamfer.files import only_writer, write_json, written_whole
+from chamfer.progress import Progress, quiet
+from chamfer.reproduce.datasets import (
+    DATASETS,
+    DOCUMENT_LENGTH,
+    QUERY_LENGTH,
+    UNFILLED_QUERY_LENGTH,
+    Dataset,
+    dataset_named,
+)
+from chamfer.reproduce.download import fetch
+from chamfer.reproduce.environment import environment
+from chamfer.reproduce.paper import SETTINGS, Setting
+from chamfer.reproduce.protocol import Protocol, reproduce_dataset
+
+RUN, RESULT = "run.json", "result.json"
+
+
+class MissingError(InputError):
+    """A collection is not where it was looked for."""
+
+
+class Skipped(NamedTuple):
+    """A dataset that is not in the tables, and what can be done about it."""
+
+    dataset: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """The encoder of a run; lengths that are not given are those of each dataset."""
+
+    name: str
+    query_length: int | None = None
+    document_length: int | None = None
+
+    def load(self, dataset: Dataset) -> Encoder:
+        """Load it with the lengths that a dataset asks for."""
+        own = self.own
+        query, document = dataset.query_length or UNFILLED_QUERY_LENGTH, DOCUMENT_LENGTH
+        if own.fills_queries:  # what it was saved with is a habit, what it has positions for a limit
+            query = dataset.query_length or QUERY_LENGTH
+            longest = own.most_tokens, own.most_tokens
+        else:  # a plain encoder was trained with no more than its own length
+            longest = own.query_length, own.document_length
+        return _loaded(
+            self.name,
+            self.query_length or min(query, longest[0]),
+            self.document_length or min(document, longest[1]),
+        )
+
+    @property
+    def own(self) -> Encoder:
+        """The encoder with the lengths that it was saved with."""
+        return _loaded(self.name, None, None)
+
+
+@cache
+def _loaded(name: str, query_length: int | None, document_length: int | None) -> Encoder:
+    return Encoder.load(name, query_length=query_length, document_length=document_length)
+
+
+def run(
+    out: Path,
+    datasets: Sequence[str],
+    model: Model,
+    protocol: Protocol,
+    *,
+    settings: Sequence[Setting] = SETTINGS,
+    data: Path | None = None,
+    resume: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    progress: Progress = quiet,
+) -> list[Skipped]:
+    """Run the protocol on datasets and keep everything in a folder; what is there already is not done again.
+
+    Args:
+        out: the folder of the run.
+        datasets: names; all of the paper, and all that ``data`` holds, if none is given.
+        model: the encoder.
+        protocol: what is the same for all datasets.
+        settings: which of the two.
+        data: a folder of judged collections; without it they are downloaded from BEIR's server into the cache.
+        resume: go on with a run that was left.
+        say: told what happens.
+        progress: shows long work.
+
+    Returns:
+        Datasets that were asked for, or are there, and are not among the results.
+    """
+    chosen = chosen_datasets(datasets, data)
+    made_with = {
+        "encoder": {**asdict(model), "model": model.own.model_fingerprint},
+        "protocol": {name: value for name, value in asdict(protocol).items() if name != "cache"},
+    }
+    skipped = []
+    with only_writer(out):
+        _begin(out, made_with, resume=resume)
+        for dataset in chosen:
+            missing = [setting for setting in settings if not (out / dataset.name / setting / RESULT).exists()]
+            if not missing:
+                say(f"{dataset.name}: already there")
+                continue
+            try:
+                collection = load_collection(locate(dataset, data, protocol.cache, progress), allow_empty=True)
+                encoder = model.load(dataset)
+                for setting in missing:
+                    result = reproduce_dataset(
+                        collection, dataset, encoder, setting, protocol, out / dataset.name, progress=progress
+                    )
+                    write_json(out / dataset.name / setting / RESULT, {"environment": environment(), **result})
+                    say(f"{dataset.name}, {setting}: {result['seconds']['all']:.0f} s")
+            except InputError as error:
+                say(f"{dataset.name}: skipped, {error}")
+                if datasets or not isinstance(error, MissingError):  # who names no dataset wants those that are there
+                    skipped.append(Skipped(dataset.name, str(error)))
+    return skipped
+
+
+def chosen_datasets(names: Sequence[str], data: Path | None) -> list[Dataset]:
+    """The named datasets, or those of the paper in its order and then whatever else lies in ``data``."""
+    if names:
+        return [dataset_named(name) for name in dict.fromkeys(names)]
+    if data is not None and not data.is_dir():
+        raise InputError(f"there is no folder {data} with judged collections")
+    own = sorted(path.parent.name for path in data.glob("*/corpus.jsonl")) if data is not None else []
+    known = {dataset.name for dataset in DATASETS}
+    return [*DATASETS, *(dataset_named(name) for name in own if name not in known)]
+
+
+def locate(dataset: Dataset, data: Path | None, cache: Path, progress: Progress = quiet) -> Path:
+    """The folder of a dataset, downloaded if need be, or one sentence that says how to get it."""
+    if data is not None:
+        if (data / dataset.name).is_dir():
+            return data / dataset.name
+        how = f"get {dataset.url} and unpack it there" if dataset.url else "name a folder of it"
+        raise MissingError(f"it is not in {data}; {how}")
+    if not dataset.url:
+        raise InputError(f"it is not one of the paper's, {', '.join(one.name for one in DATASETS)}; give --data DIR")
+    return fetch(dataset.url, dataset.md5, cache / "beir", progress=progress)
+
+
+def results(out: Path) -> list[dict[str, Any]]:
+    """What a run has found so far: the paper's datasets in its order, then the others by name."""
+    order = {dataset.name: place for place, dataset in enumerate(DATASETS)}
+    found = list(_read_results(out))
+    if not found:
+        raise InputError(f"{out} holds no results; make some with: chamfer reproduce --out {out}")
+    return sorted(found, key=lambda one: (order.get(one["dataset"], len(order)), one["dataset"], one["setting"]))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a page, whole or not at all."""
+    with written_whole(path) as file:
+        file.write(text.encode())
+
+
+def _read_results(out: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(out.glob(f"*/*/{RESULT}")):
+        try:
+            yield json.loads(path.read_bytes())
+        except ValueError as error:
+            raise InputError(f"{path} is damaged; delete it and go on with --resume") from error
+
+
+def _begin(out: Path, made_with: Mapping[str, Any], *, resume: bool) -> None:
+    """Write what the run is made with, or see that it is the same as before."""
+    path = out / RUN
+    if not path.exists():
+        write_json(path, {**made_with, "environment": environment()})
+        return
+    if not resume:
+        raise InputError(f"{out} holds a run already; go on with it by --resume, or choose another folder by --out")
+    before = json.loads(path.read_bytes())
+    for name, value in made_with.items():
+        if before.get(name) != value:
+            raise InputError(f"{out} holds a run with {name} {before.get(name)}, not {value}; choose another --out")

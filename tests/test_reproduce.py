@@ -1,0 +1,445 @@
+"""The whole protocol, end to end, on twelve documents and a checkpoint of random numbers."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from chamfer import InputError, TokenWeights
+from chamfer.cli.app import app
+from chamfer.evaluation.beir import Collection, load_collection
+from chamfer.evaluation.runs import read_run
+from chamfer.ranking import Ranking
+from chamfer.reproduce import run as running
+from chamfer.reproduce.datasets import DATASETS, dataset_named
+from chamfer.reproduce.protocol import AUTO, BM25, CHAMFER, SYSTEMS, measure_all, reproduce_dataset
+from chamfer.reproduce.report import notes, report
+from chamfer.reproduce.splits import ROLES, draw_splits, kept_splits
+from chamfer.reproduce.tables import as_latex, as_markdown
+from tests import checkpoints
+from tests.checkpoints import WORDS
+
+
+def write_tiny(folder: Path, *, queries: int = 12, splits: tuple[str, ...] = ("test",), seed: int = 0) -> Path:
+    """Twelve documents of random words, and queries of words that one of them has."""
+    generator = np.random.default_rng(seed)
+    documents = {f"{folder.name}{place:02}": " ".join(generator.choice(WORDS, 9)) for place in range(12)}
+    names = list(documents)
+    folder.mkdir(parents=True)
+    lines = [json.dumps({"_id": name, "title": "", "text": text}) for name, text in documents.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    asked, judged = [], {split: ["query-id\tcorpus-id\tscore"] for split in splits}
+    for place in range(queries * len(splits)):
+        wanted = names[place % len(names)]
+        text = " ".join(generator.permutation(documents[wanted].split())[:4])
+        asked.append(json.dumps({"_id": f"q{place:02}", "text": text}))
+        judged[splits[place % len(splits)]].append(f"q{place:02}\t{wanted}\t1")
+    (folder / "queries.jsonl").write_text("\n".join(asked) + "\n")
+    (folder / "qrels").mkdir()
+    for split, rows in judged.items():
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stanford")
+    checkpoints.make_stanford(folder, query_length=12, document_length=14)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two collections: one of the paper's names with test queries alone, another with all three splits."""
+    folder = tmp_path_factory.mktemp("data")
+    write_tiny(folder / "scifact")
+    write_tiny(folder / "pets", queries=6, splits=("train", "dev", "test"), seed=1)
+    return folder
+
+
+def command(data: Path, checkpoint: Path, out: Path, *more: str) -> list[str]:
+    lengths = ["--query-length", "12", "--document-length", "14"]
+    where = ["--data", str(data), "--out", str(out), "--cache", str(out.parent / "cache")]
+    return ["reproduce", "scifact", "pets", "--encoder", str(checkpoint), *lengths, *where, *more]
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of both collections in both settings, without a network."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("there is no network")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", refuse)
+        files = {kind: out.parent / f"tables.{kind}" for kind in ("md", "tex", "svg")}
+        wanted = ["--markdown", str(files["md"]), "--latex", str(files["tex"]), "--plot", str(files["svg"])]
+        answer = CliRunner().invoke(app, command(data, checkpoint, out, *wanted), catch_exceptions=False)
+    assert answer.exit_code == 0, answer.output
+    assert "R@10, BM25's best candidates, ranked again" in answer.output
+    assert "nDCG@10, end to end, without BM25" in answer.output
+    assert all(path.stat().st_size > 0 for path in files.values())
+    return out
+
+
+def figures(out: Path) -> dict[tuple[str, str], Any]:
+    """What does not depend on when and where a run was made."""
+    return {
+        (one["dataset"], one["setting"]): {key: one[key] for key in ("systems", "chosen", "queries")}
+        for one in running.results(out)
+    }
+
+
+class TestRun:
+    def test_the_folder_holds_splits_weights_rankings_and_figures(self, finished: Path, data: Path) -> None:
+        for name, setting in (("scifact", "rerank"), ("pets", "end-to-end")):
+            folder = finished / name / setting
+            result = json.loads((folder / "result.json").read_text())
+            assert set(result["systems"]) == {*SYSTEMS, *([BM25] if setting == "rerank" else [])}
+            assert result["environment"]["chamfer"]
+            for system in SYSTEMS:
+                TokenWeights.load(folder / f"{system}.safetensors")
+                rankings = read_run(folder / f"{system}.trec")
+                roles = json.loads((finished / name / "splits.json").read_text())["queries"]
+                assert {ranking.query_id for ranking in rankings} <= set(roles["test"])
+                judgements = load_collection(data / name).judgements["test"]
+                measured = measure_all(rankings, {query: judgements[query] for query in roles["test"]})
+                for measure, value in result["systems"][system]["measures"].items():
+                    assert value == pytest.approx(measured[measure].mean(), abs=1e-6), (
+                        "a run file gives the same figures"
+                    )
+
+    def test_end_to_end_looks_at_every_document(self, finished: Path) -> None:
+        rankings = read_run(finished / "scifact" / "end-to-end" / f"{CHAMFER}.trec")
+        assert all(len(ranking) == 12 for ranking in rankings)
+
+    def test_few_shot_is_no_worse_where_there_is_too_little_to_learn_from(self, finished: Path) -> None:
+        for one in running.results(finished):
+            assert one["chosen"][AUTO] == "uniform"
+            assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]
+
+    def test_a_second_run_encodes_nothing_and_finds_the_same(
+        self, finished: Path, data: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        again = finished.parent / "again"
+        monkeypatch.setattr("chamfer.encode.encoder.Encoder._encode", lambda *_: pytest.fail("encoded again"))
+        answer = CliRunner().invoke(app, command(data, checkpoint, again), catch_exceptions=False)
+        assert answer.exit_code == 0
+        assert figures(again) == figures(finished)
+
+    def test_tables_are_drawn_again_without_data_or_model(self, finished: Path) -> None:
+        answer = CliRunner().invoke(app, ["reproduce", "--out", str(finished), "--only-report", "--json"])
+        assert answer.exit_code == 0, answer.output
+        told = json.loads(answer.stdout)
+        assert len(told["tables"]) == 16
+        assert {row["dataset"] for row in told["tables"][0]["rows"]} == {"scifact", "pets"}
+        assert told["tables"][0]["rows"][0]["systems"]["chamfer"]["printed"] == 0.8136
+
+
+class TestInterruptions:
+    def test_a_finished_folder_is_not_written_by_accident(self, finished: Path, data: Path, checkpoint: Path) -> None:
+        answer = CliRunner().invoke(app, command(data, checkpoint, finished))
+        assert isinstance(answer.exception, InputError)
+        assert "go on with it by --resume" in str(answer.exception)
+
+    def test_another_model_or_seed_does_not_mix_with_a_run(self, finished: Path, data: Path, checkpoint: Path) -> None:
+        for other in (["--seed", "1"], ["--document-length", "13"]):
+            answer = CliRunner().invoke(app, command(data, checkpoint, finished, "--resume", *other))
+            assert "choose another --out" in str(answer.exception)
+
+    def test_a_crash_keeps_what_was_done_and_resume_goes_on(
+        self, finished: Path, data: Path, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out, real = tmp_path / "run", reproduce_dataset
+        done: list[str] = []
+
+        def crash(collection: Collection, *arguments: Any, **named: Any) -> Any:
+            if len(done) == 3:
+                raise MemoryError("in the last of four")
+            done.append(collection.name)
+            return real(collection, *arguments, **named)
+
+        monkeypatch.setattr(running, "reproduce_dataset", crash)
+        assert isinstance(CliRunner().invoke(app, command(data, checkpoint, out)).exception, MemoryError)
+        assert len(running.results(out)) == 3
+        monkeypatch.setattr(running, "reproduce_dataset", real)
+        answer = CliRunner().invoke(app, command(data, checkpoint, out, "--resume"))
+        assert answer.exit_code == 0
+        assert "scifact: already there" in answer.stderr
+        assert figures(out) == figures(finished)
+
+    def test_a_killed_run_goes_on(self, finished: Path, data: Path, checkpoint: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        start = [sys.executable, "-m", "chamfer.cli.app", *command(data, checkpoint, out)]
+        process = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        waited = time.monotonic() + 120
+        while not list(out.glob("*/*/result.json")) and process.poll() is None and time.monotonic() < waited:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert 1 <= len(running.results(out)) <= 4
+        answer = CliRunner().invoke(app, command(data, checkpoint, out, "--resume"), catch_exceptions=False)
+        assert answer.exit_code == 0
+        assert figures(out) == figures(finished)
+
+    def test_a_damaged_cache_entry_is_named_and_the_others_are_done(
+        self, data: Path, checkpoint: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "run"
+        first = command(data, checkpoint, out, "--setting", "rerank")
+        assert CliRunner().invoke(app, first).exit_code == 0
+        folders = (tmp_path / "cache").glob("document-*")
+        folder = next(path for path in folders if "scifact01" in (path / "ids.jsonl").read_text())
+        (folder / "vectors.f16").write_bytes(b"half")
+        shutil.rmtree(out)
+        answer = CliRunner().invoke(app, first)
+        assert answer.exit_code == 1, "a dataset is missing from the tables"
+        assert f"scifact: skipped, {folder / 'vectors.f16'} should hold" in answer.stderr.replace("\n", "")
+        assert [one["dataset"] for one in running.results(out)] == ["pets"]
+        shutil.rmtree(folder)
+        assert CliRunner().invoke(app, [*first, "--resume"]).exit_code == 0
+        assert {one["dataset"] for one in running.results(out)} == {"scifact", "pets"}
+
+    def test_a_damaged_result_is_named(self, finished: Path, tmp_path: Path) -> None:
+        shutil.copytree(finished, tmp_path / "run")
+        (tmp_path / "run" / "pets" / "rerank" / "result.json").write_text("{")
+        with pytest.raises(InputError, match=r"result\.json is damaged; delete it and go on with --resume"):
+            running.results(tmp_path / "run")
+
+
+class TestModel:
+    @pytest.mark.parametrize(
+        ("dataset", "query_length"), [("arguana", 64), ("climate-fever", 64), ("scifact", 32), ("mine", 32)]
+    )
+    def test_a_model_that_fills_queries_gets_the_lengths_of_the_field(
+        self, checkpoint: Path, dataset: str, query_length: int
+    ) -> None:
+        encoder = running.Model(str(checkpoint)).load(dataset_named(dataset))
+        assert encoder.query_length == query_length, "arguana's would be 300"
+        assert encoder.document_length == 64, "it has positions for no more"
+
+    def test_a_plain_encoder_keeps_to_what_it_was_trained_with(self, plain_checkpoint: Path) -> None:
+        encoder = running.Model("minilm").load(dataset_named("arguana"))
+        assert (encoder.query_length, encoder.document_length) == (256, 256)
+        encoder = running.Model("minilm").load(dataset_named("scifact"))
+        assert (encoder.query_length, encoder.document_length) == (64, 256)
+
+    def test_lengths_can_be_given(self, checkpoint: Path) -> None:
+        encoder = running.Model(str(checkpoint), 12, 14).load(dataset_named("arguana"))
+        assert (encoder.query_length, encoder.document_length) == (12, 14)
+
+    def test_one_that_cannot_be_loaded_is_told_before_anything_is_written(self, data: Path, tmp_path: Path) -> None:
+        answer = CliRunner().invoke(app, command(data, tmp_path / "none", tmp_path / "run"))
+        assert "there is no folder" in str(answer.exception)
+        assert not (tmp_path / "run" / "run.json").exists()
+
+
+class TestData:
+    @pytest.mark.parametrize("name", ["/somewhere/scifact", "../scifact", "a/b"])
+    def test_a_path_is_no_name(self, name: str) -> None:
+        with pytest.raises(InputError, match="a dataset is named by its folder alone"):
+            dataset_named(name)
+        assert dataset_named("arguana/").query_length == 300
+
+    def test_a_missing_dataset_is_skipped_with_how_to_get_it(
+        self, data: Path, checkpoint: Path, tmp_path: Path
+    ) -> None:
+        arguments = command(data, checkpoint, tmp_path / "run", "--setting", "rerank")
+        arguments[1:3] = ["pets", "nq", "mine"]
+        answer = CliRunner().invoke(app, arguments)
+        assert answer.exit_code == 1
+        told = answer.stderr.replace("\n", "")
+        assert f"nq: skipped, it is not in {data}; get https://" in told
+        assert "/nq.zip and unpack it there" in told
+        assert f"mine: skipped, it is not in {data}; name a folder of it" in told
+
+    def test_who_names_no_dataset_gets_those_that_are_there(self, data: Path, checkpoint: Path, tmp_path: Path) -> None:
+        arguments = command(data, checkpoint, tmp_path / "run", "--setting", "rerank")
+        del arguments[1:3]
+        answer = CliRunner().invoke(app, arguments)
+        assert answer.exit_code == 0
+        assert "hotpotqa: skipped, it is not in" in answer.stderr
+        assert {one["dataset"] for one in running.results(tmp_path / "run")} == {"scifact", "pets"}
+
+    def test_without_names_it_is_the_paper_and_whatever_else_is_there(self, data: Path) -> None:
+        assert running.chosen_datasets([], None) == list(DATASETS)
+        assert [one.name for one in running.chosen_datasets([], data)] == [*(one.name for one in DATASETS), "pets"]
+        with pytest.raises(InputError, match="there is no folder"):
+            running.chosen_datasets([], data / "nowhere")
+
+    def test_without_a_folder_it_is_downloaded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[tuple[Any, ...]] = []
+
+        def fetch(*arguments: Any, **_: Any) -> Path:
+            asked.append(arguments)
+            return tmp_path
+
+        monkeypatch.setattr(running, "fetch", fetch)
+        assert running.locate(dataset_named("scifact"), None, tmp_path) == tmp_path
+        assert asked[0][0].endswith("/scifact.zip")
+        with pytest.raises(InputError, match="not one of the paper's, msmarco, nq"):
+            running.locate(dataset_named("mine"), None, tmp_path)
+
+
+class TestSplits:
+    def test_given_splits_are_used(self, data: Path) -> None:
+        roles = draw_splits(load_collection(data / "pets"), most=1000, seed=0)
+        assert {role: len(queries) for role, queries in roles.queries.items()} == dict.fromkeys(roles.queries, 6)
+        assert roles.judged_in == {"train": "train", "validation": "dev", "test": "test"}
+
+    def test_test_queries_alone_are_divided_and_never_shared(self, data: Path) -> None:
+        roles = draw_splits(load_collection(data / "scifact"), most=1000, seed=0)
+        everyone = [query for queries in roles.queries.values() for query in queries]
+        assert len(everyone) == len(set(everyone)) == 12
+        assert set(roles.judged_in.values()) == {"test"}
+
+    def test_a_query_that_is_measured_on_is_not_learnt_from(self, tmp_path: Path) -> None:
+        folder = write_tiny(tmp_path / "leaky", queries=6, splits=("train", "test"))
+        with (folder / "qrels" / "train.tsv").open("a") as file:
+            file.write("q01\tleaky01\t1\n")  # which is a test query
+        roles = draw_splits(load_collection(folder), most=1000, seed=0)
+        assert "q01" in roles.queries["test"]
+        assert not set(roles.queries["test"]) & {*roles.queries["train"], *roles.queries["validation"]}
+
+    def test_the_same_words_under_another_id_stay_on_one_side(self, tmp_path: Path) -> None:
+        folder = write_tiny(tmp_path / "twice", queries=40)
+        lines = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+        for place, line in enumerate(lines):
+            line["text"] = f"{lines[place % 20]['text']} {WORDS[place % 20]}".upper() if place >= 20 else line["text"]
+        for place in range(20):
+            lines[place]["text"] += f"  {WORDS[place]}"
+        (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+        collection = load_collection(folder)
+        splits = draw_splits(collection, most=1000, seed=0)
+        words = [{" ".join(text.lower().split()) for text in splits.texts(collection, role).values()} for role in ROLES]
+        assert sum(map(len, splits.queries.values())) == 40
+        assert len(words[0] | words[1] | words[2]) == sum(map(len, words)) == 20
+
+    def test_no_more_than_asked_for_are_drawn(self, data: Path) -> None:
+        collection = load_collection(data / "pets")
+        roles = draw_splits(collection, most=2, seed=0)
+        assert [len(queries) for queries in roles.queries.values()] == [2, 2, 6]
+        assert roles == draw_splits(collection, most=2, seed=0)
+
+    def test_kept_splits_are_used_and_those_of_another_collection_refused(self, data: Path, tmp_path: Path) -> None:
+        path, collection = tmp_path / "splits.json", load_collection(data / "scifact")
+        first = kept_splits(path, collection, most=1000, seed=0)
+        assert kept_splits(path, collection, most=1000, seed=99) == first
+        path.write_text(path.read_text().replace('"q0', '"x0'))
+        with pytest.raises(InputError, match="which scifact does not judge; is it of another collection"):
+            kept_splits(path, collection, most=1000, seed=0)
+        path.write_text("[]")
+        with pytest.raises(InputError, match="does not hold the splits of a run"):
+            kept_splits(path, collection, most=1000, seed=0)
+
+
+def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Path, tmp_path: Path) -> None:
+    write_tiny(tmp_path / "data" / "few", queries=4)
+    arguments = command(tmp_path / "data", checkpoint, tmp_path / "run")
+    arguments[1:3] = ["few"]
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    for one in running.results(tmp_path / "run"):
+        assert one["chosen"][AUTO] == "nothing could be learnt"
+        assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]
+
+
+def test_end_to_end_by_an_index_each_weighting_ranks_what_it_found(
+    data: Path, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chamfer.evaluation.first_stage.FEW", 0)
+    monkeypatch.setattr("chamfer.retrieve.stages.FEW", 0)
+    arguments = command(data, checkpoint, tmp_path / "run", "--setting", "end-to-end", "--depth", "5")
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    for system in SYSTEMS:
+        rankings = read_run(tmp_path / "run" / "scifact" / "end-to-end" / f"{system}.trec")
+        assert max(map(len, rankings)) <= 5
+
+
+def test_recall_can_be_capped() -> None:
+    judgements = {"q": {f"d{place:02}": 1 for place in range(40)}}
+    ranking = Ranking.of("q", [f"d{place:02}" for place in range(5)], list(range(5)))
+    values = measure_all([ranking], judgements)
+    assert values["R@10"][0] == 5 / 40
+    assert values["Rcap@10"][0] == 5 / 10
+    assert values["Rcap@100"][0] == values["R@100"][0] == 5 / 40
+
+
+class TestReport:
+    @staticmethod
+    def result(name: str, p_value: float, value: float, setting: str = "rerank") -> dict[str, Any]:
+        found = {"p_value": p_value, "interval": [value - 0.6, value - 0.4]}
+        systems = {
+            system: {
+                "measures": {"R@10": 0.5 if system == CHAMFER else value},
+                "against_chamfer": {"R@10": {"p_value": 1.0, "interval": [0.0, 0.0]} if system == CHAMFER else found},
+            }
+            for system in SYSTEMS
+        }
+        group = next((dataset.group for dataset in DATASETS if dataset.name == name), "")
+        encoder = {"name": "minilm"}
+        return {
+            "dataset": name,
+            "group": group,
+            "setting": setting,
+            "queries": {"test": 9},
+            "systems": systems,
+            "encoder": encoder,
+        }
+
+    def test_what_is_within_noise_is_not_bold(self) -> None:
+        table = report([self.result("scifact", 0.001, 0.6), self.result("pets", 0.04, 0.6)], "rerank", "R@10")
+        certain, uncertain = table.lines
+        assert certain.cells[AUTO].beyond_noise
+        assert not uncertain.cells[AUTO].beyond_noise, "0.04 does not survive eight comparisons"
+        page = as_markdown([table], [])
+        assert "| scifact | 9 | 0.5000 | **0.6000 (+20.0 %)** |" in page
+        assert "| pets | 9 | 0.5000 | 0.6000 (+20.0 %) |" in page
+        assert r"\textbf{0.6000 (+20.0 \%)}" in as_latex([table], ["100 % true"])
+
+    def test_a_loss_is_never_bold(self) -> None:
+        table = report([self.result("scifact", 0.0001, 0.4)], "rerank", "R@10")
+        assert table.lines[0].cells[AUTO].beyond_noise
+        assert "**" not in as_markdown([table], [])
+
+    def test_means_are_of_gains_and_stand_beside_the_papers(self) -> None:
+        table = report([self.result("scifact", 1, 0.6), self.result("fever", 1, 0.5)], "rerank", "R@10")
+        group, everything = table.means
+        assert (group.name, everything.name) == ("Fact Checking", "all")
+        assert group.gains[AUTO] == pytest.approx(10)
+        assert (group.printed, everything.printed) == (None, None), "these are not all of the paper's"
+        whole = report([self.result(dataset.name, 1, 0.6) for dataset in DATASETS], "rerank", "R@10")
+        assert [mean.printed for mean in whole.means][-3:] == [7.02, 2.33, 3.66]
+        assert table.lines[0].printed is not None
+        beside = "| scifact | 0.5000 | 0.8136 | -0.3136 | 0.6000 | 0.8336 | -0.2336 | 0.6000 | 0.8652 | -0.2652 |"
+        assert beside in as_markdown([table], [])
+        assert "| mean gain, Fact Checking |  |  |  |  |  |  | +20.00 % | +7.02 % | +12.98 |" in as_markdown(
+            [whole], []
+        )
+
+    def test_columns_of_the_paper_are_left_out_where_it_has_none_of_the_datasets(self) -> None:
+        page = as_markdown([report([self.result("pets", 1, 0.6)], "rerank", "R@10")], [])
+        assert "beside the paper" not in page
+        assert "| mean gain, all |  |  | +20.00 % | +20.00 % | +20.00 % | +20.00 % |" in page
+
+    def test_the_papers_slips_are_told(self) -> None:
+        told = notes([self.result("scifact", 1, 0.6)])
+        assert any("webis-touche2020: printed +0.39 %" in note for note in told)
+        assert any("Rcap@k" in note and "webis-touche2020, trec-covid" in note for note in told)
+
+    def test_programs_get_intervals_and_corrected_p_values(self) -> None:
+        told = report([self.result("scifact", 0.001, 0.6)], "rerank", "R@10").as_json()
+        cell = told["rows"][0]["systems"]["idf"]
+        assert cell["interval"] == (pytest.approx(0.0), pytest.approx(0.2))
+        assert cell["p_value"] == pytest.approx(0.004), "one of four comparisons"
+        assert cell["ours_minus_papers"] == pytest.approx(0.6 - 0.8336)

@@ -1,0 +1,120 @@
+"""The paper's tables as data."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from chamfer.learn.paper import PRESETS
+from chamfer.reproduce.datasets import DATASETS, dataset_named
+from chamfer.reproduce.paper import MEASURES, SETTINGS, disagreements, is_capped, printed, printed_averages, printed_for
+from chamfer.reproduce.protocol import AUTO
+from chamfer.reproduce.report import report
+from chamfer.reproduce.run import results
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "reproduce"
+TEX = Path(__file__).parents[2] / "shared" / "paper" / "weighted_chamfer.tex"
+
+
+def test_every_dataset_has_every_measure_in_both_settings() -> None:
+    assert len(printed()) == 13 * 2 * 6
+    assert Counter(row.dataset for row in printed()) == dict.fromkeys([dataset.name for dataset in DATASETS], 12)
+    assert {(row.setting, row.measure) for row in printed()} == {(s, m) for s in SETTINGS for m in MEASURES}
+    assert all(0 < figure <= 1 for row in printed() for figure in (row.chamfer, row.zero_shot, row.few_shot))
+
+
+def test_groups_are_the_same_everywhere_and_each_has_a_mean() -> None:
+    groups = {dataset.name: dataset.group for dataset in DATASETS}
+    assert all(row.group == groups[row.dataset] for row in printed())
+    expected = {(setting, measure, group) for setting in SETTINGS for measure in MEASURES for group in groups.values()}
+    everything = {(setting, measure, "") for setting in SETTINGS for measure in MEASURES}
+    assert {average[:3] for average in printed_averages()} == expected | everything
+
+
+def test_percentages_that_their_own_figures_do_not_give_are_named() -> None:
+    found = list(disagreements())
+    rows = [sentence for sentence in found if "mean of" not in sentence]
+    assert len(rows) == 5
+    assert len(found) == 14
+    assert any(
+        sentence.startswith("rerank, nDCG@10, webis-touche2020: printed +0.39 %, but 0.3591 and 0.3577 give -0.39 %")
+        for sentence in rows
+    )
+    assert sum("(the gain of zero-shot)" in sentence for sentence in rows) == 4
+    assert "end-to-end, R@10, mean of all datasets: printed +3.04 %, but the rows above it give +2.76 %" in found, (
+        "the abstract's figures rest on such means"
+    )
+
+
+def test_recall_that_falls_with_k_is_capped_and_stands_in_that_table() -> None:
+    capped = {dataset.name for dataset in DATASETS if is_capped(dataset.name)}
+    assert capped == {"msmarco", "dbpedia-entity", "webis-touche2020", "trec-covid"}
+    assert printed_for("rerank", "R@10", "trec-covid") is None
+    row = printed_for("rerank", "Rcap@10", "trec-covid")
+    assert row is not None
+    assert row.chamfer == 0.944
+    assert printed_for("rerank", "Rcap@10", "scifact") is None
+
+
+def test_the_headline_of_the_abstract_is_there() -> None:
+    (mean,) = (one for one in printed_averages() if one[:3] == ("rerank", "R@10", ""))
+    assert mean.percent == 3.66
+    row = printed_for("rerank", "R@10", "climate-fever")
+    assert row is not None
+    assert round(row.gain, 2) == row.percent == 14.27
+    assert printed_for("rerank", "R@10", "nfcorpus") is None
+
+
+@pytest.mark.skipif(not TEX.is_file(), reason="the paper's source is not beside the project")
+def test_every_figure_is_the_one_in_the_source() -> None:
+    tables = re.findall(r"\\begin\{table\*\}.*?\\end\{table\*\}", TEX.read_text(), re.DOTALL)
+    own_names = {"MS MARCODOCS": "msmarco"}
+    seen = 0
+    for table in tables:
+        setting = "end-to-end" if "end-to-end retrieval using" in table else "rerank"
+        cutoff = 100 if "Recall@100" in table else 10
+        for line in table.splitlines():
+            if not line.startswith("& ") or "\\%" not in line or "multi" in line:
+                continue
+            name, *figures = (cell.strip(" \\") for cell in line.removeprefix("& ").split("&"))
+            for place, measure in enumerate(("R", "RR", "nDCG")):
+                row = next(
+                    one
+                    for one in printed()
+                    if one[:2] == (setting, f"{measure}@{cutoff}") and one.dataset == own_names.get(name, name.lower())
+                )
+                given = [float(cell.rstrip("\\%")) for cell in figures[4 * place : 4 * place + 4]]
+                assert [row.chamfer, row.zero_shot, row.few_shot, row.percent] == given, (setting, name, measure)
+                seen += 1
+    assert seen == len(printed())
+
+
+def test_datasets_have_the_published_hyper_parameters() -> None:
+    assert {dataset.preset for dataset in DATASETS} == set(PRESETS.values())
+    assert dataset_named("scifact").preset.closer == 250
+    assert dataset_named("climate-fever").query_length == 64
+    assert dataset_named("arguana").url.endswith("/arguana.zip")
+    other = dataset_named("mine")
+    assert (other.group, other.url, other.preset.closer) == ("", "", 100)
+
+
+class TestCommittedResults:
+    """What `make bench-reproduce` recorded, on the collections whose whole is published."""
+
+    @pytest.mark.parametrize(
+        ("name", "ndcg", "recall"), [("scifact", 0.686, 0.819), ("nfcorpus", 0.321, 0.147), ("arguana", 0.493, 0.780)]
+    )
+    def test_bm25_agrees_with_what_is_published(self, name: str, ndcg: float, recall: float) -> None:
+        result = json.loads((RESULTS / name / "rerank" / "result.json").read_text())
+        found = result["bm25_on_all_test_queries"]
+        assert (found["nDCG@10"], found["R@10"]) == pytest.approx((ndcg, recall), abs=0.005)
+
+    def test_few_shot_is_nowhere_below_chamfer_beyond_noise(self) -> None:
+        found = results(RESULTS)
+        for setting in SETTINGS:
+            for measure in MEASURES:
+                for line in report(found, setting, measure).lines:
+                    cell = line.cells[AUTO]
+                    assert cell.gain >= 0 or not cell.beyond_noise, (setting, measure, line.dataset)
