@@ -256,6 +256,7 @@ class TestIndex:
         ("arguments", "sentence"),
         [
             (["build", "none.jsonl", "--out", "new"], "there is no file none.jsonl; give a BEIR folder"),
+            (["build", "/dev/stdin", "--out", "new"], "is no regular file; a corpus is read more than once"),
             (["build", ".", "--out", "index"], "index holds a finished index; add to it with: chamfer index add"),
             (["build", "corpus.jsonl", "--out", "new", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to fewer"),

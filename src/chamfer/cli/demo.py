@@ -62,7 +62,7 @@ def demo(
     encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
     say(
         f"{len(collection.documents)} docstrings of Python's standard library: the first sentence "
-        "looks for the rest, names removed."
+        "looks for the rest, names removed. Encoding them takes a minute or more, the first time."
     )
     evaluation = evaluate(
         collection, encoder, ["uniform", "idf", "idf-soft"], cache=folder, depth=200, progress=progress_bar

@@ -43,6 +43,8 @@ def build(
     from chamfer.index.texts import check_documents
 
     if not corpus_file(corpus).is_file():
+        if corpus.exists() and not corpus.is_dir():
+            raise InputError(f"{corpus} is no regular file; a corpus is read more than once, so save it first")
         raise InputError(f"there is no file {corpus_file(corpus)}; give a BEIR folder, or a file of JSON lines")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; an index is a folder, so choose another --out")
