@@ -20,6 +20,14 @@ def levels(diagnosis: Diagnosis) -> dict[str, str]:
     return {finding.what: finding.level for finding in diagnosis.findings}
 
 
+def remove_parameters(folder: Path, named: str) -> None:
+    path = folder / "model.safetensors"
+    before = load_file(path)
+    kept = {name: value for name, value in before.items() if named not in name}
+    assert len(kept) < len(before)
+    save_file(kept, path, metadata={"format": "pt"})
+
+
 def change_metadata(folder: Path, **settings: Any) -> None:
     path = folder / "artifact.metadata"
     path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
@@ -50,9 +58,7 @@ def test_other_checkpoints_are_healthy_and_differ_where_they_do(make: Callable[[
 
 def test_a_missing_projection_is_found(tmp_path: Path) -> None:
     checkpoints.make_stanford(tmp_path)
-    parameters = load_file(tmp_path / "model.safetensors")
-    del parameters["linear.weight"]
-    save_file(parameters, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    remove_parameters(tmp_path, "linear.weight")
     diagnosis = diagnose(str(tmp_path))
     assert [finding.says for finding in diagnosis.findings] == ["the checkpoint has no linear.weight: it is missing"]
     assert not diagnosis.healthy
@@ -60,10 +66,7 @@ def test_a_missing_projection_is_found(tmp_path: Path) -> None:
 
 def test_parameters_that_are_random_are_found(tmp_path: Path) -> None:
     checkpoints.make_plain(tmp_path)
-    parameters = load_file(tmp_path / "model.safetensors")
-    name = next(one for one in parameters if "layer.1.output.dense.weight" in one)
-    del parameters[name]
-    save_file(parameters, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    remove_parameters(tmp_path, "layer.1.output.dense.weight")
     diagnosis = diagnose(str(tmp_path))
     assert levels(diagnosis)["parameters"] == "wrong"
     assert any("differ from load to load" in finding.says for finding in diagnosis.findings)
@@ -87,9 +90,7 @@ def test_a_marker_that_is_no_token_is_found(tmp_path: Path) -> None:
 
 def test_parameters_that_nobody_trained_are_told(tmp_path: Path) -> None:
     checkpoints.make_plain(tmp_path)
-    parameters = load_file(tmp_path / "model.safetensors")
-    kept = {name: value for name, value in parameters.items() if "layer.1.output.LayerNorm" not in name}
-    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    remove_parameters(tmp_path, "layer.1.output.LayerNorm")
     diagnosis = diagnose(str(tmp_path))
     assert levels(diagnosis)["parameters"] == "differs"
     assert any("layer.1.output.LayerNorm" in finding.says for finding in diagnosis.findings)

@@ -139,6 +139,8 @@ class TestRun:
         assert figures(again) == figures(finished)
 
     def test_tables_are_drawn_again_without_data_or_model(self, finished: Path) -> None:
+        some = CliRunner().invoke(app, ["reproduce", "pets/", "--out", str(finished), "--only-report", "--json"])
+        assert {row["dataset"] for row in json.loads(some.stdout)["tables"][0]["rows"]} == {"pets"}
         answer = CliRunner().invoke(app, ["reproduce", "--out", str(finished), "--only-report", "--json"])
         assert answer.exit_code == 0, answer.output
         told = json.loads(answer.stdout)

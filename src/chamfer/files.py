@@ -49,10 +49,15 @@ def keep_names(folder: Path) -> None:
         os.close(handle)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all."""
+    with written_whole(path) as file:
+        file.write(text.encode())
+
+
 def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- JSON
     """Write a value as JSON, whole or not at all."""
-    with written_whole(path) as file:
-        file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 class InUseError(InputError):

@@ -10,7 +10,7 @@ import typer
 
 from chamfer.cli.options import CacheFolder
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
-from chamfer.files import written_whole
+from chamfer.files import write_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -91,8 +91,7 @@ def demo(
     if save is not None:
         # without the web fonts that rich would name: the picture needs nothing from outside
         picture = re.sub(r"@font-face\s*{.*?}", "", results.export_svg(title="chamfer demo"), flags=re.DOTALL)
-        with written_whole(save) as file:
-            file.write(picture.encode())
+        write_text(save, picture)
 
 
 def _weighted(vocabulary: "Vocabulary", query: "TokenBatch", weights: "TokenWeights") -> "Text":

@@ -74,10 +74,13 @@ def reproduce(
             raise typer.BadParameter(f"a measure is one of {', '.join(ALL_MEASURES)}, not {name!r}")
 
     from chamfer.cache import default_cache
+    from chamfer.files import write_text
     from chamfer.reproduce import run, tables
+    from chamfer.reproduce.datasets import dataset_named
     from chamfer.reproduce.protocol import Protocol
     from chamfer.reproduce.report import notes, report
 
+    names = {dataset_named(name).name for name in datasets or []}
     skipped = []
     if not only_report:
         skipped = run.run(
@@ -94,7 +97,7 @@ def reproduce(
     found = [
         one
         for one in run.results(out)
-        if setting.value in ("both", one["setting"]) and (not datasets or one["dataset"] in datasets)
+        if setting.value in ("both", one["setting"]) and (not datasets or one["dataset"] in names)
     ]
     if not found:
         raise InputError(f"{out} holds no results of that kind")
@@ -102,9 +105,9 @@ def reproduce(
     everything = [report(found, one, name) for one in chosen for name in ALL_MEASURES]
     remarks = notes(found)
     if markdown is not None:
-        run.write_text(markdown, tables.as_markdown(everything, remarks))
+        write_text(markdown, tables.as_markdown(everything, remarks))
     if latex is not None:
-        run.write_text(latex, tables.as_latex(everything, remarks))
+        write_text(latex, tables.as_latex(everything, remarks))
     if plot is not None:
         from chamfer.reproduce.plot import plot_gains
 

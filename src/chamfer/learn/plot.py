@@ -17,6 +17,7 @@ from chamfer.weights import TokenWeights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 KINDS = (".png", ".svg", ".pdf")
 LEARNT, GIVEN, QUIET = "#2f6f9f", "#c77d2e", "#8a8a8a"
@@ -51,6 +52,11 @@ def plot_learning(
     _weights(axes[1], weights, prior, queries)
     if curve:
         _curve(axes[2], curve)
+    save_figure(path, figure)
+
+
+def save_figure(path: Path, figure: "Figure") -> None:
+    """Write a picture, whole or not at all."""
     drawn = BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], dpi=150)
     with written_whole(path) as file:

@@ -1,12 +1,10 @@
 """The paper's Figure 1: how much each dataset gains, ours beside theirs."""
 
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
-from chamfer.files import written_whole
-from chamfer.learn.plot import check_plot
+from chamfer.learn.plot import check_plot, save_figure
 from chamfer.reproduce.protocol import AUTO, IDF, RECIPE, SOFT
 from chamfer.reproduce.report import NAMES, Report
 from chamfer.reproduce.tables import title
@@ -43,7 +41,4 @@ def plot_gains(path: Path, report: Report) -> None:
     axes.set_title(title(report), loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
-    drawn = BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:], dpi=150)
-    with written_whole(path) as file:
-        file.write(drawn.getvalue())
+    save_figure(path, figure)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluation.beir import load_collection
-from chamfer.files import only_writer, write_json, written_whole
+from chamfer.files import only_writer, write_json
 from chamfer.progress import Progress, quiet
 from chamfer.reproduce.datasets import (
     DATASETS,
@@ -160,12 +160,6 @@ def results(out: Path) -> list[dict[str, Any]]:
     if not found:
         raise InputError(f"{out} holds no results; make some with: chamfer reproduce --out {out}")
     return sorted(found, key=lambda one: (order.get(one["dataset"], len(order)), one["dataset"], one["setting"]))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a page, whole or not at all."""
-    with written_whole(path) as file:
-        file.write(text.encode())
 
 
 def _read_results(out: Path) -> Iterator[dict[str, Any]]:
