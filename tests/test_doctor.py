@@ -135,3 +135,23 @@ def test_the_command_tells_people_and_programs(tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["doctor", str(tmp_path), "--json"])
     assert answer.exit_code == 1
     assert json.loads(answer.stdout)["healthy"] is False
+
+
+def test_a_tokenizer_without_its_words_is_a_mistake(tmp_path: Path) -> None:
+    checkpoints.make_plain(tmp_path)
+    assert levels(diagnose(str(tmp_path)))["tokenizer"] == "fine"
+    for path in [*tmp_path.glob("tokenizer*"), *tmp_path.glob("vocab*")]:
+        path.unlink()
+    diagnosis = diagnose(str(tmp_path))
+    assert levels(diagnosis)["tokenizer"] == "wrong"
+    assert not diagnosis.healthy
+
+
+def test_parameters_that_are_no_numbers_are_a_mistake(tmp_path: Path) -> None:
+    checkpoints.make_plain(tmp_path)
+    path = tmp_path / "model.safetensors"
+    parameters = load_file(path)
+    name = next(name for name in parameters if name.endswith("word_embeddings.weight"))
+    parameters[name] = parameters[name] * float("nan")
+    save_file(parameters, path, metadata={"format": "pt"})
+    assert levels(diagnose(str(tmp_path)))["vectors"] == "wrong"

@@ -213,11 +213,35 @@ class TestInterruptions:
         assert CliRunner().invoke(app, [*first, "--resume"]).exit_code == 0
         assert {one["dataset"] for one in running.results(out)} == {"scifact", "pets"}
 
-    def test_a_damaged_result_is_named(self, finished: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("content", ["{", "{}", "[]"])
+    def test_a_damaged_result_is_named_and_made_again(
+        self, finished: Path, data: Path, checkpoint: Path, tmp_path: Path, content: str
+    ) -> None:
+        out = tmp_path / "run"
+        shutil.copytree(finished, out)
+        (out / "pets" / "rerank" / "result.json").write_text(content)
+        with pytest.raises(InputError, match=r"result\.json is damaged; go on with --resume"):
+            running.results(out)
+        assert CliRunner().invoke(app, command(data, checkpoint, out, "--resume")).exit_code == 0
+        assert figures(out) == figures(finished)
+
+    @pytest.mark.parametrize("content", ["{", "{}", '{"encoder": 1, "protocol": 2}'])
+    def test_a_damaged_run_is_named(
+        self, finished: Path, data: Path, checkpoint: Path, tmp_path: Path, content: str
+    ) -> None:
         shutil.copytree(finished, tmp_path / "run")
-        (tmp_path / "run" / "pets" / "rerank" / "result.json").write_text("{")
-        with pytest.raises(InputError, match=r"result\.json is damaged; delete it and go on with --resume"):
-            running.results(tmp_path / "run")
+        (tmp_path / "run" / "run.json").write_text(content)
+        answer = CliRunner().invoke(app, command(data, checkpoint, tmp_path / "run", "--resume"))
+        assert "run.json is damaged; choose another --out" in str(answer.exception)
+
+    def test_a_first_try_that_found_no_data_is_in_nobodys_way(
+        self, data: Path, checkpoint: Path, tmp_path: Path
+    ) -> None:
+        answer = CliRunner().invoke(app, command(tmp_path / "nowhere", checkpoint, tmp_path / "run"))
+        assert "there is no folder" in answer.stderr
+        assert "holds no results" in str(answer.exception)
+        second = command(data, checkpoint, tmp_path / "run", "--setting", "rerank")
+        assert CliRunner().invoke(app, second).exit_code == 0
 
 
 class TestModel:
@@ -264,14 +288,16 @@ class TestData:
         told = answer.stderr.replace("\n", "")
         assert f"nq: skipped, it is not in {data}; get https://" in told
         assert "/nq.zip and unpack it there" in told
-        assert f"mine: skipped, it is not in {data}; name a folder of it" in told
+        assert f"mine: skipped, it is not in {data}; there is pets, scifact" in told
 
     def test_who_names_no_dataset_gets_those_that_are_there(self, data: Path, checkpoint: Path, tmp_path: Path) -> None:
         arguments = command(data, checkpoint, tmp_path / "run", "--setting", "rerank")
         del arguments[1:3]
         answer = CliRunner().invoke(app, arguments)
         assert answer.exit_code == 0
-        assert "hotpotqa: skipped, it is not in" in answer.stderr
+        told = answer.stderr.replace("\n", "")
+        assert f"skipped, because they are not in {data}: msmarco, nq, hotpotqa" in told
+        assert "/NAME.zip and unpack it there" in told
         assert {one["dataset"] for one in running.results(tmp_path / "run")} == {"scifact", "pets"}
 
     def test_without_names_it_is_the_paper_and_whatever_else_is_there(self, data: Path) -> None:
@@ -435,8 +461,12 @@ class TestReport:
         assert "| mean gain, all |  |  | +20.00 % | +20.00 % | +20.00 % | +20.00 % |" in page
 
     def test_the_papers_slips_are_told(self) -> None:
+        slip = "webis-touche2020: printed +0.39 %"
+        assert any(slip in note for note in notes([self.result("webis-touche2020", 1, 0.6)]))
         told = notes([self.result("scifact", 1, 0.6)])
-        assert any("webis-touche2020: printed +0.39 %" in note for note in told)
+        assert not any(slip in note for note in told), "that row is not in the table"
+        assert any("mean of all datasets" in note for note in told)
+        assert not any("end-to-end, " in note for note in told), "that setting is not in a table"
         assert any("Rcap@k" in note and "webis-touche2020, trec-covid" in note for note in told)
 
     def test_programs_get_intervals_and_corrected_p_values(self) -> None:

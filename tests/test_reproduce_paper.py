@@ -34,7 +34,7 @@ def test_groups_are_the_same_everywhere_and_each_has_a_mean() -> None:
 
 
 def test_percentages_that_their_own_figures_do_not_give_are_named() -> None:
-    found = list(disagreements())
+    found = [one.sentence for one in disagreements()]
     rows = [sentence for sentence in found if "mean of" not in sentence]
     assert len(rows) == 5
     assert len(found) == 14

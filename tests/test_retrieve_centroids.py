@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -15,6 +16,7 @@ from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
 from chamfer.index.writing import writing
 from chamfer.kernels import Form, Lists, reference
+from chamfer.retrieve import centroids
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.fusion import fuse
@@ -64,6 +66,30 @@ def like(documents: TokenBatch, place: int, seed: int = 1) -> Floats:
     """A query of six tokens that lie near those of a document."""
     own = documents[place].vectors[:6].astype(np.float64)
     return near(np.random.default_rng(seed), own, 0.02)
+
+
+def test_a_rare_token_is_found_by_its_name_where_no_centroid_is_near_it(
+    documents: TokenBatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator, rare, common = np.random.default_rng(5), 7, 3
+    name = unit(generator, 1, DIMENSIONS).astype(np.float16)
+    batches = [documents[place] for place in range(40)]
+    vectors = [batch.vectors for batch in batches]
+    vectors[20] = np.concatenate([vectors[20][1:], name])
+    ids = [np.full(len(one), common, np.int32) for one in vectors]
+    ids[20][-1] = rare
+    with writing(tmp_path, Settings(DIMENSIONS, 10)) as writer:
+        writer.train(documents[100:], tokens=len(documents[100:].vectors))  # without the name
+        writer.add([Document(f"{place:03d}", "") for place in range(40)], TokenBatch.pack(vectors, ids))
+    index = Index.open(tmp_path)
+    monkeypatch.setattr(centroids, "RARE", 0.05)
+    tokens = np.concatenate([like(documents, 3), name]).astype(np.float32)
+    query = TokenBatch.pack([tokens], [[common] * 6 + [rare]])
+    queries = Queries([""], query, np.array([0.1] * 6 + [3.0], np.float32))
+    assert Exhaustive(index).find(queries, 1, None)[0].places.tolist() == [20]
+    assert Centroids(index, probes=2).find(queries, 1, None)[0].places.tolist() == [20]
+    monkeypatch.setattr(centroids, "RARE", -1.0)
+    assert Centroids(index, probes=2).find(queries, 1, None)[0].places.tolist() != [20]
 
 
 class TestCentroids:

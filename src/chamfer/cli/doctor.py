@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from chamfer.cli.options import AsJson
-from chamfer.cli.terminal import print_json, results
+from chamfer.cli.terminal import print_json, results, say
 
 MARKS = {"fine": "ok  ", "differs": "note", "wrong": "BAD "}
 
@@ -18,6 +18,7 @@ def doctor(
 
     Example: chamfer doctor colbert-ir/colbertv2.0
     """
+    say(f"loading {checkpoint}")
     from chamfer.encode.doctor import diagnose
 
     diagnosis = diagnose(checkpoint)

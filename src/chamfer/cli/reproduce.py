@@ -42,7 +42,8 @@ def reproduce(
     markdown: Annotated[Path | None, typer.Option("--markdown", help="Write all tables as Markdown.")] = None,
     latex: Annotated[Path | None, typer.Option("--latex", help="Write all tables as LaTeX.")] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the gain of each dataset: .png, .svg, .pdf.")
+        Path | None,
+        typer.Option("--plot", help="Draw the gain of each dataset in the first --measure: .png, .svg, .pdf."),
     ] = None,
     measure: Annotated[list[str], typer.Option("--measure", help="Which tables are printed; repeat it.")] = PRINTED,
     depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are scored.")] = 1000,
@@ -83,24 +84,29 @@ def reproduce(
     names = {dataset_named(name).name for name in datasets or []}
     skipped = []
     if not only_report:
-        skipped = run.run(
-            out,
-            datasets or [],
-            run.Model(encoder, query_length, document_length),
-            Protocol(cache or default_cache(), depth, form.value, most, seed),
-            settings=[one for one in SETTINGS if setting.value in ("both", one)],
-            data=data,
-            resume=resume,
-            say=say,
-            progress=progress_bar,
-        )
+        try:
+            skipped = run.run(
+                out,
+                datasets or [],
+                run.Model(encoder, query_length, document_length),
+                Protocol(cache or default_cache(), depth, form.value, most, seed),
+                settings=[one for one in SETTINGS if setting.value in ("both", one)],
+                data=data,
+                resume=resume,
+                say=say,
+                progress=progress_bar,
+            )
+        except KeyboardInterrupt:
+            say("the same command with --resume goes on with this run")
+            raise
     found = [
         one
         for one in run.results(out)
         if setting.value in ("both", one["setting"]) and (not datasets or one["dataset"] in names)
     ]
     if not found:
-        raise InputError(f"{out} holds no results of that kind")
+        there = ", ".join(sorted({f"{one['dataset']} ({one['setting']})" for one in run.results(out)}))
+        raise InputError(f"{out} holds no results of that kind; there are: {there}")
     chosen = [one for one in SETTINGS if any(result["setting"] == one for result in found)]
     everything = [report(found, one, name) for one in chosen for name in ALL_MEASURES]
     remarks = notes(found)
@@ -111,7 +117,10 @@ def reproduce(
     if plot is not None:
         from chamfer.reproduce.plot import plot_gains
 
-        plot_gains(plot, next(one for one in everything if one.measure == "R@10"))
+        plot_gains(plot, [one for one in everything if one.measure == measure[0]])
+    for path in (markdown, latex, plot):
+        if path is not None:
+            say(f"written: {path}")
     if as_json:
         print_json(
             {

@@ -54,8 +54,13 @@ def diagnose(name_or_path: str) -> Diagnosis:
         if isinstance(error.__cause__, KeyError) and PROJECTION in str(error.__cause__):
             return Diagnosis({}, [Finding("wrong", "projection", f"the checkpoint has no {PROJECTION}: it is missing")])
         raise
-    checks = (_parameters, _projection, _lengths, _markers, _masks, _skip_list, _norms, _padding)
-    return Diagnosis(facts(encoder), [finding for check in checks for finding in check(encoder)])
+    basic = [*_parameters(encoder), *_tokenizer(encoder)]
+    try:
+        checks = (_projection, _lengths, _markers, _masks, _skip_list, _norms, _padding)
+        findings = [finding for check in checks for finding in check(encoder)]
+    except InputError as error:  # it cannot even be tried
+        findings = [Finding("wrong", "vectors", str(error))]
+    return Diagnosis(facts(encoder), [*basic, *findings])
 
 
 def facts(encoder: Encoder) -> dict[str, Any]:
@@ -91,13 +96,26 @@ def _parameters(encoder: Encoder) -> Iterator[Finding]:
         name for name, tensor in used.items() if tensor.numel() > 1 and bool((tensor == tensor.flatten()[0]).all())
     ]
     if drawn:
-        says = f"{', '.join(drawn[:3])} differ from load to load: the checkpoint lacks them, and they are random"
+        says = f"{_some(drawn)} differ from load to load: the checkpoint lacks them, and they are random"
         yield Finding("wrong", "parameters", says)
     elif plain:
-        says = f"all numbers are the same in {', '.join(plain[:3])}: the checkpoint may lack them"
+        says = f"all numbers are the same in {_some(plain)}: the checkpoint may lack them"
         yield Finding("differs", "parameters", says)
     else:
         yield Finding("fine", "parameters", "the same whenever they are loaded, and none that nobody trained")
+
+
+def _tokenizer(encoder: Encoder) -> Iterator[Finding]:
+    """Without its vocabulary, a tokenizer knows its special tokens alone, and every word is the same unknown one."""
+    read = encoder.tokenize([LONG], "document").token_ids[0]
+    unknown = encoder._tokenizer.unk_token_id
+    words = [token for token in read.tolist() if token not in encoder.vocabulary.special_ids]
+    share = sum(token == unknown for token in words) / len(words) if words else 1.0
+    if share > 0.5:
+        says = f"{share:.0%} of an English sentence is unknown to it: its vocabulary is missing or not the model's"
+        yield Finding("wrong", "tokenizer", says)
+    else:
+        yield Finding("fine", "tokenizer", f"it knows {len(encoder.vocabulary)} tokens, and common words among them")
 
 
 def _projection(encoder: Encoder) -> Iterator[Finding]:
@@ -191,6 +209,10 @@ def _padding(encoder: Encoder) -> Iterator[Finding]:
             )
             return
     yield Finding("fine", "padding", "a text has the same vectors alone and beside a longer one")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _moved(one: TokenBatch, other: TokenBatch) -> float:

@@ -134,9 +134,10 @@ def fit_weights(
         contenders = {name: values for name, values in measured.items() if name not in others}
         choice = choose(contenders, BLEND, seed=seed)
     else:
-        allowed = [*by_name, *(["idf", "idf (special 0)"] if recipe == "paper" else [])]
+        # Of equals the first is taken: what needs no label before what was learnt.
+        allowed = [*(["idf", "idf (special 0)"] if recipe == "paper" else []), *sorted(by_name, reverse=True)]
         choice = Choice(
-            max(allowed, key=lambda name: (measured[name].mean(), name)),
+            max(allowed, key=lambda name: measured[name].mean()),
             f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(allowed)} candidates",
         )
     everything = [*queries, *validation]

@@ -79,24 +79,37 @@ def is_capped(dataset: str) -> bool:
     return any(ten and hundred and hundred.chamfer < ten.chamfer for ten, hundred in rows)
 
 
-def disagreements() -> Iterator[str]:
-    """A sentence for each printed percentage that its own figures do not give."""
+class Disagreement(NamedTuple):
+    """A printed percentage that its own figures do not give."""
+
+    setting: Setting
+    about: str
+    """The dataset of a row, or the group of a mean; nothing for the mean of all."""
+    sentence: str
+
+
+def disagreements() -> Iterator[Disagreement]:
+    """Where the paper's arithmetic is wrong."""
     for row in printed():
         if abs(row.gain - row.percent) <= ROUNDING:
             continue
         best = 100 * (max(row.zero_shot, row.few_shot) / row.chamfer - 1)
         why = "the gain of zero-shot" if abs(best - row.percent) <= ROUNDING else "another sign or a slip"
-        yield (
+        yield Disagreement(
+            row.setting,
+            row.dataset,
             f"{row.setting}, {row.measure}, {row.dataset}: printed {row.percent:+.2f} %, but {row.chamfer:.4f} and "
-            f"{row.few_shot:.4f} give {row.gain:+.2f} % ({why})"
+            f"{row.few_shot:.4f} give {row.gain:+.2f} % ({why})",
         )
     for average in printed_averages():
         gains = [row.percent for row in printed() if row[:2] == average[:2] and average.group in ("", row.group)]
         mean = sum(gains) / len(gains)
         if abs(mean - average.percent) > ROUNDING:
-            yield (
+            yield Disagreement(
+                average.setting,
+                average.group,
                 f"{average.setting}, {average.measure}, mean of {average.group or 'all datasets'}: printed "
-                f"{average.percent:+.2f} %, but the rows above it give {mean:+.2f} %"
+                f"{average.percent:+.2f} %, but the rows above it give {mean:+.2f} %",
             )
 
 

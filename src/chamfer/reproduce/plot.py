@@ -1,6 +1,8 @@
 """The paper's Figure 1: how much each dataset gains, ours beside theirs."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,17 +11,26 @@ from chamfer.reproduce.protocol import AUTO, IDF, RECIPE, SOFT
 from chamfer.reproduce.report import NAMES, Report
 from chamfer.reproduce.tables import title
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 COLOURS = {IDF: "#8a8a8a", SOFT: "#c77d2e", RECIPE: "#7a5195", AUTO: "#2f6f9f"}
 
 
-def plot_gains(path: Path, report: Report) -> None:
-    """Draw the gain over Chamfer of each dataset; solid where it is beyond noise."""
+def plot_gains(path: Path, reports: Sequence[Report]) -> None:
+    """Draw the gain over Chamfer of each dataset, side by side for several reports; solid where it is beyond noise."""
     check_plot(path)
     from matplotlib.figure import Figure
 
+    longest = max(len(report.lines) for report in reports)
+    figure = Figure(figsize=(1.5 + 6 * len(reports), 1.2 + 0.55 * longest), layout="constrained")
+    for axes, report in zip(figure.subplots(1, len(reports), squeeze=False)[0], reports, strict=True):
+        _draw(axes, report)
+    save_figure(path, figure)
+
+
+def _draw(axes: "Axes", report: Report) -> None:
     places = np.arange(len(report.lines))[::-1]
-    figure = Figure(figsize=(8, 1.2 + 0.55 * len(report.lines)), layout="constrained")
-    axes = figure.subplots()
     height = 0.8 / len(COLOURS)
     for number, (name, colour) in enumerate(COLOURS.items()):
         cells = [line.cells[name] for line in report.lines]
@@ -41,4 +52,3 @@ def plot_gains(path: Path, report: Report) -> None:
     axes.set_title(title(report), loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
-    save_figure(path, figure)

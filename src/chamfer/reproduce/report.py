@@ -7,6 +7,7 @@ from chamfer.chance import holm
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.paper import (
     CAPPED,
+    Disagreement,
     Printed,
     Setting,
     disagreements,
@@ -14,7 +15,7 @@ from chamfer.reproduce.paper import (
     printed_averages,
     printed_for,
 )
-from chamfer.reproduce.protocol import AUTO, CHAMFER, IDF, RECIPE, SOFT, SYSTEMS
+from chamfer.reproduce.protocol import AUTO, BM25, CHAMFER, IDF, RECIPE, SOFT, SYSTEMS
 
 # Of the systems, those that the paper has too.
 OF_PAPER = {CHAMFER: "chamfer", IDF: "zero_shot", RECIPE: "few_shot"}
@@ -54,6 +55,8 @@ class Line(NamedTuple):
     dataset: str
     group: str
     queries: int
+    bm25: float | None
+    """Where it is the first stage."""
     cells: dict[str, Cell]
     printed: Printed | None
 
@@ -84,6 +87,7 @@ class Report(NamedTuple):
                     "dataset": line.dataset,
                     "group": line.group,
                     "queries": line.queries,
+                    "bm25": line.bm25,
                     "systems": {
                         name: {
                             **cell._asdict(),
@@ -117,7 +121,8 @@ def report(results: Sequence[dict[str, Any]], setting: Setting, measure: str) ->
             theirs = getattr(published, OF_PAPER[name]) if published and name in OF_PAPER else None
             low, high = one["systems"][name]["against_chamfer"][measure]["interval"]
             cells[name] = Cell(value, gain, (low, high), p_of[name], theirs)
-        lines.append(Line(one["dataset"], one["group"], one["queries"]["test"], cells, published))
+        bm25 = one["systems"][BM25]["measures"][measure] if BM25 in one["systems"] else None
+        lines.append(Line(one["dataset"], one["group"], one["queries"]["test"], bm25, cells, published))
     return Report(setting, measure, lines, _means(lines, setting, measure))
 
 
@@ -132,8 +137,15 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
         f"paper's recall is the latter on {capped}, where it falls from k = 10 to k = 100, and stands in that table.",
         "A mean is one of gains over Chamfer in percent, as in the paper.",
         "The paper does not name its queries, and measured on fewer of some datasets; see docs/reproduce.md.",
-        *(f"The paper's own arithmetic: {sentence}." for sentence in disagreements()),
+        *(f"The paper's own arithmetic: {one.sentence}." for one in disagreements() if _is_about(one, results)),
     ]
+
+
+def _is_about(disagreement: Disagreement, results: Sequence[dict[str, Any]]) -> bool:
+    """Whether a row or a mean of the paper stands beside one of ours."""
+    groups = {one["group"] for one in results if one["group"] and one["setting"] == disagreement.setting}
+    shown = {one["dataset"] for one in results if one["setting"] == disagreement.setting}
+    return disagreement.about in shown or disagreement.about in groups or (disagreement.about == "" and bool(groups))
 
 
 def _means(lines: Sequence[Line], setting: Setting, measure: str) -> list[Mean]:

@@ -1,6 +1,7 @@
 """A run over many datasets: a folder that grows dataset by dataset and can be left at any time."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -16,6 +17,7 @@ from chamfer.reproduce.datasets import (
     DATASETS,
     DOCUMENT_LENGTH,
     QUERY_LENGTH,
+    SERVER,
     UNFILLED_QUERY_LENGTH,
     Dataset,
     dataset_named,
@@ -106,11 +108,12 @@ def run(
         "encoder": {**asdict(model), "model": model.own.model_fingerprint},
         "protocol": {name: value for name, value in asdict(protocol).items() if name != "cache"},
     }
-    skipped = []
+    skipped: list[Skipped] = []
+    absent: list[Dataset] = []
     with only_writer(out):
         _begin(out, made_with, resume=resume)
         for dataset in chosen:
-            missing = [setting for setting in settings if not (out / dataset.name / setting / RESULT).exists()]
+            missing = [setting for setting in settings if _read(out / dataset.name / setting / RESULT) is None]
             if not missing:
                 say(f"{dataset.name}: already there")
                 continue
@@ -118,15 +121,25 @@ def run(
                 collection = load_collection(locate(dataset, data, protocol.cache, progress), allow_empty=True)
                 encoder = model.load(dataset)
                 for setting in missing:
+                    say(f"{dataset.name}, {setting}: {len(collection.documents)} documents ...")
+                    shutil.rmtree(out / dataset.name / setting, ignore_errors=True)  # what a crash left there
                     result = reproduce_dataset(
                         collection, dataset, encoder, setting, protocol, out / dataset.name, progress=progress
                     )
                     write_json(out / dataset.name / setting / RESULT, {"environment": environment(), **result})
                     say(f"{dataset.name}, {setting}: {result['seconds']['all']:.0f} s")
+            except MissingError as error:
+                if datasets:
+                    say(f"{dataset.name}: skipped, {error}")
+                    skipped.append(Skipped(dataset.name, str(error)))
+                else:  # who names no dataset wants those that are there
+                    absent.append(dataset)
             except InputError as error:
                 say(f"{dataset.name}: skipped, {error}")
-                if datasets or not isinstance(error, MissingError):  # who names no dataset wants those that are there
-                    skipped.append(Skipped(dataset.name, str(error)))
+                skipped.append(Skipped(dataset.name, str(error)))
+    if absent:
+        names = ", ".join(dataset.name for dataset in absent)
+        say(f"skipped, because they are not in {data}: {names}; get {SERVER}/NAME.zip and unpack it there")
     return skipped
 
 
@@ -146,7 +159,10 @@ def locate(dataset: Dataset, data: Path | None, cache: Path, progress: Progress 
     if data is not None:
         if (data / dataset.name).is_dir():
             return data / dataset.name
-        how = f"get {dataset.url} and unpack it there" if dataset.url else "name a folder of it"
+        if not data.is_dir():
+            raise MissingError(f"there is no folder {data}; give --data a folder of judged collections")
+        held = ", ".join(sorted(path.parent.name for path in data.glob("*/corpus.jsonl"))) or "no collection"
+        how = f"get {dataset.url} and unpack it there" if dataset.url else f"there is {held}"
         raise MissingError(f"it is not in {data}; {how}")
     if not dataset.url:
         raise InputError(f"it is not one of the paper's, {', '.join(one.name for one in DATASETS)}; give --data DIR")
@@ -158,27 +174,42 @@ def results(out: Path) -> list[dict[str, Any]]:
     order = {dataset.name: place for place, dataset in enumerate(DATASETS)}
     found = list(_read_results(out))
     if not found:
-        raise InputError(f"{out} holds no results; make some with: chamfer reproduce --out {out}")
+        raise InputError(f"{out} holds no results; run chamfer reproduce on a dataset that can be had")
     return sorted(found, key=lambda one: (order.get(one["dataset"], len(order)), one["dataset"], one["setting"]))
 
 
 def _read_results(out: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(out.glob(f"*/*/{RESULT}")):
-        try:
-            yield json.loads(path.read_bytes())
-        except ValueError as error:
-            raise InputError(f"{path} is damaged; delete it and go on with --resume") from error
+        result = _read(path)
+        if result is None:
+            raise InputError(f"{path} is damaged; go on with --resume, which makes it again, or delete it")
+        yield result
 
 
-def _begin(out: Path, made_with: Mapping[str, Any], *, resume: bool) -> None:
+def _read(path: Path) -> dict[str, Any] | None:
+    """A result; None if there is none, or not a whole one."""
+    try:
+        result: dict[str, Any] = json.loads(path.read_bytes())
+        return result if result["dataset"] and result["setting"] and result["systems"] else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _begin(out: Path, made_with: Mapping[str, Mapping[str, Any]], *, resume: bool) -> None:
     """Write what the run is made with, or see that it is the same as before."""
     path = out / RUN
-    if not path.exists():
+    begun = any(out.glob("*/splits.json"))
+    if not path.exists() or not (begun or resume):
         write_json(path, {**made_with, "environment": environment()})
         return
     if not resume:
         raise InputError(f"{out} holds a run already; go on with it by --resume, or choose another folder by --out")
-    before = json.loads(path.read_bytes())
-    for name, value in made_with.items():
-        if before.get(name) != value:
-            raise InputError(f"{out} holds a run with {name} {before.get(name)}, not {value}; choose another --out")
+    try:
+        before = {name: dict(json.loads(path.read_bytes())[name]) for name in made_with}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged; choose another --out") from error
+    for name, settings in made_with.items():
+        for key, value in settings.items():
+            if before[name].get(key) != value:
+                what = f"another {name} ({key} {before[name].get(key)}, not {value})"
+                raise InputError(f"{out} holds a run with {what}; choose another --out")

@@ -67,13 +67,20 @@ class _Part(NamedTuple):
 
 def _parts(report: Report, bold: Bold) -> Iterator[_Part]:
     """Our figures, and, where the paper has some of the datasets, ours beside the paper's."""
+    first = ["BM25"] if any(line.bm25 is not None for line in report.lines) else []
     rows = [
-        [line.dataset, str(line.queries), *(_cell(name, line.cells[name], bold) for name in SYSTEMS)]
+        [
+            line.dataset,
+            str(line.queries),
+            *(f"{line.bm25 or 0:.4f}" for _ in first),
+            *(_cell(name, line.cells[name], bold) for name in SYSTEMS),
+        ]
         for line in report.lines
     ]
     for mean in report.means:
-        rows.append([f"mean gain, {mean.name}", "", "", *(f"{mean.gains[name]:+.2f} %" for name in SYSTEMS[1:])])
-    yield _Part(title(report), ["dataset", "queries", *(NAMES[name] for name in SYSTEMS)], rows)
+        gains = [f"{mean.gains[name]:+.2f} %" for name in SYSTEMS[1:]]
+        rows.append([f"mean gain, {mean.name}", "", *("" for _ in first), "", *gains])
+    yield _Part(title(report), ["dataset", "queries", *first, *(NAMES[name] for name in SYSTEMS)], rows)
     beside = [line for line in report.lines if line.printed]
     if not beside:
         return
@@ -90,7 +97,9 @@ def _parts(report: Report, bold: Bold) -> Iterator[_Part]:
             row = [f"mean gain, {mean.name}", *[""] * 6, f"{ours:+.2f} %", f"{theirs:+.2f} %", f"{ours - theirs:+.2f}"]
             rows.append(row)
     columns = [
-        f"{NAMES[name].split(',')[0]}, {what}" for name in OF_PAPER for what in ("ours", "paper's", "difference")
+        f"{name}, {what}"
+        for name in ("Chamfer", "IDF", "paper's few-shot")
+        for what in ("here", "printed", "difference")
     ]
     yield _Part(f"{title(report)}, beside the paper", ["dataset", *columns], rows)
 
@@ -98,7 +107,7 @@ def _parts(report: Report, bold: Bold) -> Iterator[_Part]:
 def _cell(name: str, cell: Cell, bold: Bold) -> str:
     if name == CHAMFER:
         return f"{cell.value:.4f}"
-    text = f"{cell.value:.4f} ({cell.gain:+.1f} %)"
+    text = f"{cell.value:.4f} ({cell.gain:+.1f} %)".replace("(-0.0 %)", "(+0.0 %)")
     return bold(text) if cell.beyond_noise and cell.gain > 0 else text
 
 

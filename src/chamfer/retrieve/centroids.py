@@ -9,9 +9,11 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.index.reading import Index
 from chamfer.index.segment import Segment
+from chamfer.index.settings import DISTINCT
 from chamfer.kernels import Form, Lists
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.threads import in_threads
+from chamfer.tokens import TokenBatch, TokenIds
 
 STARTS, PLACES = "starts.npy", "places.npy"
 
@@ -21,6 +23,12 @@ Probed = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.floa
 PROBES = 32
 """Lists that a token of average weight looks into."""
 
+SAME = 0.95
+"""The cosine that a rare query token is taken to have with the same token in a document."""
+
+RARE = 0.02
+"""The share of documents up to which a token counts as rare."""
+
 
 class Centroids:
     """Inverted lists over the centroids of token vectors.
@@ -29,23 +37,27 @@ class Centroids:
     without weight into none. A document that is in one of them is taken to have a token at the closest such centroid,
     one that is in none to have one just behind the last. Weighted and added up, this orders the candidates. Where
     these lists hold fewer documents than are wanted, because few are allowed, more are looked into.
+
+    Centroids are too few to have one near every rare token, a name for instance, and these weigh most. So a rare token
+    looks into one list more, of the documents that contain that very token, taken to be at a cosine of :data:`SAME`.
     """
 
     def __init__(self, index: Index, *, form: Form = "l2", probes: int = PROBES) -> None:
         self._index, self._form, self._probes = index, form, probes
-        self._lists = [_lists(segment, len(index.trained.clusters)) for segment in index.segments]
+        self._count = len(index.trained.clusters)
+        self._lists = [_lists(segment, self._count, index.settings.vocabulary_size) for segment in index.segments]
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
         """Find the documents that gain most from the lists that tokens look into."""
 
         def one(place: int) -> Candidates:
-            return self._find(queries.tokens[place].vectors, queries.weights_of(place), depth, allowed)
+            return self._find(queries.tokens[place], queries.weights_of(place), depth, allowed)
 
         return in_threads(one, range(len(queries.tokens)))
 
     def _find(
         self,
-        query: npt.NDArray[np.floating],
+        query: TokenBatch,
         weights: npt.NDArray[np.float32],
         depth: int,
         allowed: npt.NDArray[np.bool_] | None,
@@ -53,11 +65,12 @@ class Centroids:
         heavy = np.flatnonzero(weights > 0)
         if not len(heavy):
             return Candidates(np.empty(0, np.int64), np.empty(0, np.float32))
-        products = query[heavy].astype(np.float32) @ self._index.trained.clusters.centroids.T
+        products = query.vectors[heavy].astype(np.float32) @ self._index.trained.clusters.centroids.T
+        token_ids = query.token_ids[heavy]
         wanted = min(depth, len(self._index) if allowed is None else np.count_nonzero(allowed))
         probes = self._probes
         while True:
-            found = self._look(self._probe_for(products, weights[heavy], probes), depth, allowed)
+            found = self._look(self._probe_for(products, token_ids, weights[heavy], probes), depth, allowed)
             if len(found.places) >= wanted or probes >= products.shape[1]:
                 return found
             probes *= 4  # the closest lists hold too few of what is allowed
@@ -75,34 +88,46 @@ class Centroids:
         order = np.argsort(-gained, kind="stable")[:depth] if len(found) > 1 else slice(None)
         return Candidates(places[order], gained[order])
 
-    def _probe_for(self, products: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], average: int) -> Probed:
+    def _probe_for(
+        self, products: npt.NDArray[np.float32], token_ids: TokenIds, weights: npt.NDArray[np.float32], average: int
+    ) -> Probed:
         """Which lists each token looks into, closest first, and what a document gains by being in each."""
         count = products.shape[1]
         ends, chosen, gains = np.zeros(len(weights), np.int64), [], []
         many = np.clip(np.rint(average * weights / max(weights.mean(), 1e-30)), 1, count).astype(int)
+        rare = self._index.frequencies.counts[token_ids] <= RARE * self._index.frequencies.documents
         for token, (row, probes) in enumerate(zip(products, many, strict=True)):
             last = min(probes, count - 1)  # one more than is looked into: what documents elsewhere have at most
             closest = np.argpartition(-row, last)[: last + 1]
             closest = closest[np.argsort(-row[closest], kind="stable")]
-            values = self._value(row[closest])
-            chosen.append(closest[:probes])
-            gains.append((weights[token] * (values[:probes] - values[-1])).astype(np.float32))
-            ends[token] = len(closest[:probes])
+            near = row[closest]
+            lists, offers, least = closest[:probes], near[:probes], near[-1]
+            if rare[token] and least < SAME:
+                at = int(np.searchsorted(-offers, -SAME))
+                lists, offers = np.insert(lists, at, self._count + token_ids[token]), np.insert(offers, at, SAME)
+            chosen.append(lists)
+            gains.append((weights[token] * (self._value(offers) - self._value(least))).astype(np.float32))
+            ends[token] = len(lists)
         return np.cumsum(ends), np.concatenate(chosen), np.concatenate(gains)
 
     def _value(self, products: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         if self._form == "cosine":
             return products
-        return -np.sqrt(np.maximum(2 - 2 * products, 0))
+        values: npt.NDArray[np.float32] = -np.sqrt(np.maximum(2 - 2 * products, 0))
+        return values
 
 
-def _lists(segment: Segment, count: int) -> Lists:
+def _lists(segment: Segment, count: int, vocabulary: int) -> Lists:
+    """The documents of each centroid, and behind these the documents of each token of the vocabulary."""
+
     def make(folder: Path) -> None:
-        lists = Lists.of(segment.centroids, segment.offsets, count)
-        np.save(folder / STARTS, lists.starts)
-        np.save(folder / PLACES, lists.places)
+        near = Lists.of(segment.centroids, segment.offsets, count)
+        distinct = segment.source
+        same = Lists.of(distinct.columns[DISTINCT], distinct.offsets["distinct"], vocabulary)
+        np.save(folder / STARTS, np.concatenate([near.starts, near.starts[-1] + same.starts[1:]]))
+        np.save(folder / PLACES, np.concatenate([near.places, same.places]))
 
-    folder = segment.derived("centroids-1", make)
+    folder = segment.derived("centroids-2", make)
     try:
         starts, places = np.load(folder / STARTS), np.load(folder / PLACES, mmap_mode="r")
     except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a broken header may give
