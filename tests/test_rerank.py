@@ -5,7 +5,6 @@ import pytest
 
 from chamfer import Encoder, InputError, Ranking, TokenWeights, rerank
 from chamfer.cache import encode_cached
-from chamfer.explain import explain
 from chamfer.kernels import Form, reference
 from chamfer.reranking import rerank_encoded
 from chamfer.vocabulary import Vocabulary
@@ -73,15 +72,3 @@ def test_weights_of_another_tokenizer_are_refused(encoder: Encoder) -> None:
     foreign = TokenWeights.uniform(Vocabulary(("a", "b"), frozenset()))
     with pytest.raises(InputError, match="another tokenizer"):
         rerank("dog", ["cat"], encoder=encoder, weights=foreign)
-
-
-@pytest.mark.parametrize("form", ["l2", "cosine"])
-def test_contributions_add_up_to_the_score(encoder: Encoder, form: Form) -> None:
-    weights = some_weights(encoder)
-    query, document = encoder.encode_queries([QUERY]), encoder.encode_documents(["cats sleep"])
-    matches = explain(query, document, weights, form=form)
-    total = sum(match.contribution for match in matches)
-    assert total == pytest.approx(reference.score(query.vectors, weights.of(query), document, form)[0], abs=1e-9)
-    assert [match.query_token for match in matches] == ["[CLS]", "why", "do", "cats", "sleep", "[SEP]"]
-    with pytest.raises(InputError, match="one document that has tokens"):
-        explain(query, encoder.encode_documents([""]), weights)

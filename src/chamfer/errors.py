@@ -7,3 +7,7 @@ class InputError(ValueError):
     The command line prints it and exits with code 2, as it does for what the machine refuses (``OSError``).
     Everything else that is raised is a bug and keeps its traceback.
     """
+
+
+class UnknownNameError(InputError):
+    """Something was named that is not there: a document, a token, a version."""

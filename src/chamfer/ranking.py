@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.html import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,7 @@ class Ranking:
             raise InputError(f"query {query_id!r} got a score that is not a number; its vectors are broken")
         order = sorted(range(len(values)), key=lambda place: (-values[place], document_ids[place]))[:k]
         return cls(query_id, tuple(document_ids[i] for i in order), tuple(float(values[i]) for i in order))
+
+    def _repr_html_(self) -> str:
+        rows = zip(range(1, len(self) + 1), self.document_ids, self.scores, strict=True)
+        return table(["", "document", "score"], rows, caption=self.query_id)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer import kernels
 from chamfer.encode import Encoder
@@ -24,6 +25,7 @@ def rerank(
     form: Form = "l2",
     k: int | None = None,
     query_id: str = "query",
+    normalise: bool = False,
 ) -> Ranking:
     """Rank texts for a query, encoding both on the fly.
 
@@ -35,6 +37,8 @@ def rerank(
         form: ``l2`` or ``cosine``.
         k: keep only so many.
         query_id: the name of the query in the result.
+        normalise: divide by the total weight, so that 0 is a perfect match on every token and scores of short and
+            long queries can be compared with one threshold.
 
     >>> from chamfer import Encoder, rerank
     >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
@@ -53,6 +57,7 @@ def rerank(
             form=form,
             k=k,
             query_id=query_id,
+            normalise=normalise,
         )
         return Ranking(query_id, tuple(str(int(place)) for place in ranking.document_ids), ranking.scores)
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
@@ -61,7 +66,10 @@ def rerank(
     if not documents:
         return Ranking(query_id, (), ())
     distances = kernels.minima(tokens, encoder.encode_documents(list(documents.values())), form=form)
-    return Ranking.of(query_id, list(documents), kernels.score(distances, weights.of(tokens)), k)
+    scores: npt.NDArray[np.floating] = kernels.score(distances, weights.of(tokens))
+    if normalise:
+        scores = kernels.normalised(scores, weights.of(tokens), form)
+    return Ranking.of(query_id, list(documents), scores, k)
 
 
 def rerank_encoded(

@@ -9,8 +9,12 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from chamfer import kernels
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
+from chamfer.explain import Explanation, explain_tokens
+from chamfer.explain.words import spans_of
+from chamfer.html import table
 from chamfer.index.building import check_finished, load_encoder
 from chamfer.index.manifest import needed_manifest, read_manifest
 from chamfer.index.reading import Index
@@ -24,6 +28,9 @@ from chamfer.weights import TokenWeights
 
 COUNTED = ("idf", "idf-soft")
 
+# Characters of a text in a table.
+SHOWN = 300
+
 
 class Hit(NamedTuple):
     """A document that was found; a higher score is closer."""
@@ -32,6 +39,14 @@ class Hit(NamedTuple):
     score: float
     text: str
     metadata: dict[str, Any]
+
+
+class Hits(list[Hit]):
+    """What a search found, the best first; a notebook shows it as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [(place, hit.id, hit.score, hit.text[:SHOWN]) for place, hit in enumerate(self, start=1)]
+        return table(["", "document", "score", "text"], rows)
 
 
 class Searcher:
@@ -63,10 +78,10 @@ class Searcher:
                 "search with that one"
             )
         self.index, self.encoder = index, encoder
-        self._weights, self._first_stage, self._form = weights, first_stage, form
+        self._weights, self._first_stage, self.form = weights, first_stage, form
         self._stages: dict[str, FirstStage] = {}
         self._weightings: dict[str, TokenWeights] = {}
-        self._weighting(weights)
+        self.weighting(weights)
         self._stage(first_stage)
 
     @classmethod
@@ -114,7 +129,7 @@ class Searcher:
         where: str | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
-    ) -> list[Hit]: ...
+    ) -> Hits: ...
 
     @overload
     def search(
@@ -128,7 +143,7 @@ class Searcher:
         where: str | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
-    ) -> list[list[Hit]]: ...
+    ) -> list[Hits]: ...
 
     def search(
         self,
@@ -141,7 +156,7 @@ class Searcher:
         where: str | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
-    ) -> list[Hit] | list[list[Hit]]:
+    ) -> Hits | list[Hits]:
         """Find the best ``k`` documents for a query, or for each of several.
 
         Args:
@@ -159,7 +174,7 @@ class Searcher:
         k = _count(k, "a search finds at least 1 document")
         queries = self._queries(texts, weights)
         found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
-        hits = [self._hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
+        hits = [self.hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
         return hits[0] if isinstance(query, str) else hits
 
     def rank(
@@ -191,9 +206,49 @@ class Searcher:
         if few <= depth and few < len(self):  # a filter leaves no more than would be scored anyway
             return self._stage(EXACT).find(queries, k, allowed)
         found = stage.find(queries, depth, allowed)
-        answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self._form)
+        answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self.form)
         self.index.relieve()
         return answers
+
+    def explain(
+        self, query: str, ids: Sequence[str], *, weights: str | TokenWeights | None = None
+    ) -> list[Explanation]:
+        """Take the scores of some documents apart: which token matched what, and what that added.
+
+        Args:
+            query: a text.
+            ids: of documents that have tokens.
+            weights: others than the searcher's own.
+        """
+        if isinstance(ids, str):
+            raise InputError("give a list of ids to explain, not one text, whose letters would be the ids")
+        places = self.index.places(ids)
+        explained = self.explained(self._queries([query], weights), places)
+        for identifier, explanation in zip(ids, explained, strict=True):
+            if explanation is None:
+                raise InputError(f"document {identifier!r} has no tokens, so there is no score to explain")
+        return [explanation for explanation in explained if explanation is not None]
+
+    def explained(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
+        """Like :meth:`explain`, for one query that is encoded and weighted, and places; None without tokens."""
+        explained: list[Explanation | None] = []
+        for place, document in zip(places.tolist(), self.index.documents(places), strict=True):
+            tokens = self.index.tokens(place)
+            explained.append(
+                explain_tokens(
+                    query.tokens,
+                    query.weights,
+                    tokens,
+                    self.encoder.vocabulary,
+                    form=self.form,
+                    spans=spans_of(tokens.token_ids, self.encoder.spans(document.text)),
+                    document_id=document.id,
+                    document_text=document.text,
+                )
+                if len(tokens.vectors)
+                else None
+            )
+        return explained
 
     def refreshed(self) -> Self:
         """A searcher of the last commit: this one if there is no newer."""
@@ -201,44 +256,43 @@ class Searcher:
         if read_manifest(folder) == self.index.manifest:
             return self
         return self.open(
-            folder, weights=self._weights, first_stage=self._first_stage, form=self._form, encoder=self.encoder
+            folder, weights=self._weights, first_stage=self._first_stage, form=self.form, encoder=self.encoder
         )
 
     def weighted(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
         """Give encoded queries their weights, in the dimensions that the index keeps."""
-        weighting = self._weighting(self._weights if weights is None else weights)
+        weighting = self.weighting(self._weights if weights is None else weights)
         return Queries(texts, self.index.trained.projected(tokens), weighting.of(tokens))
 
     def _queries(self, texts: Sequence[str], weights: str | TokenWeights | None) -> Queries:
         return self.weighted(self.encoder.encode_queries(texts), texts, weights)
 
-    def _hits(self, found: Candidates, queries: Queries, place: int, *, normalise: bool) -> list[Hit]:
+    def hits(self, found: Candidates, queries: Queries, place: int, *, normalise: bool = False) -> Hits:
+        """The documents that were found for one of some queries."""
         scores = found.scores.astype(np.float64)
         if normalise:
-            weights = queries.weights_of(place)
-            scores = scores * len(weights) / max(float(weights.sum()), 1e-30)
-            if self._form == "cosine":  # a perfect match is a product of 1
-                scores -= 1
-        return [
+            scores = kernels.normalised(scores, queries.weights_of(place), self.form)
+        return Hits(
             Hit(document.id, float(score), document.text, json.loads(document.metadata))
             for document, score in zip(self.index.documents(found.places), scores, strict=True)
-        ]
+        )
 
-    def _weighting(self, weights: str | TokenWeights) -> TokenWeights:
+    def weighting(self, weights: str | TokenWeights) -> TokenWeights:
+        """Weights by name, counted over the index where they must be, or a file, or as they are."""
         if isinstance(weights, TokenWeights):
-            check_weights(weights, self.encoder, self._form)
+            check_weights(weights, self.encoder, self.form)
             return weights
         if weights not in self._weightings:
             counted = self.index.frequencies
             # Where no document has a token nothing can be counted, nor found: any weights will do.
             name = "uniform" if weights in COUNTED and not counted.counts.any() else weights
-            self._weightings[weights] = weights_by_name(name, self.encoder, lambda: counted, form=self._form)
+            self._weightings[weights] = weights_by_name(name, self.encoder, lambda: counted, form=self.form)
         return self._weightings[weights]
 
     def _stage(self, name: str) -> FirstStage:
         name = chosen_name(name, self.index)
         if name not in self._stages:
-            self._stages[name] = open_stage(name, self.index, form=self._form)
+            self._stages[name] = open_stage(name, self.index, form=self.form)
         return self._stages[name]
 
 

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+# WordPiece marks what goes on; byte-level BPE and SentencePiece mark what begins.
+WORD_MARKS = GOES_ON, BYTES_BEGIN, BEGINS = ("##", "Ġ", "▁")
 
 
 @dataclass(frozen=True)
@@ -41,3 +45,9 @@ class Vocabulary:
         mask = np.zeros(len(self.tokens), dtype=np.bool_)
         mask[sorted(self.special_ids)] = True
         return mask
+
+    @cached_property
+    def word_mark(self) -> str:
+        """How tokens say where words begin or go on; one of :data:`WORD_MARKS`."""
+        marks = Counter(mark for token in self.tokens for mark in WORD_MARKS if token.startswith(mark))
+        return marks.most_common(1)[0][0] if marks else GOES_ON

@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from chamfer import __version__
-from chamfer.cli import demo, doctor, encode, evaluate, index, learn, reproduce, rerank, search, weights
+from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 
@@ -22,6 +22,8 @@ app.command("encode")(encode.encode)
 app.add_typer(weights.app, name="weights")
 app.add_typer(index.app, name="index")
 app.command("search")(search.search)
+app.command("explain")(explain.explain)
+app.command("serve")(serve.serve)
 app.command("rerank")(rerank.rerank)
 app.command("evaluate")(evaluate.evaluate)
 app.command("learn")(learn.learn)

@@ -49,7 +49,7 @@ def demo(
     from chamfer.evaluation.docstrings import docstring_collection
     from chamfer.evaluation.experiment import evaluate
     from chamfer.evaluation.table import as_table, title
-    from chamfer.explain import explain
+    from chamfer.explain import explain_tokens
     from chamfer.reranking import rerank_encoded
     from chamfer.retrieve.bm25 import BM25
     from chamfer.weights import TokenWeights
@@ -84,7 +84,8 @@ def demo(
         best = rerank_encoded(query, candidates, corpus, {"soft": weights}, k=3)["soft"].document_ids
         shown = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for name in best:
-            matches = explain(query, corpus.tokens[corpus.place[name]], weights)
+            document = corpus.tokens[corpus.place[name]]
+            matches = explain_tokens(query, weights.of(query), document, encoder.vocabulary).matches
             shown.add_row(Text(name, style="cyan"), _highlighted(collection.documents[name], matches, weights))
         results.print("", _weighted(encoder.vocabulary, query, weights), shown, sep="\n")
     results.print(f"\n[dim]{time.perf_counter() - started:.0f} s[/dim]")
@@ -114,7 +115,7 @@ def _highlighted(document: str, matches: "Sequence[Match]", weights: "TokenWeigh
     def weighs(token: str) -> bool:
         return float(weights.table[weights.vocabulary.ids[token]]) >= 0.8
 
-    mattered = {m.document_word for m in matches if weighs(m.query_token) and weighs(m.document_token)}
+    mattered = {match.word for match in matches if weighs(match.token) and weighs(match.matched)}
     words = [re.escape(word) for word in mattered if word.isalnum()]
     text = Text(document)
     if words:

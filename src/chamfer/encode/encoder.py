@@ -13,6 +13,7 @@ import torch
 from sentence_transformers import MultiVectorEncoder
 
 from chamfer.encode.arithmetic import has_bfloat16, shorten
+from chamfer.encode.batches import ACCELERATOR_BATCH, PROCESSOR_BATCH, batches
 from chamfer.encode.checkpoint import load_model
 from chamfer.encode.compiled import Compiled, has_openvino
 from chamfer.errors import InputError
@@ -24,10 +25,6 @@ from chamfer.vocabulary import Vocabulary
 Role = Literal["query", "document"]
 Arithmetic = Literal["float32", "bfloat16"]
 Engine = Literal["torch", "openvino"]
-
-# Tokens in a batch, padding included. On a processor the states between two layers should stay in its caches. An
-# accelerator wants enough to be busy with.
-PROCESSOR_BATCH, ACCELERATOR_BATCH = 1024, 32768
 
 
 class Tokenized(NamedTuple):
@@ -54,6 +51,8 @@ class Encoder:
         """Whether the model was trained for token vectors; else its states are used as they are."""
         self._model = model
         self._tokenizer = model.tokenizer
+        # A tokenizer keeps how it cuts and fills as its own state, which a second thread would change under the first.
+        self._tokenizing = threading.Lock()
 
     @classmethod
     def load(
@@ -207,14 +206,28 @@ class Encoder:
         prompted = [self.prompt(role) + text for text in texts]
         if not prompted:
             return Tokenized([], 0)
-        whole: list[list[int]] = self._tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
-        long = [place for place, ids in enumerate(whole) if len(ids) > limit]
-        if long:
-            cut = self._tokenizer([prompted[place] for place in long], truncation=True, max_length=limit)
-            for place, ids in zip(long, cut["input_ids"], strict=True):
-                whole[place] = ids
+        with self._tokenizing:
+            whole: list[list[int]] = self._tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
+            long = [place for place, ids in enumerate(whole) if len(ids) > limit]
+            if long:
+                cut = self._tokenizer([prompted[place] for place in long], truncation=True, max_length=limit)
+                for place, ids in zip(long, cut["input_ids"], strict=True):
+                    whole[place] = ids
         token_ids = [np.asarray(ids, dtype=np.int32) for ids in whole]
         return Tokenized([ids[:0] if self._says_nothing(ids) else ids for ids in token_ids], len(long))
+
+    def spans(self, document: str) -> list[tuple[int, tuple[int, int] | None]]:
+        """The tokens of a document as the model reads it, and where in the text each is; None for what is no text."""
+        prompt = self.prompt("document")
+        with self._tokenizing:
+            read = self._tokenizer(
+                prompt + document, truncation=True, max_length=self.document_length, return_offsets_mapping=True
+            )
+        places = [(start - len(prompt), stop - len(prompt)) for start, stop in read["offset_mapping"]]
+        return [
+            (token, trimmed(document, start, stop) if 0 <= start < stop else None)
+            for token, (start, stop) in zip(read["input_ids"], places, strict=True)
+        ]
 
     def _encode(self, texts: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
         _refuse_single_text(texts)
@@ -260,7 +273,8 @@ class Encoder:
         """Rows of the texts, and what the model reads of them: the shortest first, and little padding among them."""
         if not texts:
             return
-        inputs: dict[str, Any] = self._model.preprocess(texts, prompt=self.prompt(role), task=role)
+        with self._tokenizing:
+            inputs: dict[str, Any] = self._model.preprocess(texts, prompt=self.prompt(role), task=role)
         read = inputs["attention_mask"].bool()
         if "query_expansion_positions" in inputs:  # nobody may attend to these, but they are scored
             read = read | inputs["query_expansion_positions"].bool()
@@ -344,22 +358,13 @@ class Encoder:
             transformer.query_length = query_length
 
 
-def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Places of texts that are encoded together: of like length, shortest first, ``most`` tokens with padding.
+def trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """A span without the space that some tokenizers count as the beginning of a word.
 
-    A longer text is a batch of its own.
-
-    >>> list(batches([3, 9, 2, 4, 20], most=12))
-    [[2, 0, 3], [1], [4]]
+    >>> trimmed("a cat", 1, 5)
+    (2, 5)
     """
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[place] > most:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
+    return start + len(text[start:stop]) - len(text[start:stop].lstrip()), stop
 
 
 def _one_of(what: str, given: str, known: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from chamfer.evaluation.compare import Comparison, compare
 from chamfer.evaluation.first_stage import find_first
 from chamfer.evaluation.measures import MEASURES, PerQuery, measure
 from chamfer.evaluation.split import find_candidates, rank_split
+from chamfer.html import Row, table
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
@@ -66,6 +67,11 @@ class Evaluation:
         """Compare a system with the baseline, query by query."""
         baseline = next(other for other in self.systems if other.name == self.baseline)
         return compare(system.values[measure_name], baseline.values[measure_name])
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [(system.name, *(system.measures[name] for name in MEASURES)) for system in self.systems]
+        caption = f"{self.dataset}, {self.split}: {self.queries} queries, {self.documents} documents"
+        return table(["system", *MEASURES], rows, caption=caption)
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the rankings, ready for ``json.dumps``."""

@@ -177,13 +177,7 @@ def starting_weights(
         "learnt_from": learnt_from,
         "form": form,
     }
-    vocabulary = encoder.vocabulary
-    return Start(
-        TokenWeights.uniform(vocabulary, made_from=made_from),
-        TokenWeights.idf(frequencies, vocabulary, made_from=made_from),
-        TokenWeights.idf(frequencies, vocabulary, special=0.0, made_from=made_from),
-        TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from),
-    )
+    return Start.counted(frequencies, encoder.vocabulary, made_from)
 
 
 def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, uniform: TokenWeights) -> HeldOut:

@@ -1,7 +1,7 @@
 """An index opened for reading: one commit, whatever is written meanwhile."""
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.documents import Document
-from chamfer.errors import InputError
+from chamfer.errors import InputError, UnknownNameError
 from chamfer.frequencies import DocumentFrequencies
 from chamfer.index.filters import parse_filter
 from chamfer.index.manifest import Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
+from chamfer.tokens import TokenBatch
 
 # Between reading a manifest and opening what it names, a writer may have removed that; the next one names other files.
 TRIES = 20
@@ -155,6 +156,23 @@ class Index:
             for place, document in zip(chosen, segment.database.documents(local), strict=True):
                 documents[place] = document
         return documents
+
+    def places(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The places of live documents, in the order of their ids as given."""
+        place_of: dict[str, int] = {}
+        for start, segment in zip(self.starts.tolist(), self.segments, strict=False):
+            for identifier, local in segment.database.places(ids).items():
+                if segment.deleted is None or not segment.deleted[local]:
+                    place_of[identifier] = start + local
+        unknown = next((identifier for identifier in ids if identifier not in place_of), None)
+        if unknown is not None:
+            raise UnknownNameError(f"there is no document {unknown!r} in the index; name one that it holds")
+        return np.array([place_of[identifier] for identifier in ids], np.int64)
+
+    def tokens(self, place: int) -> TokenBatch:
+        """The vectors of one document."""
+        [(segment, _, local)] = self.by_segment(np.array([place]))
+        return segment.tokens(local)
 
     def by_segment(
         self, places: npt.NDArray[np.integer]

@@ -102,6 +102,17 @@ def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) 
     return np.where(empty, np.float32(-np.inf), -np.einsum("dt,t->d", finite, weights) / np.float32(len(weights)))
 
 
+def normalised(
+    scores: npt.NDArray[np.floating], weights: npt.NDArray[np.floating], form: Form
+) -> npt.NDArray[np.float64]:
+    """Scores of one query divided by its total weight: from -2 to 0, which is a perfect match on every token.
+
+    So scores of short and long queries, and of different weights, can be compared with one threshold.
+    """
+    divided = scores.astype(np.float64) * len(weights) / max(float(weights.sum()), 1e-30)
+    return divided if form == "l2" else divided - 1  # a perfect match is a product of 1
+
+
 def best(
     queries: TokenBatch,
     weights: npt.NDArray[np.float32],

@@ -1,13 +1,15 @@
 """What is tried: recipes with their hyper-parameters, and how each is fitted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
+from chamfer.frequencies import DocumentFrequencies
 from chamfer.learn.blend import blend
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.paper import PRESETS, Preset, fit_paper
 from chamfer.learn.prior import Learner
+from chamfer.vocabulary import Vocabulary
 from chamfer.weights import TokenWeights
 
 Recipe = Literal["paper", "prior", "context"]
@@ -26,6 +28,16 @@ class Start(NamedTuple):
     idf_without_special: TokenWeights
     """IDF with special tokens at 0; the paper takes the better of the two."""
     soft: TokenWeights
+
+    @classmethod
+    def counted(cls, frequencies: DocumentFrequencies, vocabulary: Vocabulary, made_from: Mapping[str, Any]) -> Self:
+        """From document frequencies; ``made_from`` is kept in the metadata of all of them."""
+        return cls(
+            TokenWeights.uniform(vocabulary, made_from=made_from),
+            TokenWeights.idf(frequencies, vocabulary, made_from=made_from),
+            TokenWeights.idf(frequencies, vocabulary, special=0.0, made_from=made_from),
+            TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from),
+        )
 
     def by_name(self) -> dict[str, TokenWeights]:
         """The four under the names of reports."""

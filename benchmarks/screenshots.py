@@ -1,0 +1,116 @@
+"""Pictures of the page that ``chamfer serve`` shows, for the README: light, dark, and on a phone.
+
+Without an index, one of the standard library's docstrings is built, which takes a minute.
+
+    python benchmarks/screenshots.py                    # writes docs/page-*.png
+    python benchmarks/screenshots.py my-index/ --query "what helps against osteoporosis"
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from chamfer import Encoder, build_index
+from chamfer.evaluation.docstrings import docstring_collection
+
+DOCS = Path(__file__).parents[1] / "docs"
+CHROMIUM = "/usr/bin/chromium"
+MOST_BYTES = 300_000
+"""Of a picture, so that the repository stays small."""
+
+
+def main() -> None:
+    """Write the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("index", nargs="?", type=Path, help="the folder of an index")
+    parser.add_argument("--query", default="wait until all of the threads are finished")
+    parser.add_argument(
+        "--token", default="threads", help="the token of the query that is pointed at in the dark picture"
+    )
+    parser.add_argument("--most", type=int, default=1500, help="docstrings to index, if no index is given")
+    parser.add_argument("--out", type=Path, default=DOCS)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        index = asked.index or _build(Path(folder) / "index", asked.most)
+        with _serve(index, Path(folder) / "log") as address, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+            _wide(browser, address, asked.query, asked.token, asked.out)
+            _phone(browser, address, asked.query, asked.out)
+            browser.close()
+
+
+def _wide(browser: Browser, address: str, query: str, token: str, out: Path) -> None:
+    for scheme in ("light", "dark"):
+        page = browser.new_page(
+            base_url=address,
+            color_scheme="dark" if scheme == "dark" else "light",
+            viewport={"width": 1240, "height": 980},
+            device_scale_factor=1.25,
+        )
+        _search(page, query)
+        if scheme == "light":
+            page.locator("#weighted .why summary").first.click()
+            page.mouse.move(0, 0)
+        else:
+            page.get_by_role("toolbar").get_by_role("button", name=f"{token}, weight").first.click()
+        _write(page, out / f"page-{scheme}.png")
+
+
+def _phone(browser: Browser, address: str, query: str, out: Path) -> None:
+    page = browser.new_page(
+        base_url=address, viewport={"width": 360, "height": 760}, device_scale_factor=2, is_mobile=True, has_touch=True
+    )
+    _search(page, query)
+    _write(page, out / "page-phone.png")
+
+
+def _search(page: Page, query: str) -> None:
+    page.goto("/")
+    page.get_by_role("searchbox", name="Query").fill(query)
+    page.keyboard.press("Enter")
+    page.locator("#weighted .card").first.wait_for()
+    page.evaluate("document.activeElement.blur()")
+
+
+def _write(page: Page, path: Path) -> None:
+    page.wait_for_timeout(500)  # until nothing moves
+    page.screenshot(path=path)
+    size = path.stat().st_size
+    print(f"{path}: {size / 1000:.0f} KB")
+    if size > MOST_BYTES:
+        raise SystemExit(f"{path} has more than {MOST_BYTES / 1000:.0f} KB; make the picture smaller")
+    page.close()
+
+
+def _build(folder: Path, most: int) -> Path:
+    collection = docstring_collection(most)
+    print(f"indexing {len(collection.documents)} docstrings")
+    build_index(folder, collection.documents, Encoder.load("minilm", document_length=128))
+    return folder
+
+
+@contextmanager
+def _serve(index: Path, log: Path) -> Iterator[str]:
+    command = [str(Path(sys.executable).with_name("chamfer")), "serve", str(index), "--port", "0"]
+    with log.open("w") as written, subprocess.Popen(command, stdout=written, stderr=written) as process:
+        try:
+            while process.poll() is None:
+                found = [word for word in log.read_text().split() if word.startswith("http://")]
+                if found:
+                    yield found[0]
+                    return
+                time.sleep(0.1)
+            raise SystemExit(f"the server did not start: {log.read_text()}")
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()

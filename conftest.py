@@ -1,0 +1,12 @@
+"""Rooms behind extras that are not installed cannot be imported, so their examples are not collected."""
+
+from importlib.util import find_spec
+
+NEEDED = {
+    "pipelines/langchain.py": "langchain_core",
+    "pipelines/llamaindex.py": "llama_index",
+    "pipelines/pyterrier.py": "pyterrier",
+    "serve/*.py": "fastapi",
+}
+
+collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]

@@ -1,0 +1,146 @@
+"""``chamfer explain``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chamfer.cli.options import FormName, FormOption
+from chamfer.cli.terminal import check_output, print_json, results, say
+from chamfer.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from chamfer.explain import Difference, Explanation
+
+DECIDING = 8
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(help="The folder of an index.")],
+    query: Annotated[str, typer.Argument(help="What is looked for.")],
+    document: Annotated[str | None, typer.Argument(help="Its id; the best document if not given.")] = None,
+    other: Annotated[
+        str | None, typer.Argument(help="Another id, to compare with; the next best if none is given.")
+    ] = None,
+    weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "idf-soft",
+    form: FormOption = FormName.l2,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write it as a page for a browser.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Why a document has its score: what each query word matched, and what it added.
+
+    Example: chamfer explain index/ "how do vaccines work" 4983
+    """
+    if html is not None:
+        check_output(html)
+
+    from chamfer.index.manifest import needed_manifest
+
+    needed_manifest(folder)
+
+    # Only now what takes seconds to import: a wrong path is told at once.
+    from chamfer.search import Searcher
+
+    searcher = Searcher.open(folder, weights=weights, form=form.value)
+    asked = [identifier for identifier in (document, other) if identifier is not None]
+    if not asked:
+        asked = [hit.id for hit in searcher.search(query, k=2)]
+        if not asked:
+            raise InputError(f"{folder} holds no document to explain")
+    explained = searcher.explain(query, asked)
+    uniform = searcher.explain(query, asked, weights="uniform")
+    if html is not None:
+        from chamfer.explain.html import page
+        from chamfer.files import write_text
+
+        write_text(html, page(query, [explanation._repr_html_() for explanation in explained]))
+        say(f"written to {html}")
+    if as_json:
+        print_json(_as_json(explained, uniform))
+        return
+    for explanation, plain in zip(explained, uniform, strict=True):
+        results.print(_words(explanation, plain), "", sep="\n")
+    if len(explained) == 2:
+        above, below = sorted(explained, key=lambda one: -one.score)
+        results.print(_deciding(above, below))
+
+
+def _as_json(explained: "Sequence[Explanation]", uniform: "Sequence[Explanation]") -> dict[str, Any]:
+    pairs = zip(explained, uniform, strict=True)
+    found: dict[str, Any] = {
+        "documents": [one.as_json() | {"against_uniform": _differences(one.against(plain))} for one, plain in pairs]
+    }
+    if len(explained) == 2:
+        above, below = sorted(explained, key=lambda one: -one.score)
+        found["above"] = {
+            "id": above.document_id,
+            "below": below.document_id,
+            "because": _differences(above.against(below)),
+        }
+    return found
+
+
+def _differences(differences: "Sequence[Difference]") -> list[dict[str, Any]]:
+    return [difference._asdict() | {"gain": difference.gain} for difference in differences]
+
+
+def _words(explanation: "Explanation", uniform: "Explanation") -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(
+        title=f"[bold]{escape(explanation.document_id)}[/]  score [cyan]{explanation.score:.4f}[/], "
+        f"[cyan]{explanation.special_share:.0%}[/] of it by special tokens; with uniform weights {uniform.score:.4f}",
+        title_justify="left",
+        title_style="",
+        box=None,
+        pad_edge=False,
+    )
+    for name in ("query word", "matched"):
+        shown.add_column(name)
+    for name in ("weight", "contribution", "uniform", "share"):
+        shown.add_column(name, justify="right")
+    shown.add_column("")
+    for word, plain in zip(explanation.words, uniform.words, strict=True):
+        style = "dim" if word.special else ""
+        shown.add_row(
+            escape(word.text),
+            escape(word.matched),
+            f"{word.weight:.2f}",
+            f"{word.contribution:.4f}",
+            f"{plain.contribution:.4f}",
+            f"{word.share:.0%}",
+            "█" * round(20 * max(word.share, 0.0)),
+            style=style,
+        )
+    return shown
+
+
+def _deciding(above: "Explanation", below: "Explanation") -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(
+        title=f"why [bold]{escape(above.document_id)}[/] is above [bold]{escape(below.document_id)}[/], "
+        f"by {above.score - below.score:.4f}",
+        title_justify="left",
+        title_style="",
+        box=None,
+        pad_edge=False,
+    )
+    shown.add_column("query word")
+    for name in (above.document_id, below.document_id, "difference"):
+        shown.add_column(escape(name), justify="right")
+    for difference in above.against(below)[:DECIDING]:
+        colour = "green" if difference.gain > 0 else "red"
+        shown.add_row(
+            escape(difference.text),
+            f"{difference.one:.4f}",
+            f"{difference.other:.4f}",
+            f"[{colour}]{difference.gain:+.4f}[/]",
+        )
+    return shown

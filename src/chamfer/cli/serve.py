@@ -1,0 +1,69 @@
+"""``chamfer serve``."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chamfer.cli.options import FirstStage, FormName, FormOption
+from chamfer.cli.terminal import say
+from chamfer.errors import InputError
+
+KEY = "CHAMFER_API_KEY"
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(
+    folder: Annotated[Path, typer.Argument(help="The folder of an index.")],
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.", show_default="idf-soft"),
+    ] = None,
+    versions: Annotated[
+        Path | None,
+        typer.Option("--versions", help="A folder that keeps the versions of the weights.", show_default="in memory"),
+    ] = None,
+    first_stage: FirstStage = "auto",
+    form: FormOption = FormName.l2,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="The most that an answer may take.")] = 30.0,
+    waiting: Annotated[int, typer.Option("--waiting", min=1, help="Requests that may wait; more get 429.")] = 64,
+) -> None:
+    """Serve an index by HTTP, with a page to look at.
+
+    An API key is taken from the environment, CHAMFER_API_KEY.
+
+    Example: chamfer serve index/ --port 8000
+    """
+    from chamfer.index.manifest import needed_manifest
+
+    needed_manifest(folder)
+    try:
+        from chamfer.serve.app import create_app
+        from chamfer.serve.running import serve as run
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is missing; install the server with: pip install 'chamfer[serve]'") from error
+    from chamfer.search import Searcher
+    from chamfer.serve.guard import Limits
+    from chamfer.serve.service import Service
+    from chamfer.serve.versions import Versions
+
+    if weights is not None and Versions.kept_in(versions):
+        raise InputError(f"{versions} holds versions of weights already; send {weights} with PUT /weights instead")
+    first = weights or "idf-soft"
+    searcher = Searcher.open(folder, weights=first, first_stage=first_stage, form=form.value)
+    named = first in ("uniform", "idf", "idf-soft")
+    service = Service(searcher, Versions(first if named else searcher.weighting(first), Path(first).stem, versions))
+    service.check()
+    key = os.environ.get(KEY) or None
+    local = host in LOCAL
+    if not local and key is None:
+        say(f"note: whoever reaches {host} may search and change the weights; set {KEY} to ask for a key")
+    limits = Limits(seconds=seconds, waiting=waiting)
+
+    def started(address: str) -> None:
+        say(f"{len(searcher)} documents at {address}  (stop with Ctrl-C)")
+
+    run(create_app(service, limits=limits, key=key, local=local), host=host, port=port, limits=limits, started=started)

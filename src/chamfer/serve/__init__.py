@@ -1,0 +1,1 @@
+"""An index behind HTTP. Needs the extra ``chamfer[serve]``."""

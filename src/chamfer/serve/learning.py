@@ -1,0 +1,65 @@
+"""Weights learnt from the marks that a page sends, and what they would change."""
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.marked import Marks, learn_marked
+from chamfer.learn.objective import tokens_seen
+from chamfer.learn.quality import quality
+from chamfer.search import Searcher
+from chamfer.serve import schemas
+from chamfer.serve.versions import Versions
+from chamfer.weights import TokenWeights
+
+MOST_CHANGED = 30
+
+
+def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -> schemas.LearnResponse:
+    """Learn weights and keep them as a version that is not used yet."""
+    current = versions.current
+    marks = [Marks(one.query, one.relevant, one.not_relevant) for one in asked.judgements]
+    learnt = learn_marked(searcher, marks, weights=current.weights, recipe=asked.recipe)
+    in_use = searcher.weighting(current.weights)
+    judged = [one.judged for one in learnt.judged]
+    version = versions.put(learnt.weights, asked.name or f"learnt from {learnt.report.queries} queries", use=False)
+    moved = []
+    for query, ids in learnt.judged:
+        before, after = _ranks(query, in_use), _ranks(query, learnt.weights)
+        moved += [
+            schemas.Moved(query=query.query_id, id=ids[place], before=int(before[place]), after=int(after[place]))
+            for place in np.flatnonzero(query.grades).tolist()
+        ]
+    return schemas.LearnResponse(
+        version=version.number,
+        chosen=learnt.report.choice.name,
+        why=learnt.report.choice.why,
+        queries=learnt.report.queries,
+        ndcg_before=float(quality(judged, in_use)[:, 0].mean()),
+        ndcg_after=float(quality(judged, learnt.weights)[:, 0].mean()),
+        moved=moved,
+        changed=_changed(judged, in_use, learnt.weights),
+    )
+
+
+def _ranks(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:
+    """``(candidates,)`` from 1."""
+    with np.errstate(invalid="ignore"):  # a document without tokens is infinitely far, whatever the weights
+        far = np.nan_to_num(query.distances @ weights.of_tokens(query.token_ids, query.vectors), nan=np.inf)
+    ranks = np.empty(len(far), np.int64)
+    ranks[np.argsort(far, kind="stable")] = np.arange(1, len(far) + 1)
+    return ranks
+
+
+def _changed(judged: list[JudgedQuery], before: TokenWeights, after: TokenWeights) -> list[schemas.Changed]:
+    seen = tokens_seen(judged)
+    largest = sorted(seen, key=lambda token: -abs(float(after.table[token]) - float(before.table[token])))
+    return [
+        schemas.Changed(
+            token=before.vocabulary.tokens[token],
+            before=float(before.table[token]),
+            after=float(after.table[token]),
+        )
+        for token in largest[:MOST_CHANGED]
+        if before.table[token] != after.table[token]
+    ]

@@ -1,0 +1,34 @@
+/** What the address bar says: the query, the weighting and the view, so that links and the back button work. */
+
+/** @typedef {{q: string, view: "search" | "weights" | "learn", weights: import("./types.js").Weighting}} Place */
+
+/** @returns {Place} */
+export function here() {
+  const asked = new URLSearchParams(location.search);
+  const view = asked.get("view");
+  const weights = asked.get("weights");
+  return {
+    q: (asked.get("q") ?? "").trim(),
+    view: view === "weights" || view === "learn" ? view : "search",
+    weights: weights === "idf" || weights === "idf-soft" ? weights : "current",
+  };
+}
+
+/** @param {Place} place */
+export function addressOf({ q, view, weights }) {
+  const asked = new URLSearchParams();
+  if (q) asked.set("q", q);
+  if (weights !== "current") asked.set("weights", weights);
+  if (view !== "search") asked.set("view", view);
+  return asked.size ? `/?${asked}` : "/";
+}
+
+/** @param {Partial<Place>} changes what differs from here */
+export function go(changes) {
+  const next = addressOf({ ...here(), ...changes });
+  if (next !== location.pathname + location.search) {
+    history.pushState(null, "", next);
+    scrollTo(0, 0); // a new page begins at its top; on the way back the browser knows where the reader was
+  }
+  dispatchEvent(new PopStateEvent("popstate"));
+}

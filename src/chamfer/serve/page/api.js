@@ -1,0 +1,109 @@
+/** The server, as functions. What fails, fails with one sentence for the reader. */
+
+import { askForKey } from "./dialogs.js";
+import { sentence } from "./element.js";
+import { Failure, say, settle } from "./notice.js";
+
+/** @typedef {import("./types.js").ExplainResponse} ExplainResponse */
+/** @typedef {import("./types.js").WeightsResponse} WeightsResponse */
+/** @typedef {import("./types.js").TokensResponse} TokensResponse */
+/** @typedef {import("./types.js").LearnResponse} LearnResponse */
+/** @typedef {import("./types.js").HealthResponse} HealthResponse */
+
+const KEY = "chamfer.key";
+// Whoever waits longer than this for a page thinks that it is broken; then it is better to say how long.
+const LONGEST_WAIT = 20;
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+async function request(method, path, body, signal) {
+  const about = subjectOf(path);
+  let response = await send(method, path, body, signal);
+  while (response.status === 401) {
+    const key = await askForKey();
+    if (key === null) throw new Failure("This server needs an API key, and none was given.", about);
+    sessionStorage.setItem(KEY, key);
+    response = await send(method, path, body, signal);
+  }
+  if (response.status === 429 && waitOf(response) <= LONGEST_WAIT) {
+    say(`The server is busy; trying again in ${seconds(waitOf(response))}.`, about);
+    await pause(waitOf(response), signal);
+    response = await send(method, path, body, signal);
+  }
+  if (response.status === 429)
+    throw new Failure(`The server is too busy to answer; try again in ${seconds(waitOf(response))}.`, about);
+  if (!response.ok) throw new Failure(await messageOf(response), about);
+  const answer = await response.json();
+  settle(about);
+  return answer;
+}
+
+/** @param {string} method @param {string} path @param {unknown} body @param {AbortSignal} [signal] */
+async function send(method, path, body, signal) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "application/json" };
+  const key = sessionStorage.getItem(KEY);
+  if (key !== null) headers.Authorization = `Bearer ${key}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  try {
+    return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Failure("The server cannot be reached; see whether it still runs, then try again.", subjectOf(path));
+  }
+}
+
+/** @param {string} path */
+const subjectOf = (path) => path.split("?")[0];
+
+/** @param {Response} response */
+async function messageOf(response) {
+  const answer = await response.json().catch(() => null);
+  const message = typeof answer?.message === "string" ? answer.message.trim() : "";
+  if (message === "") return `The server answered with status ${response.status} and did not say why.`;
+  return sentence(message);
+}
+
+/** @param {Response} response */
+const waitOf = (response) => Math.max(1, Number(response.headers.get("Retry-After")) || 1);
+
+/** @param {number} count */
+const seconds = (count) => (count === 1 ? "a second" : `${Math.ceil(count)} seconds`);
+
+/** @param {number} wait @param {AbortSignal} [signal] */
+const pause = (wait, signal) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, 1000 * wait);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+
+/**
+ * @param {{query: string, k: number, weights: string}} asked
+ * @param {AbortSignal} signal
+ * @returns {Promise<ExplainResponse>}
+ */
+export const explain = (asked, signal) => request("POST", "/explain", asked, signal);
+
+/** @returns {Promise<WeightsResponse>} */
+export const versions = () => request("GET", "/weights");
+
+/** @param {string} contains @param {string} order @param {AbortSignal} signal @returns {Promise<TokensResponse>} */
+export const tokens = (contains, order, signal) =>
+  request("GET", `/weights/tokens?${new URLSearchParams({ contains, order, limit: "50" })}`, undefined, signal);
+
+/** @param {{weights?: string, tokens?: Record<string, number>, base?: string}} changes @returns {Promise<WeightsResponse>} */
+export const change = (changes) => request("PUT", "/weights", changes);
+
+/** @param {number} version @returns {Promise<WeightsResponse>} */
+export const use = (version) => request("POST", "/weights/use", { version });
+
+/** @param {import("./types.js").Judgement[]} judgements @returns {Promise<LearnResponse>} */
+export const learn = (judgements) => request("POST", "/learn", { judgements });
+
+/** @returns {Promise<HealthResponse>} */
+export const health = () => request("GET", "/health");

@@ -1,0 +1,148 @@
+/** One document in one column. */
+
+import { decimal, element, unseen } from "./element.js";
+import { heat, highlighted } from "./highlight.js";
+import { mark, marksOf } from "./marks.js";
+import { matchLine, reasons } from "./reason.js";
+
+/** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
+/** @typedef {import("./types.js").State} State */
+/**
+ * `was` is the rank in the other column, null if it is not shown there; `next` is the document below.
+ *
+ * @typedef {{rank: number, score: number, was: number | null, next: ExplainedDocument | null}} Place
+ */
+
+/**
+ * @param {ExplainedDocument} document
+ * @param {State} state
+ * @param {{weighted: boolean, onExpand: () => void}} options
+ */
+export function card(document, state, { weighted, onExpand }) {
+  const rank = element("span", { className: "rank" });
+  const badge = element("span", { className: "badge" });
+  const score = element("span", { className: "score", title: "score: higher is closer" });
+  const text = element("p", { className: "text" });
+  const expand = element("button", { type: "button", className: "link", onclick: onExpand });
+  const about = element("p", { className: "line" }, ...known(document));
+  const match = element("p", { className: "line match" });
+  const yes = judge(state.answer.query, document.id, true);
+  const no = judge(state.answer.query, document.id, false);
+  const summary = element("summary", {});
+  const why = element("div", { className: "why-body" });
+  const details = /** @type {HTMLDetailsElement} */ (element("details", { className: "why" }, summary, why));
+  const node = element(
+    "li",
+    { className: "card", "data-id": document.id },
+    rank,
+    element(
+      "div",
+      { className: "card-body" },
+      element("div", { className: "card-head" }, element("h3", { className: "id" }, document.id), badge, score),
+      text,
+      expand,
+      element(
+        "div",
+        { className: "card-foot" },
+        element("div", { className: "lines" }, about, match),
+        element("div", { className: "judge", role: "group", ariaLabel: `Judge ${document.id}` }, yes, no),
+      ),
+      weighted ? details : null,
+    ),
+  );
+  /** @type {import("./highlight.js").Mark[]} */
+  let marks = [];
+  /** @type {boolean | null} */
+  let drawn = null;
+  /** @type {Place | null} */
+  let place = null;
+  const showWhy = () => details.open && place?.next && why.replaceChildren(...reasons(document, place.next, state));
+  details.addEventListener("toggle", showWhy);
+
+  return {
+    node,
+    document,
+    /** Where it is now. @param {Place} now */
+    put(now) {
+      place = now;
+      rank.replaceChildren(unseen("rank "), String(now.rank));
+      score.replaceChildren(unseen("score "), decimal(now.score));
+      if (weighted) badge.replaceChildren(...moved(now));
+      badge.classList.toggle("is-moved", weighted && now.was !== now.rank);
+      details.hidden = now.next === null;
+      if (now.next) summary.replaceChildren("Why above ", element("span", { className: "id" }, now.next.id), "?");
+      showWhy();
+    },
+    /** What its text and line show. @param {number[]} weights */
+    light(weights) {
+      const whole = state.expanded.has(document.id);
+      if (drawn !== whole) {
+        const made = highlighted(document, state, whole);
+        text.replaceChildren(...made.nodes);
+        marks = made.marks;
+        expand.hidden = !made.shortened;
+        expand.replaceChildren(whole ? "Show less" : "Show all", unseen(` of ${document.id}`));
+        expand.ariaExpanded = String(whole);
+        drawn = whole;
+      }
+      heat(marks, document, state, weights);
+      about.classList.toggle("away", state.active !== null);
+      match.replaceChildren(...(state.active === null ? [] : told(document, state, weights, marks)));
+    },
+    /** Which mark it has. */
+    judged() {
+      const relevant = marksOf(state.answer.query).get(document.id);
+      yes.ariaPressed = String(relevant === true);
+      no.ariaPressed = String(relevant === false);
+    },
+  };
+}
+
+/** @param {string} query @param {string} id @param {boolean} relevant */
+function judge(query, id, relevant) {
+  return element(
+    "button",
+    {
+      type: "button",
+      onclick: () => mark(query, id, marksOf(query).get(id) === relevant ? null : relevant),
+    },
+    element("span", { ariaHidden: "true" }, relevant ? "✓ " : "✕ "),
+    relevant ? "relevant" : "not relevant",
+  );
+}
+
+/** @param {Place} place */
+function moved({ rank, was }) {
+  const seen = (/** @type {string} */ text) => element("span", { ariaHidden: "true" }, text);
+  if (was === null) return [seen("▲ new"), unseen("not shown with uniform weights")];
+  if (was === rank) return [unseen("same rank with uniform weights")];
+  const [sign, word] = was > rank ? ["▲", "up"] : ["▼", "down"];
+  return [
+    seen(`${sign}${Math.abs(was - rank)}`),
+    unseen(`${word} ${Math.abs(was - rank)} from rank ${was} with uniform weights`),
+  ];
+}
+
+/** @param {ExplainedDocument} document */
+function known({ metadata }) {
+  const shown = (/** @type {unknown} */ value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+  return Object.entries(metadata).flatMap(([name, value], n) => [
+    n ? " · " : "",
+    element("span", { className: "name" }, `${name} `),
+    shown(value),
+  ]);
+}
+
+/**
+ * @param {ExplainedDocument} document
+ * @param {State} state
+ * @param {number[]} weights
+ * @param {import("./highlight.js").Mark[]} marks
+ */
+function told(document, state, weights, marks) {
+  const said = matchLine(document, state, weights);
+  const i = /** @type {number} */ (state.active);
+  const { span } = document.matches[i];
+  if (span !== null && !marks.some(({ tokens }) => tokens.includes(i))) said.push(" · not in the part shown");
+  return said;
+}

@@ -1,0 +1,68 @@
+/** Starts the parts, and shows the view that the address names. */
+
+import { addressOf, go, here } from "./address.js";
+import * as api from "./api.js";
+import { byId, counted } from "./element.js";
+import { startLearn } from "./learn.js";
+import { hush, tell } from "./notice.js";
+import { search, startSearch } from "./search.js";
+import { startTheme } from "./theme.js";
+import { showWeights, startWeights } from "./weights.js";
+
+const VIEWS = /** @type {const} */ (["search", "weights", "learn"]);
+
+function show() {
+  const { view } = here();
+  for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
+  for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll("nav [data-view]"))) {
+    const name = /** @type {typeof VIEWS[number]} */ (link.dataset.view);
+    link.ariaCurrent = name === view ? "page" : null;
+    link.setAttribute("href", addressOf({ ...here(), view: name })); // a link opened in a new tab keeps the query
+  }
+  void search();
+  showWeights(view === "weights");
+}
+
+async function greet() {
+  try {
+    const { documents, encoder, weights, version } = await api.health();
+    byId("health").textContent =
+      `${counted(documents, "document")} · ${encoder} · weights version ${weights} · chamfer ${version}`;
+  } catch (error) {
+    tell(error);
+  }
+}
+
+// Links of this page change the view without loading it anew.
+document.addEventListener("click", (event) => {
+  if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin || link.hash) return;
+  event.preventDefault();
+  hush();
+  if (link.dataset.view) go({ view: /** @type {typeof VIEWS[number]} */ (link.dataset.view) });
+  else go({ q: link.dataset.query ?? "", view: "search", weights: "current" });
+});
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
+  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  if (here().view !== "search") go({ view: "search" });
+  byId("q").focus();
+  byId("q").select();
+});
+
+addEventListener("popstate", show);
+addEventListener("chamfer:weights", () => {
+  void search({ again: true });
+  showWeights(here().view === "weights");
+  void greet();
+});
+
+startTheme();
+startSearch();
+startWeights();
+startLearn();
+show();
+void greet();

@@ -1,0 +1,61 @@
+/** Why a document is above the next one: the words that decide. */
+
+import { decimal, element, measure, percent, quiet, signed, unseen } from "./element.js";
+import { contribution, differences, score, share, sum } from "./scores.js";
+
+/** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
+/** @typedef {import("./types.js").State} State */
+
+const SHOWN = 4;
+
+/**
+ * @param {ExplainedDocument} upper
+ * @param {ExplainedDocument} lower
+ * @param {State} state
+ * @returns {HTMLElement[]}
+ */
+export function reasons(upper, lower, state) {
+  const all = differences(upper, lower, state.weights, state.words);
+  const text = all.filter(({ word }) => !word.special);
+  const special = all.filter(({ word }) => word.special);
+  /** @type {[string, number, boolean][]} */
+  const rows = text.slice(0, SHOWN).map(({ word, difference }) => [word.text, difference, false]);
+  const others = sum(text.slice(SHOWN).map(({ difference }) => difference));
+  if (text.length > SHOWN) rows.push(["all other words", others, true]);
+  if (special.length) rows.push(["special tokens", sum(special.map(({ difference }) => difference)), true]);
+  const longest = Math.max(1e-12, ...rows.map(([, difference]) => Math.abs(difference)));
+  const gap = score(upper, state.weights) - score(lower, state.weights);
+  const carried = share(upper, state.weights, special.flatMap(({ word }) => word.pieces));
+  return [
+    element("ul", { className: "reasons" }, ...rows.map((one) => row(one, longest))),
+    quiet(`Together ${signed(gap, 4)}. Special tokens carry ${percent(carried)} of this score.`),
+  ];
+}
+
+/** @param {[string, number, boolean]} reason a name, a difference, whether it stands back @param {number} longest */
+function row([name, difference, back], longest) {
+  const bar = element("span", { className: difference < 0 ? "lean against" : "lean for", ariaHidden: "true" });
+  measure(bar, { length: Math.abs(difference) / longest });
+  return element(
+    "li",
+    { className: back ? "quiet" : "" },
+    element("span", { className: "reason-word" }, name),
+    bar,
+    element("span", { className: "number" }, signed(difference, 4)),
+    unseen(difference < 0 ? " speaks for the other document" : " speaks for this document"),
+  );
+}
+
+/**
+ * What the active token did in one document, in a line.
+ *
+ * @param {ExplainedDocument} document
+ * @param {State} state
+ * @param {number[]} weights of the column that the line stands in
+ */
+export function matchLine(document, state, weights) {
+  const i = /** @type {number} */ (state.active);
+  const { word, distance } = document.matches[i];
+  const added = `adds ${decimal(contribution(document, weights, i))} (${percent(share(document, weights, [i]))})`;
+  return [element("strong", {}, word), ` · distance ${decimal(distance, 2)} · ${added}`];
+}

@@ -1,0 +1,28 @@
+/**
+ * What the server answers, as src/chamfer/serve/schemas.py has it. Types only.
+ *
+ * @typedef {{token: string, text: string, starts_word: boolean, special: boolean, weight: number,
+ *   in_table: number}} QueryToken
+ * @typedef {{word: string, span: [number, number] | null, distance: number, contribution: number}} MatchedToken
+ * @typedef {{id: string, score: number, special_share: number, text: string, metadata: Record<string, unknown>,
+ *   matches: MatchedToken[]}} ExplainedDocument
+ * @typedef {{query: string, form: "l2" | "cosine", weights: number | null, tokens: QueryToken[],
+ *   documents: ExplainedDocument[]}} ExplainResponse
+ * @typedef {{version: number, name: string, made: string, recipe: string | null}} Version
+ * @typedef {{version: number, versions: Version[]}} WeightsResponse
+ * @typedef {{version: number, tokens: {token: string, weight: number}[]}} TokensResponse
+ * @typedef {{query: string, relevant: string[], not_relevant: string[]}} Judgement
+ * @typedef {{query: string, id: string, before: number, after: number}} Moved
+ * @typedef {{token: string, before: number, after: number}} Changed
+ * @typedef {{version: number, chosen: string, why: string, queries: number, ndcg_before: number, ndcg_after: number,
+ *   moved: Moved[], changed: Changed[]}} LearnResponse
+ * @typedef {{status: "ok", documents: number, encoder: string, weights: number, version: string}} HealthResponse
+ * @typedef {"current" | "uniform" | "idf" | "idf-soft"} Weighting
+ *
+ * And what the page makes of it.
+ *
+ * @typedef {{text: string, pieces: number[], special: boolean}} Word a word of the query, and which tokens spell it
+ * @typedef {{answer: ExplainResponse, words: Word[], weights: number[], active: number | null,
+ *   expanded: Set<string>}} State what is shown: active is the token pointed at, expanded the ids of whole texts
+ */
+export {};

@@ -1,0 +1,214 @@
+"""What requests mean: the library's own calls, with the weights in use."""
+
+import json
+import math
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+
+from chamfer.errors import InputError, UnknownNameError
+from chamfer.explain import Explanation
+from chamfer.explain.words import Spelling
+from chamfer.reranking import rerank
+from chamfer.search import Hit, Searcher
+from chamfer.serve import schemas
+from chamfer.serve.versions import Version, Versions
+from chamfer.weightings import check_weights
+from chamfer.weights import TokenWeights
+
+# Seconds between two looks at whether the index has a newer commit.
+LOOK = 1.0
+
+
+class Texts(NamedTuple):
+    """Some of the texts of a re-rank request."""
+
+    query: str
+    texts: Sequence[str]
+    weights: str | TokenWeights
+
+
+class Service:
+    """An index, as it is now, and the versions of its weights. Called from the thread that works, one at a time."""
+
+    def __init__(self, searcher: Searcher, versions: Versions) -> None:
+        self._searcher, self.versions = searcher, versions
+        self._looked = time.monotonic()
+
+    @property
+    def searcher(self) -> Searcher:
+        """A searcher of the last commit, or of one that was the last a second ago."""
+        if time.monotonic() - self._looked > LOOK:
+            self._searcher = self._searcher.refreshed()
+            self._looked = time.monotonic()
+        return self._searcher
+
+    @property
+    def held(self) -> Searcher:
+        """The searcher as it was last looked at: enough where nothing is searched."""
+        return self._searcher
+
+    def check(self) -> None:
+        """Refuse weights that do not fit the encoder, before anybody asks for them."""
+        for version in self.versions.all():
+            self._searcher.weighting(version.weights)
+
+    def search(self, asked: Sequence[schemas.SearchRequest]) -> list[schemas.SearchResponse]:
+        """Answer several searches; those that ask for the same kind of answer share the work."""
+        version, searcher = self.versions.current, self.searcher
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for place, one in enumerate(asked):
+            groups.setdefault((one.k, one.weights, one.where, one.normalise), []).append(place)
+        answers: dict[int, schemas.SearchResponse] = {}
+        for places in groups.values():
+            one = asked[places[0]]
+            found = searcher.search(
+                [asked[place].query for place in places],
+                one.k,
+                weights=weights_for(one.weights, version),
+                where=one.where,
+                normalise=one.normalise,
+            )
+            number = version.number if one.weights == "current" else None
+            for place, hits in zip(places, found, strict=True):
+                answers[place] = schemas.SearchResponse(hits=[_found(hit) for hit in hits], weights=number)
+        return [answers[place] for place in range(len(asked))]
+
+    def score_texts(self, asked: Sequence[Texts]) -> list[dict[str, float]]:
+        """Relevance from 0 to 1 of texts for queries."""
+        searcher, answers = self._searcher, []
+        for one in asked:
+            ranking = rerank(
+                one.query,
+                {text: text for text in one.texts},
+                encoder=searcher.encoder,
+                weights=searcher.weighting(one.weights),
+                form=searcher.form,
+                normalise=True,
+            )
+            answers.append(
+                {
+                    text: min(max(1 + score / 2, 0.0), 1.0)
+                    for text, score in zip(ranking.document_ids, ranking.scores, strict=True)
+                }
+            )
+        return answers
+
+    def explain(self, asked: Sequence[schemas.ExplainRequest]) -> list[schemas.ExplainResponse]:
+        """Take scores apart."""
+        return [self._explain(one, self.versions.current, self.searcher) for one in asked]
+
+    def _explain(self, asked: schemas.ExplainRequest, version: Version, searcher: Searcher) -> schemas.ExplainResponse:
+        tokens = searcher.encoder.encode_queries([asked.query])
+        queries = searcher.weighted(tokens, [asked.query], weights_for(asked.weights, version))
+        if asked.ids is not None:
+            places = searcher.index.places(asked.ids)
+        else:
+            allowed = searcher.index.allowed(asked.where)
+            uniform = searcher.weighted(tokens, [asked.query], "uniform")
+            both = [searcher.rank(one, asked.k, allowed=allowed)[0].places for one in (queries, uniform)]
+            places = np.unique(np.concatenate(both))
+        explained = zip(searcher.explained(queries, places), searcher.index.documents(places), strict=True)
+        documents = [_explained(one, json.loads(document.metadata)) for one, document in explained if one is not None]
+        spelling = Spelling(searcher.encoder.vocabulary)
+        starts = spelling.starts(tokens.token_ids)
+        table = searcher.weighting(weights_for(asked.weights, version)).table
+        return schemas.ExplainResponse(
+            query=asked.query,
+            form=searcher.form,
+            weights=version.number if asked.weights == "current" else None,
+            tokens=[
+                schemas.QueryToken(
+                    token=searcher.encoder.vocabulary.tokens[token],
+                    text=spelling.text([token]),
+                    starts_word=begins,
+                    special=token in searcher.encoder.vocabulary.special_ids,
+                    weight=float(weight),
+                    in_table=float(table[token]),
+                )
+                for token, begins, weight in zip(tokens.token_ids.tolist(), starts, queries.weights, strict=True)
+            ],
+            documents=sorted(documents, key=lambda one: (-one.score, one.id)),
+        )
+
+    def tokens(self, contains: str, order: str, limit: int) -> schemas.TokensResponse:
+        """The heaviest or lightest tokens whose spelling contains a text."""
+        version = self.versions.current
+        weights = self._searcher.weighting(version.weights)
+        vocabulary = weights.vocabulary
+        wanted = contains.lower()
+        chosen = [place for place, token in enumerate(vocabulary.tokens) if wanted in token.lower()]
+        heaviest, lightest = weights.extremes(limit, among=np.array(chosen, np.int32))
+        found = heaviest if order == "heaviest" else lightest
+        return schemas.TokensResponse(
+            version=version.number, tokens=[schemas.WeighedToken(token=token, weight=weight) for token, weight in found]
+        )
+
+    def put(self, asked: schemas.NamedWeights | schemas.ChangedTokens) -> Version:
+        """Use new weights: by name, or the current ones with some tokens changed."""
+        if isinstance(asked, schemas.NamedWeights):
+            return self.versions.put(asked.weights, asked.name or asked.weights)
+        current = self.versions.current
+        weights = self._searcher.weighting(weights_for(asked.base, current))
+        table = weights.table.copy()
+        for token, weight in asked.tokens.items():
+            if token not in weights.vocabulary.ids:
+                how = "GET /weights/tokens finds how it spells words"
+                raise UnknownNameError(f"the tokenizer has no token {token!r}; {how}")
+            table[weights.vocabulary.ids[token]] = weight
+        metadata = {
+            **weights.metadata,
+            "edited": sorted(asked.tokens)[:100],
+            "edited_from": current.number if asked.base == "current" else asked.base,
+        }
+        changed = TokenWeights(table, weights.vocabulary, metadata, weights.context)
+        edited = f"version {current.number}" if asked.base == "current" else asked.base
+        return self.versions.put(changed, asked.name or f"{edited}, edited")
+
+    def put_file(self, content: bytes, name: str | None) -> Version:
+        """Use weights that were sent as a file."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "sent.safetensors"
+            path.write_bytes(content)
+            try:
+                weights = TokenWeights.load(path)
+            except InputError:
+                raise InputError("this is no weights file; send what chamfer learn or chamfer weights wrote") from None
+        check_weights(weights, self._searcher.encoder, self._searcher.form)
+        return self.versions.put(weights, name or "sent as a file")
+
+
+def weights_for(name: str, version: Version) -> str | TokenWeights:
+    """The weights that a request asks for."""
+    return version.weights if name == "current" else name
+
+
+def new_id() -> str:
+    """A name for an answer."""
+    return str(uuid.uuid4())
+
+
+def _found(hit: Hit) -> schemas.Found:
+    score = hit.score if math.isfinite(hit.score) else None  # JSON has no infinity
+    return schemas.Found(id=hit.id, score=score, text=hit.text, metadata=hit.metadata)
+
+
+def _explained(explanation: Explanation, metadata: dict[str, object]) -> schemas.ExplainedDocument:
+    return schemas.ExplainedDocument(
+        id=explanation.document_id,
+        score=explanation.score,
+        special_share=explanation.special_share,
+        text=explanation.document or "",
+        metadata=metadata,
+        matches=[
+            schemas.MatchedToken(
+                word=match.word, span=match.span, distance=match.distance, contribution=match.contribution
+            )
+            for match in explanation.matches
+        ],
+    )

@@ -1,0 +1,55 @@
+"""What a reader sees on the page, as values."""
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip install playwright")
+
+from playwright.sync_api import Locator, Page, expect
+
+QUERY = "what helps against osteoporosis of the hip"
+
+
+def search(page: Page, query: str = QUERY) -> None:
+    """Open the page, ask, and wait for the answer."""
+    page.goto("/")
+    page.get_by_role("searchbox", name="Query").fill(query)
+    page.keyboard.press("Enter")
+    expect(page.locator("#weighted .card").first).to_be_visible()
+
+
+def shown(page: Page, column: str) -> list[str]:
+    """The ids in a column, the best first."""
+    return page.locator(f"#{column} .card:visible").evaluate_all("cards => cards.map(card => card.dataset.id)")  # type: ignore[no-any-return]
+
+
+def number(text: str) -> float:
+    """The first number in a text, whose minus is a true one."""
+    return float(re.findall(r"[+-]?\d+\.?\d*", text.replace("\N{MINUS SIGN}", "-"))[0])
+
+
+def scores(page: Page, column: str) -> list[float]:
+    return [number(text) for text in page.locator(f"#{column} .card:visible .score").all_text_contents()]
+
+
+def card(page: Page, column: str, identifier: str) -> Locator:
+    return page.locator(f'#{column} .card[data-id="{identifier}"]')
+
+
+def token(page: Page, name: str) -> Locator:
+    """A token of the query by how its name begins, as in ``hip`` or ``oro in osteoporosis``."""
+    return page.get_by_role("toolbar", name="Query tokens").get_by_role("button", name=f"{name}, weight")
+
+
+def lit(page: Page, column: str, identifier: str) -> str:
+    """The text that is lit up in a result."""
+    return "".join(card(page, column, identifier).locator("mark.lit").all_text_contents())
+
+
+def notice(page: Page) -> Locator:
+    return page.get_by_role("status")
+
+
+def mark_relevant(page: Page, column: str, identifier: str) -> None:
+    card(page, column, identifier).get_by_role("button", name="relevant", exact=True).click()

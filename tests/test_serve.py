@@ -1,0 +1,446 @@
+"""The server: what it answers, what it refuses, and what it does with many requests at once."""
+
+import asyncio
+import json
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+
+from starlette.testclient import TestClient
+
+from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, rerank
+from chamfer.documents import Document
+from chamfer.index.building import add_documents
+from chamfer.index.writing import writing
+from chamfer.serve.app import create_app
+from chamfer.serve.batches import Batches, BusyError
+from chamfer.serve.guard import Limits
+from chamfer.serve.service import Service
+from chamfer.serve.versions import MOST, Versions
+from tests.conftest import DOCUMENTS
+
+QUERY = "why do cats sleep"
+LOCAL = "http://localhost"
+
+
+@pytest.fixture
+def folder(encoder: Encoder, tmp_path: Path) -> Path:
+    documents = [Document(name, text, json.dumps({"length": len(text)})) for name, text in DOCUMENTS.items()]
+    script = Document("script", "<script>alert(1)</script> cat", "{}")
+    build_index(tmp_path / "index", [*documents, script, Document("empty", "")], encoder, allow_empty=True)
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def searcher(folder: Path, encoder: Encoder) -> Searcher:
+    return Searcher.open(folder, encoder=encoder)
+
+
+@pytest.fixture
+def service(searcher: Searcher) -> Service:
+    return Service(searcher, Versions("idf-soft", "idf-soft"))
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[TestClient]:
+    with TestClient(create_app(service, local=True), LOCAL) as client:
+        yield client
+
+
+class TestSearch:
+    def test_it_answers_as_the_library_does(self, client: TestClient, searcher: Searcher) -> None:
+        found = client.post("/search", json={"query": QUERY, "k": 3}).json()
+        hits = searcher.search(QUERY, k=3)
+        assert [(one["id"], one["score"], one["text"]) for one in found["hits"]] == [hit[:3] for hit in hits]
+        assert found["hits"][0]["metadata"] == hits[0].metadata
+        assert found["weights"] == 1
+
+    def test_weights_filters_and_normalised_scores(self, client: TestClient, searcher: Searcher) -> None:
+        asked = {"query": QUERY, "weights": "uniform", "where": "length > 20", "normalise": True}
+        found = client.post("/search", json=asked).json()
+        hits = searcher.search(QUERY, weights="uniform", where="length > 20", normalise=True)
+        assert [(one["id"], one["score"]) for one in found["hits"]] == [hit[:2] for hit in hits]
+        assert found["weights"] is None, "these are no version"
+
+    def test_a_document_without_tokens_has_no_score(self, client: TestClient) -> None:
+        found = client.post("/search", json={"query": QUERY, "k": 100}).json()["hits"]
+        assert (found[-1]["id"], found[-1]["score"]) == ("empty", None)
+
+    def test_new_documents_are_found_without_a_restart(
+        self, client: TestClient, folder: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("chamfer.serve.service.LOOK", 0.0)
+        with writing(folder) as writer:
+            add_documents(writer, [Document("new", QUERY)], encoder)
+        assert client.post("/search", json={"query": QUERY, "k": 1}).json()["hits"][0]["id"] == "new"
+
+    def test_filters_that_make_no_sense_are_told(self, client: TestClient) -> None:
+        answer = client.post("/search", json={"query": QUERY, "where": "length >"})
+        assert answer.status_code == 400
+        assert "a filter needs a value at position 9" in answer.json()["message"]
+
+    def test_one_bad_request_does_not_spoil_the_others_of_its_batch(self, client: TestClient) -> None:
+        def ask(query: str) -> int:
+            return client.post("/search", json={"query": query}).status_code
+
+        with ThreadPoolExecutor(8) as threads:
+            queries = [QUERY, " ", QUERY, "blue sky"] * 8
+            assert list(threads.map(ask, queries)) == [200, 400, 200, 200] * 8
+
+
+class TestRerank:
+    def test_it_ranks_as_the_library_does(self, client: TestClient, searcher: Searcher, encoder: Encoder) -> None:
+        texts = [*DOCUMENTS.values(), "", "a dog"] * 9  # several slices, equal texts, one without tokens
+        found = client.post("/rerank", json={"query": QUERY, "documents": texts}).json()["results"]
+        ranking = rerank(QUERY, texts, encoder=encoder, weights=searcher.weighting("idf-soft"), normalise=True)
+        relevance = [max(0.0, 1 + score / 2) for score in ranking.scores]
+        assert [one["relevance_score"] for one in found] == pytest.approx(relevance, abs=1e-5)
+        assert [texts[one["index"]] for one in found] == [texts[int(place)] for place in ranking.document_ids]
+        by_text: dict[str, set[float]] = {}
+        for one in found:
+            by_text.setdefault(texts[one["index"]], set()).add(one["relevance_score"])
+        assert all(len(scores) == 1 for scores in by_text.values())
+        assert all(0 <= one["relevance_score"] <= 1 for one in found)
+
+    @pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/v2/rerank"])
+    def test_the_shapes_of_cohere_and_jina(self, client: TestClient, path: str) -> None:
+        asked = {
+            "model": "rerank-v3.5",
+            "query": QUERY,
+            "documents": ["a dog", {"text": "cats sleep", "url": "here"}],
+            "top_n": 1,
+            "return_documents": True,
+            "max_tokens_per_doc": 4096,
+        }
+        found = client.post(path, json=asked).json()
+        assert found["results"] == [
+            {
+                "index": 1,
+                "relevance_score": found["results"][0]["relevance_score"],
+                "document": {"text": "cats sleep", "url": "here"},
+            }
+        ]
+        assert found["id"]
+        assert found["meta"]["api_version"] == {"version": "2"}
+        bare = client.post(path, json={"query": QUERY, "documents": ["a dog"]}).json()
+        assert bare["results"][0]["document"] is None
+
+
+class TestExplain:
+    def test_contributions_add_up_to_the_scores_of_a_search(self, client: TestClient) -> None:
+        found = client.post("/explain", json={"query": QUERY, "k": 3}).json()
+        hits = {one["id"]: one["score"] for one in client.post("/search", json={"query": QUERY, "k": 9}).json()["hits"]}
+        scores = [document["score"] for document in found["documents"]]
+        assert scores == sorted(scores, reverse=True)
+        for document in found["documents"]:
+            assert math.fsum(match["contribution"] for match in document["matches"]) == document["score"]
+            assert document["score"] == pytest.approx(hits[document["id"]], abs=1e-6)
+            assert len(document["matches"]) == len(found["tokens"])
+            for token, match in zip(found["tokens"], document["matches"], strict=True):
+                expected = -token["weight"] * match["distance"] / len(found["tokens"])
+                assert match["contribution"] == pytest.approx(expected, abs=1e-12)
+                if match["span"]:
+                    assert document["text"][slice(*match["span"])].lower() == match["word"]
+
+    def test_documents_can_be_named(self, client: TestClient) -> None:
+        found = client.post("/explain", json={"query": QUERY, "ids": ["d1", "script"], "weights": "uniform"}).json()
+        assert {document["id"] for document in found["documents"]} == {"d1", "script"}
+        assert {token["weight"] for token in found["tokens"]} == {1.0}
+        answer = client.post("/explain", json={"query": QUERY, "ids": ["nothing"]})
+        assert (answer.status_code, "no document 'nothing'" in answer.json()["message"]) == (404, True)
+
+    def test_a_document_without_tokens_is_left_out(self, client: TestClient) -> None:
+        found = client.post("/explain", json={"query": QUERY, "k": 20}).json()
+        assert "empty" not in {document["id"] for document in found["documents"]}
+
+
+class TestWeights:
+    def test_a_new_version_is_used_at_once_and_can_be_taken_back(self, client: TestClient) -> None:
+        before = client.post("/search", json={"query": QUERY}).json()
+        put = client.put("/weights", json={"tokens": {"cats": 50.0}, "name": "cats above all"}).json()
+        assert put["version"] == 2
+        assert [one["name"] for one in put["versions"]] == ["cats above all", "idf-soft"]
+        after = client.post("/search", json={"query": QUERY}).json()
+        assert after["weights"] == 2
+        assert after["hits"] != before["hits"]
+        heaviest = client.get("/weights/tokens", params={"limit": 1}).json()
+        assert heaviest["tokens"] == [{"token": "cats", "weight": 50.0}]
+        assert client.post("/weights/use", json={"version": 1}).json()["version"] == 1
+        assert client.post("/search", json={"query": QUERY}).json() == before
+
+    def test_tokens_can_be_looked_up(self, client: TestClient) -> None:
+        found = client.get("/weights/tokens", params={"contains": "CAT", "order": "lightest"}).json()["tokens"]
+        assert {one["token"] for one in found} == {"cat", "cats"}
+        assert found[0]["weight"] <= found[1]["weight"]
+        assert client.get("/weights/tokens", params={"contains": "zebra"}).json()["tokens"] == []
+
+    def test_weights_by_name_and_by_file(self, client: TestClient, encoder: Encoder, tmp_path: Path) -> None:
+        assert client.put("/weights", json={"weights": "uniform"}).json()["versions"][0]["recipe"] == "uniform"
+        TokenWeights.uniform(encoder.vocabulary, made_from={"recipe": "mine"}).save(tmp_path / "mine.safetensors")
+        content = (tmp_path / "mine.safetensors").read_bytes()
+        headers = {"content-type": "application/octet-stream"}
+        answer = client.put("/weights/file?name=mine", content=content, headers=headers).json()
+        assert answer["version"] == 3
+        assert (answer["versions"][0]["name"], answer["versions"][0]["recipe"]) == ("mine", "mine")
+
+    def test_what_cannot_be_used_changes_nothing(self, client: TestClient, encoder: Encoder) -> None:
+        binary = {"content-type": "application/octet-stream"}
+        for answer, status, told in (
+            (client.put("/weights", json={"tokens": {"zebra": 1.0}}), 404, "no token 'zebra'"),
+            (client.put("/weights", json={}), 422, "weights: Field required"),
+            (client.put("/weights/file", content=b"nonsense", headers=binary), 400, "no weights file"),
+            (client.post("/weights/use", json={"version": 9}), 404, "no version 9"),
+        ):
+            assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
+        assert client.put("/weights", json={"tokens": {"cat": -1.0}}).status_code == 422
+        assert client.get("/weights").json()["version"] == 1
+
+    def test_versions_outlive_the_server(self, searcher: Searcher, tmp_path: Path) -> None:
+        with TestClient(create_app(Service(searcher, Versions("idf", "first", tmp_path / "kept"))), LOCAL) as client:
+            client.put("/weights", json={"tokens": {"cat": 3.0}, "name": "cat"})
+            client.put("/weights", json={"weights": "uniform"})
+            client.post("/weights/use", json={"version": 2})
+        again = Versions("idf", "first", tmp_path / "kept")
+        assert [version.name for version in again.all()] == ["uniform", "cat", "first"]
+        assert again.current.name == "cat"
+        assert isinstance(again.current.weights, TokenWeights)
+        (tmp_path / "kept" / "versions.json").write_text("{")
+        with pytest.raises(InputError, match=r"versions\.json is damaged"):
+            Versions("idf", "first", tmp_path / "kept")
+
+    def test_the_oldest_version_goes_when_there_are_too_many(self, encoder: Encoder, tmp_path: Path) -> None:
+        weights = TokenWeights.uniform(encoder.vocabulary)
+        versions = Versions(weights, "first", tmp_path)
+        for number in range(MOST + 1):
+            versions.put(weights, str(number), use=False)
+        numbers = {version.number for version in versions.all()}
+        assert len(numbers) == MOST
+        assert {1, MOST + 2} <= numbers, "the one in use stays"
+        assert {int(path.stem) for path in tmp_path.glob("*.safetensors")} == numbers
+
+
+class TestLearning:
+    MARKS: Sequence[dict[str, Any]] = (
+        {"query": QUERY, "relevant": ["d4"], "not_relevant": ["d2"]},
+        {"query": "blue sky", "relevant": ["d3"]},
+        {"query": "the dog", "relevant": ["d2", "d5"]},
+    )
+
+    def test_marks_become_a_version_that_waits_to_be_used(self, client: TestClient) -> None:
+        found = client.post("/learn", json={"judgements": self.MARKS, "name": "mine"}).json()
+        assert found["queries"] == 3
+        assert {(one["query"], one["id"]) for one in found["moved"]} == {
+            (QUERY, "d4"),
+            ("blue sky", "d3"),
+            ("the dog", "d2"),
+            ("the dog", "d5"),
+        }
+        assert all(1 <= one["after"] <= 7 for one in found["moved"])
+        assert 0 < found["ndcg_after"] <= 1
+        weights = client.get("/weights").json()
+        assert (weights["version"], weights["versions"][0]["name"]) == (1, "mine")
+        assert client.post("/weights/use", json={"version": found["version"]}).json()["version"] == found["version"]
+        for one in found["changed"]:
+            named = client.get("/weights/tokens", params={"contains": one["token"], "limit": 1000}).json()["tokens"]
+            weight = next((token["weight"] for token in named if token["token"] == one["token"]), one["after"])
+            assert weight == pytest.approx(one["after"])
+
+    @pytest.mark.parametrize(
+        ("marks", "status", "told"),
+        [
+            ([{"query": QUERY, "relevant": ["d4"]}], 409, "at least 2 queries"),
+            ([{"query": QUERY, "relevant": ["d4"], "not_relevant": ["d4"]}], 409, "relevant and not relevant"),
+            ([{"query": QUERY, "relevant": ["nothing"]}], 404, "no document 'nothing'"),
+        ],
+    )
+    def test_marks_that_teach_nothing_are_told(
+        self, client: TestClient, marks: list[dict[str, Any]], status: int, told: str
+    ) -> None:
+        answer = client.post("/learn", json={"judgements": marks})
+        assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("body", "status", "told"),
+        [
+            ("{", 400, "not JSON"),
+            ("[]", 422, "valid dictionary"),
+            ('{"query": 5}', 422, "query: "),
+            ('{"query": "a", "k": "ten"}', 422, "k: "),
+            ('{"query": "a", "k": 0}', 422, "k: "),
+            ('{"query": "a", "typo": 1}', 422, "typo: "),
+            ('{"query": ""}', 422, "query: "),
+            ('{"query": "   "}', 400, "has no tokens"),
+            ('{"query": "\\ud800"}', 422, "query: "),
+            ('{"query": "a", "weights": "/etc/passwd"}', 422, "weights: "),
+            (json.dumps({"query": "a " * 10_000}), 422, "at most 8000 characters"),
+        ],
+    )
+    def test_a_bad_request_gets_one_sentence(self, client: TestClient, body: str, status: int, told: str) -> None:
+        answer = client.post("/search", content=body, headers={"content-type": "application/json"})
+        assert answer.status_code == status
+        assert list(answer.json()) == ["message"]
+        assert told in answer.json()["message"]
+
+    def test_a_large_body_is_refused(self, client: TestClient) -> None:
+        headers = {"content-type": "application/json"}
+        assert client.post("/search", content=b"x" * 10_000_000, headers=headers).status_code == 413
+
+        def parts() -> Iterator[bytes]:  # without a content-length
+            for _ in range(10):
+                yield b"x" * 1_000_000
+
+        assert client.post("/search", content=parts(), headers=headers).status_code == 413
+
+    def test_only_known_kinds_of_content_are_read(self, client: TestClient) -> None:
+        answer = client.post("/search", content='{"query": "a"}', headers={"content-type": "text/plain"})
+        assert answer.status_code == 415
+
+    def test_unknown_addresses_and_files(self, client: TestClient) -> None:
+        for path in ("/nothing", "/page/nothing.js", "/page/..%2fapp.py", "/page/%2e%2e/app.py"):
+            assert client.get(path).status_code == 404
+        answer = client.request("DELETE", "/weights")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT")
+
+    def test_foreign_names_of_this_machine_are_refused(self, client: TestClient) -> None:
+        assert client.get("/health", headers={"host": "evil.example"}).status_code == 421
+        assert client.get("/health", headers={"host": "127.0.0.1:8000"}).status_code == 200
+
+    def test_the_key_is_asked_for(self, service: Service) -> None:
+        with TestClient(create_app(service, key="secret"), LOCAL) as client:
+            assert client.get("/weights").status_code == 401
+            assert client.get("/weights", headers={"authorization": "Bearer secre"}).status_code == 401
+            assert client.get("/weights", headers={"authorization": "Bearer secret"}).status_code == 200
+            assert client.get("/metrics").status_code == 401
+            assert client.get("/health").status_code == 200
+            assert client.get("/").status_code == 200, "the page asks for the key"
+
+    def test_an_answer_that_takes_too_long_is_given_up(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(service, "search", lambda asked: time.sleep(0.5))
+        with TestClient(create_app(service, limits=Limits(seconds=0.1)), LOCAL) as client:
+            answer = client.post("/search", json={"query": QUERY})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+    def test_a_fault_of_the_server_says_nothing_of_its_inside(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_: object) -> None:
+            raise RuntimeError("secret path")
+
+        monkeypatch.setattr(service, "search", fail)
+        with TestClient(create_app(service), LOCAL, raise_server_exceptions=False) as client:
+            answer = client.post("/search", json={"query": QUERY})
+        assert answer.status_code == 500
+        assert "secret" not in answer.text
+
+    def test_too_many_requests_are_sent_away(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, go_on = service.search, threading.Event()
+
+        def slow(asked: Any) -> Any:
+            go_on.wait(10)
+            return real(asked)
+
+        monkeypatch.setattr(service, "search", slow)
+        limits = Limits(waiting=3, batch=1)
+        with TestClient(create_app(service, limits=limits), LOCAL) as client, ThreadPoolExecutor(10) as threads:
+            answers = [threads.submit(client.post, "/search", json={"query": QUERY}) for _ in range(10)]
+            while sum(answer.done() for answer in answers) < 6:
+                time.sleep(0.01)
+            go_on.set()
+            statuses = [answer.result().status_code for answer in answers]
+            refused = next(answer.result() for answer in answers if answer.result().status_code == 429)
+        assert sorted(statuses) == [200] * 4 + [429] * 6
+        assert refused.headers["retry-after"] == "1"
+
+
+class TestAround:
+    def test_texts_are_data_and_browsers_are_told_so(self, client: TestClient) -> None:
+        answer = client.post("/search", json={"query": "<script>alert(2)</script> cat"})
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'self'" in client.get("/").headers["content-security-policy"]
+
+    def test_the_page_and_its_files(self, client: TestClient) -> None:
+        page = client.get("/")
+        assert page.headers["content-type"].startswith("text/html")
+        assert "http://" not in page.text.replace("http://www.w3.org", "")
+        assert "https://" not in page.text
+        assert client.get("/page/main.js").headers["content-type"].startswith("text/javascript")
+        assert client.get("/page/style.css").headers["content-type"].startswith("text/css")
+
+    def test_health_and_metrics(self, client: TestClient) -> None:
+        assert client.get("/health").json()["documents"] == len(DOCUMENTS) + 2
+        client.post("/search", json={"query": QUERY})
+        client.get("/nowhere")
+        told = client.get("/metrics").text
+        assert 'chamfer_requests_total{path="/search",status="200"} 1.0' in told
+        assert 'chamfer_requests_total{path="other",status="404"} 1.0' in told
+        assert "chamfer_weights_version 1.0" in told
+        assert "chamfer_batch_size_count 1.0" in told
+        assert "process_resident_memory_bytes" in told
+
+    def test_every_address_is_described(self, client: TestClient) -> None:
+        described = client.get("/openapi.json").json()
+        for path, operations in described["paths"].items():
+            for operation in operations.values():
+                assert operation["summary"], path
+                assert {"200", "401", "422", "429"} <= set(operation["responses"]), path
+        assert set(described["paths"]) >= {"/search", "/rerank", "/explain", "/weights", "/health", "/metrics"}
+
+
+class TestBatches:
+    def test_what_arrives_meanwhile_is_worked_on_together(self) -> None:
+        sizes: list[int] = []
+        begun, go_on = threading.Event(), threading.Event()
+
+        def work(items: Sequence[int]) -> list[int]:
+            begun.set()
+            go_on.wait(10)
+            return [2 * item for item in items]
+
+        async def ask() -> list[int]:
+            with ThreadPoolExecutor(1) as thread:
+                batches = Batches(work, thread, most=8, waiting=100, tell=sizes.append)
+                first = asyncio.create_task(batches.ask(0))
+                while not begun.is_set():
+                    await asyncio.sleep(0.001)
+                others = [asyncio.create_task(batches.ask(number)) for number in range(1, 11)]
+                await asyncio.sleep(0)
+                go_on.set()
+                return [await first, *[await one for one in others]]
+
+        assert asyncio.run(ask()) == [2 * number for number in range(11)]
+        assert sizes == [1, 8, 2]
+
+    def test_nothing_is_done_for_who_has_left(self) -> None:
+        done: list[int] = []
+        go_on = threading.Event()
+
+        def work(items: Sequence[int]) -> Sequence[int]:
+            go_on.wait(10)
+            done.extend(items)
+            return items
+
+        async def ask() -> None:
+            with ThreadPoolExecutor(1) as thread:
+                batches = Batches(work, thread, most=1, waiting=3)
+                tasks = [asyncio.create_task(batches.ask(number)) for number in range(3)]
+                await asyncio.sleep(0.01)
+                tasks[1].cancel()
+                with pytest.raises(BusyError):
+                    await asyncio.gather(*(batches.ask(number) for number in range(9, 12)))
+                go_on.set()
+                await tasks[0]
+                await tasks[2]
+
+        asyncio.run(ask())
+        assert done[:2] == [0, 2]
