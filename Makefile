@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving readme clean
 
 install: .venv/installed
 
@@ -42,7 +42,7 @@ test-sanitized: .venv/installed
 
 # Slow evidence: quality on whole judged collections, and speed. What was measured is passed over, unless AGAIN=1.
 bench: bench-zero-shot bench-few-shot bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \
-    bench-plaid bench-reproduce
+    bench-plaid bench-reproduce bench-serving
 
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
@@ -98,6 +98,15 @@ bench-reproduce: .venv/installed
 	mkdir -p benchmarks/results/reproduce
 	cd build/reproduce && cp --parents run.json */splits.json */*/result.json ../../benchmarks/results/reproduce/
 	$(BIN)/python benchmarks/render.py
+
+# The server under load, and what HTTP costs. Takes two minutes and wants a quiet machine.
+bench-serving: .venv/installed
+	$(BIN)/python benchmarks/serving.py
+	$(BIN)/python benchmarks/render.py
+
+# The pictures of the page in README and docs.
+screenshots: .venv/installed browser
+	$(BIN)/python benchmarks/screenshots.py
 
 # The tables in README and docs, rendered from benchmarks/results/*.json.
 readme: .venv/installed

@@ -10,6 +10,7 @@ from typing import Any
 
 import index_tables
 import reproduce_tables
+import serving_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -38,6 +39,7 @@ def main() -> None:
         "encoding": index_tables.encoding(),
         "reproduce-summary": reproduce_tables.summary(),
         "reproduce": reproduce_tables.reproduced(),
+        "serving": serving_tables.serving(),
     }
     stale = []
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):

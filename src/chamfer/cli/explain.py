@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from chamfer.cli.options import FormName, FormOption
 from chamfer.cli.terminal import check_output, print_json, results, say
@@ -11,8 +13,6 @@ from chamfer.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.table import Table
 
     from chamfer.explain import Difference, Explanation
 
@@ -24,7 +24,7 @@ def explain(
     query: Annotated[str, typer.Argument(help="What is looked for.")],
     document: Annotated[str | None, typer.Argument(help="Its id; the best document if not given.")] = None,
     other: Annotated[
-        str | None, typer.Argument(help="Another id, to compare with; the next best if none is given.")
+        str | None, typer.Argument(help="Another id, to compare with; without any id, the second best.")
     ] = None,
     weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "idf-soft",
     form: FormOption = FormName.l2,
@@ -63,9 +63,15 @@ def explain(
         print_json(_as_json(explained, uniform))
         return
     for explanation, plain in zip(explained, uniform, strict=True):
+        results.print(
+            f"[bold]{escape(explanation.document_id)}[/]  score [cyan]{explanation.score:.4f}[/], "
+            f"{explanation.special_share:.0%} of it by special tokens; with uniform weights {plain.score:.4f}"
+        )
         results.print(_words(explanation, plain), "", sep="\n")
     if len(explained) == 2:
         above, below = sorted(explained, key=lambda one: -one.score)
+        gap = above.score - below.score
+        results.print(f"why [bold]{escape(above.document_id)}[/] is above {escape(below.document_id)}, by {gap:.4f}")
         results.print(_deciding(above, below))
 
 
@@ -88,18 +94,8 @@ def _differences(differences: "Sequence[Difference]") -> list[dict[str, Any]]:
     return [difference._asdict() | {"gain": difference.gain} for difference in differences]
 
 
-def _words(explanation: "Explanation", uniform: "Explanation") -> "Table":
-    from rich.markup import escape
-    from rich.table import Table
-
-    shown = Table(
-        title=f"[bold]{escape(explanation.document_id)}[/]  score [cyan]{explanation.score:.4f}[/], "
-        f"[cyan]{explanation.special_share:.0%}[/] of it by special tokens; with uniform weights {uniform.score:.4f}",
-        title_justify="left",
-        title_style="",
-        box=None,
-        pad_edge=False,
-    )
+def _words(explanation: "Explanation", uniform: "Explanation") -> Table:
+    shown = Table(box=None, pad_edge=False)
     for name in ("query word", "matched"):
         shown.add_column(name)
     for name in ("weight", "contribution", "uniform", "share"):
@@ -120,18 +116,8 @@ def _words(explanation: "Explanation", uniform: "Explanation") -> "Table":
     return shown
 
 
-def _deciding(above: "Explanation", below: "Explanation") -> "Table":
-    from rich.markup import escape
-    from rich.table import Table
-
-    shown = Table(
-        title=f"why [bold]{escape(above.document_id)}[/] is above [bold]{escape(below.document_id)}[/], "
-        f"by {above.score - below.score:.4f}",
-        title_justify="left",
-        title_style="",
-        box=None,
-        pad_edge=False,
-    )
+def _deciding(above: "Explanation", below: "Explanation") -> Table:
+    shown = Table(box=None, pad_edge=False)
     shown.add_column("query word")
     for name in (above.document_id, below.document_id, "difference"):
         shown.add_column(escape(name), justify="right")

@@ -1,0 +1,33 @@
+"""What the server takes, in words and a table, from ``results/serving.json``."""
+
+import json
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results" / "serving.json"
+
+
+def serving() -> str:
+    """Latency under load, memory, and what HTTP adds to the library."""
+    found = json.loads(RESULTS.read_text())
+    rows = [
+        "| connections | seconds | answered a second | p50, ms | p90, ms | p99, ms | refused (429) | other errors |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for run in (found["closed_loop"], found["crowd"]):
+        times, statuses = run["milliseconds"], run["statuses"]
+        others = sum(count for status, count in statuses.items() if status not in ("200", "429"))
+        cells = [run["connections"], f"{run['seconds']:g}", f"{run['answered_per_second']:.0f}"]
+        cells += [f"{times[name]:.0f}" for name in ("p50", "p90", "p99")]
+        rows.append(f"| {' | '.join(map(str, [*cells, statuses.get('429', 0), others]))} |")
+    library, server = found["library_milliseconds"]["p50"], found["server_milliseconds"]["p50"]
+    growth = found["closed_loop"]["memory_growth_of_second_half"]
+    held = found["closed_loop"]["memory_mb"][-1]
+    return "\n".join(
+        [
+            f"{found['documents']:,} documents. One search at a time takes {library:.1f} ms by the library and "
+            f"{server:.1f} ms by HTTP (p50): the server adds {found['overhead_p50_milliseconds']:.2f} ms. Over the "
+            f"second half of the first run its memory grew by {growth:.1%}, to {held:.0f} MB.",
+            "",
+            *rows,
+        ]
+    )

@@ -1,0 +1,73 @@
+"""``chamfer explain`` and what ``chamfer serve`` says before it serves."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from chamfer import Encoder, InputError, Searcher, build_index
+from chamfer.cli.app import app
+from tests.conftest import DOCUMENTS
+
+QUERY = "why do cats sleep"
+
+
+@pytest.fixture
+def index(plain_checkpoint: Path, tmp_path: Path) -> Path:
+    build_index(tmp_path / "index", DOCUMENTS, Encoder.load(str(plain_checkpoint)))
+    return tmp_path / "index"
+
+
+def test_the_best_two_are_taken_apart_and_compared(index: Path) -> None:
+    answer = CliRunner().invoke(app, ["explain", str(index), QUERY], catch_exceptions=False)
+    first, second = Searcher.open(index).search(QUERY, k=2)
+    assert f"{first.id}  score {first.score:.4f}" in answer.stdout
+    assert f"why {first.id} is above {second.id}, by {first.score - second.score:.4f}" in answer.stdout
+    assert "of it by special tokens; with uniform weights" in answer.stdout
+
+
+def test_programs_get_everything(index: Path) -> None:
+    answer = CliRunner().invoke(app, ["explain", str(index), QUERY, "d1", "d4", "--json"], catch_exceptions=False)
+    found = json.loads(answer.stdout)
+    one, other = found["documents"]
+    assert (one["id"], other["id"]) == ("d1", "d4")
+    assert sum(match["contribution"] for match in one["matches"]) == pytest.approx(one["score"])
+    assert sum(word["gain"] for word in found["above"]["because"]) == pytest.approx(abs(one["score"] - other["score"]))
+    uniform = Searcher.open(index).explain(QUERY, ["d1"], weights="uniform")[0]
+    assert sum(word["other"] for word in one["against_uniform"]) == pytest.approx(uniform.score)
+
+
+def test_a_page_for_a_browser(index: Path, tmp_path: Path) -> None:
+    page = tmp_path / "why.html"
+    arguments = ["explain", str(index), "<b>cats</b>", "d4", "--html", str(page)]
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert "<title>&lt;b&gt;cats&lt;/b&gt;</title>" in page.read_text()
+
+
+def test_what_is_not_there_is_told(index: Path, tmp_path: Path) -> None:
+    for arguments, told in (
+        (["explain", str(index), QUERY, "nothing"], "no document 'nothing'"),
+        (["explain", str(tmp_path / "none"), QUERY], "holds no index"),
+        (["serve", str(tmp_path / "none")], "holds no index"),
+    ):
+        answer = CliRunner().invoke(app, arguments)
+        assert isinstance(answer.exception, InputError)
+        assert told in str(answer.exception)
+
+
+def test_a_folder_of_versions_and_other_weights_contradict_each_other(index: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+    (tmp_path / "versions.json").write_text("{}")
+    answer = CliRunner().invoke(app, ["serve", str(index), "--weights", "idf", "--versions", str(tmp_path)])
+    assert "holds versions of weights already" in str(answer.exception)
+
+
+def test_a_missing_server_library_is_named_with_its_extra(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("chamfer.serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    answer = CliRunner().invoke(app, ["serve", str(index)])
+    assert "pip install 'chamfer[serve]'" in str(answer.exception)
