@@ -9,4 +9,6 @@ NEEDED = {
     "serve/*.py": "fastapi",
 }
 
+# What schemathesis imports in a process of its own is no module of tests either.
+collect_ignore = ["tests/served_formats.py"]
 collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]

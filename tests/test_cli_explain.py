@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
@@ -65,9 +66,19 @@ def test_a_folder_of_versions_and_other_weights_contradict_each_other(index: Pat
     assert "holds versions of weights already" in str(answer.exception)
 
 
+class _Missing(ModuleType):
+    """A module that cannot be had."""
+
+    def __init__(self, error: ModuleNotFoundError) -> None:
+        super().__init__("chamfer.serve.app")
+        self._error = error
+
+    def __getattr__(self, name: str) -> object:
+        raise self._error
+
+
 def test_a_missing_server_library_is_named_with_its_extra(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("chamfer.serve")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "fastapi", None)
+    hidden = ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
+    monkeypatch.setitem(sys.modules, "chamfer.serve.app", _Missing(hidden))
     answer = CliRunner().invoke(app, ["serve", str(index)])
     assert "pip install 'chamfer[serve]'" in str(answer.exception)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chamfer import Encoder, InputError, Ranking, Searcher, TokenWeights, build_index
+from chamfer import Encoder, InputError, Ranking, Searcher, TokenBatch, TokenWeights, build_index
 from chamfer.explain import Explanation, explain, explain_tokens
 from chamfer.explain.matching import closest
-from chamfer.explain.words import Spelling, spans_of
+from chamfer.explain.words import Spelling, placed
 from chamfer.html import marked, table
 from chamfer.index.settings import Precision
 from chamfer.kernels import Form, reference
@@ -111,10 +111,10 @@ def test_spans_leave_markers_and_skipped_punctuation_out(tmp_path: Path) -> None
     encoder = Encoder.load(str(tmp_path))
     text = "the cat, sat on a mat."
     kept = encoder.encode_documents([text])
-    spans = spans_of(kept.token_ids, encoder.spans(text))
+    found = placed(kept.token_ids, encoder.spans(text), Spelling(encoder.vocabulary))
     shown = [
-        (encoder.vocabulary.tokens[token], text[slice(*span)] if span else None)
-        for token, span in zip(kept.token_ids, spans, strict=True)
+        (encoder.vocabulary.tokens[token], text[slice(*one.span)] if one.span else None)
+        for token, one in zip(kept.token_ids, found, strict=True)
     ]
     assert shown == [
         ("[CLS]", None),
@@ -122,6 +122,32 @@ def test_spans_leave_markers_and_skipped_punctuation_out(tmp_path: Path) -> None
         *((word, word) for word in ("the", "cat", "sat", "on", "a", "mat")),
         ("[SEP]", None),
     ]
+
+
+def test_words_of_a_pooled_index_are_those_of_the_text(encoder: Encoder, tmp_path: Path) -> None:
+    build_index(tmp_path / "index", DOCUMENTS, encoder, pool=2)
+    searcher = Searcher.open(tmp_path / "index", encoder=encoder)
+    for explained in searcher.explain(QUERY, list(DOCUMENTS)):
+        assert explained.document is not None
+        words = {*explained.document.split(), "[CLS]", "[SEP]"}
+        assert {match.word for match in explained.matches} <= words
+        for match in explained.matches:
+            assert match.span is None or explained.document[slice(*match.span)] == match.word
+
+
+def test_words_of_bytes_are_spelled_whole() -> None:
+    vocabulary = Vocabulary(("<s>", "ĠbÃ", "¼"), frozenset({0}))
+    query = TokenBatch.pack([np.eye(3, dtype=np.float32)], [[0, 1, 2]])
+    explained = explain_tokens(query, np.ones(3), query, vocabulary)
+    assert [word.text for word in explained.words] == ["<s>", "bü"]
+
+
+@both_forms
+def test_shares_are_shares_in_both_forms(encoder: Encoder, form: Form) -> None:
+    explained = an_explanation(encoder, form=form)
+    assert all(0 <= word.share <= 1 for word in explained.words)
+    assert sum(word.share for word in explained.words) == pytest.approx(1)
+    assert 0 <= explained.special_share <= 1
 
 
 def test_why_one_document_is_above_another_adds_up_to_the_difference(encoder: Encoder) -> None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, count_frequencies, rerank
 from chamfer.kernels import Form
 from chamfer.pipelines.langchain import IndexRetriever, WeightedReranker
+from chamfer.reranking import relevance
 from tests.conftest import DOCUMENTS, QUERIES
 
 QUERY = "why do cats sleep"
@@ -37,16 +38,17 @@ def scores(found: list[Document]) -> list[float]:
 @pytest.mark.parametrize("form", ["l2", "cosine"])
 def test_documents_are_ranked_and_scored_as_by_rerank(encoder: Encoder, weights: TokenWeights, form: Form) -> None:
     found = WeightedReranker(encoder=encoder, weights=weights, form=form).compress_documents(documents(), QUERY)
-    expected = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights, form=form)
+    expected = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights, form=form, normalise=True)
     assert [document.id for document in found] == list(expected.document_ids)
-    assert scores(found) == list(expected.scores)
+    assert scores(found) == [relevance(score) for score in expected.scores]
     assert all(document.metadata["from"] == document.id for document in found)
     assert all(document.page_content == DOCUMENTS[document.id or ""] for document in found)
 
 
 def test_without_weights_all_tokens_count_the_same(encoder: Encoder) -> None:
     found = WeightedReranker(encoder=encoder).compress_documents(documents(), QUERY)
-    assert scores(found) == list(rerank(QUERY, DOCUMENTS, encoder=encoder).scores)
+    expected = rerank(QUERY, DOCUMENTS, encoder=encoder, normalise=True)
+    assert scores(found) == [relevance(score) for score in expected.scores]
 
 
 def test_the_given_documents_stay_as_they_are(encoder: Encoder) -> None:
@@ -79,7 +81,7 @@ def test_a_document_without_text_comes_last(encoder: Encoder) -> None:
     given = [Document(page_content=""), Document(page_content="sky"), Document(page_content=" \n")]
     found = WeightedReranker(encoder=encoder).compress_documents(given, QUERY)
     assert [document.page_content for document in found] == ["sky", "", " \n"]
-    assert scores(found)[1:] == [float("-inf")] * 2
+    assert scores(found)[1:] == [0.0, 0.0]
 
 
 def test_a_query_without_text_is_an_error(encoder: Encoder) -> None:
@@ -120,10 +122,10 @@ def test_a_retriever_finds_what_the_searcher_finds(encoder: Encoder, tmp_path: P
     build_index(tmp_path, DOCUMENTS, encoder)
     searcher = Searcher.open(tmp_path, encoder=encoder)
     retriever = IndexRetriever(searcher=searcher, k=3)
-    hits = searcher.search(QUERY, 3)
+    hits = searcher.search(QUERY, 3, normalise=True)
     found = retriever.invoke(QUERY)
     assert [(document.id, document.page_content) for document in found] == [(hit.id, hit.text) for hit in hits]
-    assert scores(found) == [hit.score for hit in hits]
+    assert scores(found) == [relevance(hit.score) for hit in hits]
     assert asyncio.run(retriever.ainvoke(QUERY)) == found
     assert retriever.batch([QUERY] * 8) == [found] * 8
 

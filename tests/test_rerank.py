@@ -6,7 +6,7 @@ import pytest
 from chamfer import Encoder, InputError, Ranking, TokenWeights, rerank
 from chamfer.cache import encode_cached
 from chamfer.kernels import Form, reference
-from chamfer.reranking import rerank_encoded
+from chamfer.reranking import relevance, rerank_encoded
 from chamfer.vocabulary import Vocabulary
 from tests.conftest import DOCUMENTS
 
@@ -72,3 +72,10 @@ def test_weights_of_another_tokenizer_are_refused(encoder: Encoder) -> None:
     foreign = TokenWeights.uniform(Vocabulary(("a", "b"), frozenset()))
     with pytest.raises(InputError, match="another tokenizer"):
         rerank("dog", ["cat"], encoder=encoder, weights=foreign)
+
+
+def test_a_query_without_any_weight_matches_nothing(encoder: Encoder) -> None:
+    nothing = TokenWeights(np.zeros(len(encoder.vocabulary), np.float32), encoder.vocabulary)
+    ranking = rerank(QUERY, ["cats sleep", ""], encoder=encoder, weights=nothing, normalise=True)
+    assert ranking.scores == (-2.0, -np.inf)
+    assert [relevance(score) for score in ranking.scores] == [0.0, 0.0]

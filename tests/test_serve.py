@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
@@ -23,8 +24,10 @@ from chamfer.index.writing import writing
 from chamfer.serve.app import create_app
 from chamfer.serve.batches import Batches, BusyError
 from chamfer.serve.guard import Limits
+from chamfer.serve.schemas import SearchRequest
 from chamfer.serve.service import Service
 from chamfer.serve.versions import MOST, Versions
+from chamfer.threads import free_cores
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -74,13 +77,40 @@ class TestSearch:
         found = client.post("/search", json={"query": QUERY, "k": 100}).json()["hits"]
         assert (found[-1]["id"], found[-1]["score"]) == ("empty", None)
 
-    def test_new_documents_are_found_without_a_restart(
-        self, client: TestClient, folder: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("chamfer.serve.service.LOOK", 0.0)
+    def test_new_documents_are_found_within_a_second(self, client: TestClient, folder: Path, encoder: Encoder) -> None:
+        before = client.get("/health").json()["documents"]
         with writing(folder) as writer:
             add_documents(writer, [Document("new", QUERY)], encoder)
+        waited = time.monotonic() + 10
+        while client.get("/health").json()["documents"] == before and time.monotonic() < waited:
+            time.sleep(0.05)
         assert client.post("/search", json={"query": QUERY, "k": 1}).json()["hits"][0]["id"] == "new"
+
+    def test_an_index_that_cannot_be_opened_anew_is_served_as_it_was(
+        self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        folder.rename(folder.with_name("away"))
+        service.refresh()
+        assert "so the old one is served" in caplog.text
+        assert service.search([SearchRequest(query=QUERY)])[0].hits
+
+    def test_the_server_works_on_all_cores(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        cores: list[int] = []
+        real = service.search
+
+        def watched(asked: Sequence[SearchRequest]) -> Any:
+            cores.append(free_cores())
+            return real(asked)
+
+        monkeypatch.setattr(service, "search", watched)
+        with TestClient(create_app(service), LOCAL) as client:
+            client.post("/search", json={"query": QUERY})
+        assert cores == [free_cores()]
+
+    def test_a_query_that_the_model_does_not_read_to_its_end_is_told(self, client: TestClient) -> None:
+        assert not client.post("/search", json={"query": QUERY}).json()["query_was_cut"]
+        for path in ("/search", "/explain"):
+            assert client.post(path, json={"query": f"{QUERY} " * 100}).json()["query_was_cut"]
 
     def test_filters_that_make_no_sense_are_told(self, client: TestClient) -> None:
         answer = client.post("/search", json={"query": QUERY, "where": "length >"})
@@ -130,6 +160,7 @@ class TestRerank:
         ]
         assert found["id"]
         assert found["meta"]["api_version"] == {"version": "2"}
+        assert found["usage"]["total_tokens"] == 4 + 4
         bare = client.post(path, json={"query": QUERY, "documents": ["a dog"]}).json()
         assert bare["results"][0]["document"] is None
 
@@ -154,6 +185,10 @@ class TestExplain:
         found = client.post("/explain", json={"query": QUERY, "ids": ["d1", "script"], "weights": "uniform"}).json()
         assert {document["id"] for document in found["documents"]} == {"d1", "script"}
         assert {token["weight"] for token in found["tokens"]} == {1.0}
+        both = client.post("/explain", json={"query": QUERY, "ids": ["d1", "d4"], "where": "length > 25"}).json()
+        assert [document["id"] for document in both["documents"]] == ["d4"]
+        twice = client.post("/explain", json={"query": QUERY, "ids": ["d1", "d1"]}).json()
+        assert len(twice["documents"]) == 1
         answer = client.post("/explain", json={"query": QUERY, "ids": ["nothing"]})
         assert (answer.status_code, "no document 'nothing'" in answer.json()["message"]) == (404, True)
 
@@ -196,22 +231,59 @@ class TestWeights:
         for answer, status, told in (
             (client.put("/weights", json={"tokens": {"zebra": 1.0}}), 404, "no token 'zebra'"),
             (client.put("/weights", json={}), 422, "weights: Field required"),
+            (client.put("/weights", json={"tokens": {"cat": -1.0}}), 422, "tokens.cat: Input should be greater"),
+            (client.put("/weights", json={"tokens": {"cat": 1.0}, "nmae": "x"}), 422, "nmae: Extra inputs"),
             (client.put("/weights/file", content=b"nonsense", headers=binary), 400, "no weights file"),
             (client.post("/weights/use", json={"version": 9}), 404, "no version 9"),
         ):
             assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
-        assert client.put("/weights", json={"tokens": {"cat": -1.0}}).status_code == 422
         assert client.get("/weights").json()["version"] == 1
 
+    def test_files_that_would_break_every_search_are_refused(
+        self, client: TestClient, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        vocabulary = encoder.vocabulary
+        heavy = TokenWeights(np.full(len(vocabulary), 1e10, np.float32), vocabulary)
+        askew = TokenWeights(np.ones(len(vocabulary), np.float32), vocabulary, {}, np.ones(3, np.float32))
+        for weights, told in ((heavy, "must not be above"), (askew, "dimensions")):
+            weights.save(tmp_path / "sent.safetensors")
+            content = (tmp_path / "sent.safetensors").read_bytes()
+            answer = client.put("/weights/file", content=content, headers={"content-type": "application/octet-stream"})
+            assert (answer.status_code, told in answer.json()["message"]) == (400, True), answer.text
+        assert client.get("/weights").json()["version"] == 1
+
+    def test_changes_may_start_from_other_weights(self, client: TestClient) -> None:
+        put = client.put("/weights", json={"tokens": {"cat": 7.0}, "base": "uniform"}).json()
+        assert put["versions"][0]["name"] == "uniform, edited"
+        found = client.get("/weights/tokens", params={"limit": 3}).json()["tokens"]
+        assert [one["weight"] for one in found] == [7.0, 1.0, 1.0]
+
+    def test_a_version_can_be_forgotten_unless_it_is_in_use(self, client: TestClient) -> None:
+        client.put("/weights", json={"weights": "uniform"})
+        in_use = client.delete("/weights/2")
+        assert (in_use.status_code, "is in use" in in_use.json()["message"]) == (409, True)
+        assert [one["version"] for one in client.delete("/weights/1").json()["versions"]] == [2]
+        assert client.delete("/weights/1").status_code == 404
+
     def test_versions_outlive_the_server(self, searcher: Searcher, tmp_path: Path) -> None:
-        with TestClient(create_app(Service(searcher, Versions("idf", "first", tmp_path / "kept"))), LOCAL) as client:
+        kept = Versions("idf", "first", tmp_path / "kept")
+        (tmp_path / "kept" / "2024.safetensors").write_text("somebody else's")
+        with TestClient(create_app(Service(searcher, kept)), LOCAL) as client:
             client.put("/weights", json={"tokens": {"cat": 3.0}, "name": "cat"})
             client.put("/weights", json={"weights": "uniform"})
             client.post("/weights/use", json={"version": 2})
+        with pytest.raises(InputError, match="another process"):
+            Versions("idf", "first", tmp_path / "kept")
+        kept.close()
+        assert (tmp_path / "kept" / "2024.safetensors").exists()
         again = Versions("idf", "first", tmp_path / "kept")
+        again.close()
         assert [version.name for version in again.all()] == ["uniform", "cat", "first"]
         assert again.current.name == "cat"
         assert isinstance(again.current.weights, TokenWeights)
+        (tmp_path / "kept" / "2.safetensors").write_text("damaged")
+        with pytest.raises(InputError, match=r"2\.safetensors is not a chamfer weights file"):
+            Versions("idf", "first", tmp_path / "kept")
         (tmp_path / "kept" / "versions.json").write_text("{")
         with pytest.raises(InputError, match=r"versions\.json is damaged"):
             Versions("idf", "first", tmp_path / "kept")
@@ -312,14 +384,27 @@ class TestRefusals:
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT")
 
     def test_foreign_names_of_this_machine_are_refused(self, client: TestClient) -> None:
-        assert client.get("/health", headers={"host": "evil.example"}).status_code == 421
-        assert client.get("/health", headers={"host": "127.0.0.1:8000"}).status_code == 200
+        for host, status in (
+            ("evil.example", 421),
+            ("[::1x.evil]:8000", 421),
+            ("localhost.evil", 421),
+            ("127.0.0.1:8000", 200),
+            ("[::1]", 200),
+            ("[::1]:8000", 200),
+            ("LOCALHOST", 200),
+        ):
+            assert client.get("/health", headers={"host": host}).status_code == status, host
+        assert client.head("/health").status_code == 200
 
     def test_the_key_is_asked_for(self, service: Service) -> None:
         with TestClient(create_app(service, key="secret"), LOCAL) as client:
             assert client.get("/weights").status_code == 401
             assert client.get("/weights", headers={"authorization": "Bearer secre"}).status_code == 401
             assert client.get("/weights", headers={"authorization": "Bearer secret"}).status_code == 200
+            assert client.get("/weights", headers={"authorization": "BEARER secret"}).status_code == 200
+            assert client.get("/weights", headers={"authorization": "secret"}).status_code == 401
+            with pytest.raises(InputError, match="visible ASCII"):
+                create_app(service, key="pässword")
             assert client.get("/metrics").status_code == 401
             assert client.get("/health").status_code == 200
             assert client.get("/").status_code == 200, "the page asks for the key"
@@ -420,6 +505,49 @@ class TestBatches:
 
         assert asyncio.run(ask()) == [2 * number for number in range(11)]
         assert sizes == [1, 8, 2]
+
+    def test_whatever_goes_wrong_is_told_to_who_waits(self) -> None:
+        class Panic(BaseException):
+            """As compiled libraries raise it."""
+
+        def work(items: Sequence[int]) -> Sequence[int]:
+            if 3 in items:
+                raise Panic("in the library")
+            return items
+
+        async def ask() -> list[int | BaseException]:
+            with ThreadPoolExecutor(1) as thread:
+                batches = Batches(work, thread, most=8, waiting=100)
+                return await asyncio.gather(*(batches.ask(number) for number in range(5)), return_exceptions=True)
+
+        answers = asyncio.run(ask())
+        assert [answers[place] for place in (0, 1, 2, 4)] == [0, 1, 2, 4]
+        assert isinstance(answers[3], RuntimeError)
+
+    def test_who_has_left_takes_no_place_in_the_queue(self) -> None:
+        go_on = threading.Event()
+
+        def work(items: Sequence[int]) -> Sequence[int]:
+            go_on.wait(10)
+            return items
+
+        async def ask() -> int:
+            with ThreadPoolExecutor(1) as thread:
+                batches = Batches(work, thread, most=1, waiting=2)
+                first = asyncio.create_task(batches.ask(0))
+                await asyncio.sleep(0.01)
+                others = [asyncio.create_task(batches.ask(number)) for number in (1, 2)]
+                await asyncio.sleep(0.01)
+                for other in others:
+                    other.cancel()
+                await asyncio.sleep(0.01)
+                last = asyncio.create_task(batches.ask(9))
+                await asyncio.sleep(0.01)
+                go_on.set()
+                await first
+                return await last
+
+        assert asyncio.run(ask()) == 9
 
     def test_nothing_is_done_for_who_has_left(self) -> None:
         done: list[int] = []

@@ -80,21 +80,21 @@ def test_coheres_client_ranks_by_changing_a_url(address: str) -> None:
 def test_slow_clients_are_given_up_and_keep_nobody_waiting(
     index: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "FIRST_LINE_SECONDS", 0.3)
+    monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
     limits = Limits(reading_seconds=0.3)
     app = create_app(Service(Searcher.open(index, encoder=encoder), Versions("uniform", "uniform")), limits=limits)
     servers: list[uvicorn.Server] = []
     addresses: list[str] = []
 
-    def run(server: uvicorn.Server) -> None:
+    def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
         servers.append(server)
-        asyncio.run(server.serve())
+        asyncio.run(server.serve(sockets))
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
     thread = threading.Thread(
         target=running.serve,
         args=(app,),
-        kwargs={"host": "127.0.0.1", "port": 0, "limits": limits, "started": addresses.append},
+        kwargs={"at": running.listen("127.0.0.1", 0), "limits": limits, "started": addresses.append},
     )
     thread.start()
     while not addresses:
@@ -108,6 +108,13 @@ def test_slow_clients_are_given_up_and_keep_nobody_waiting(
         assert httpx.post(f"{addresses[0]}/search", json={"query": QUERY}).status_code == 200
         assert b"408" in slow.recv(4096).split(b"\r\n")[0]
         assert silent.recv(10) == b"", "a connection without a request is closed"
+    with socket.create_connection((host, int(port))) as second:
+        second.settimeout(10)
+        second.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nGET /health HTTP/1.1\r\nhost: ")
+        received = b""
+        while part := second.recv(4096):
+            received += part
+        assert received.count(b"200 OK") == 1, "the head of the second request never ended"
     servers[0].should_exit = True
     thread.join(30)
     assert not thread.is_alive()
@@ -149,4 +156,4 @@ def test_requests_made_from_the_description_find_nothing(
     }
     tried = subprocess.run([*command, *options, *phases], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert tried.returncode == 0, tried.stdout[-5000:]
-    assert "Tested: 13" in tried.stdout
+    assert "Tested: 14" in tried.stdout

@@ -72,6 +72,15 @@ def rerank(
     return Ranking.of(query_id, list(documents), scores, k)
 
 
+def relevance(normalised: float) -> float:
+    """A normalised score as other tools print it: from 0 to 1, which is a perfect match on every token.
+
+    >>> relevance(0.0), relevance(-0.5), relevance(float("-inf"))
+    (1.0, 0.75, 0.0)
+    """
+    return min(max(1 + normalised / 2, 0.0), 1.0)
+
+
 def rerank_encoded(
     query: TokenBatch,
     candidates: Ranking,

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from chamfer import kernels
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
-from chamfer.explain import Explanation, explain_tokens
-from chamfer.explain.words import spans_of
+from chamfer.explain import Explanation, Explanations, explain_tokens
 from chamfer.html import table
 from chamfer.index.building import check_finished, load_encoder
 from chamfer.index.manifest import needed_manifest, read_manifest
@@ -45,7 +44,8 @@ class Hits(list[Hit]):
     """What a search found, the best first; a notebook shows it as a table."""
 
     def _repr_html_(self) -> str:
-        rows = [(place, hit.id, hit.score, hit.text[:SHOWN]) for place, hit in enumerate(self, start=1)]
+        texts = [hit.text if len(hit.text) <= SHOWN else f"{hit.text[:SHOWN]} …" for hit in self]
+        rows = [(place, hit.id, hit.score, text) for place, (hit, text) in enumerate(zip(self, texts, strict=True), 1)]
         return table(["", "document", "score", "text"], rows)
 
 
@@ -174,7 +174,7 @@ class Searcher:
         k = _count(k, "a search finds at least 1 document")
         queries = self._queries(texts, weights)
         found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
-        hits = [self.hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
+        hits = [self._hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
         return hits[0] if isinstance(query, str) else hits
 
     def rank(
@@ -210,9 +210,7 @@ class Searcher:
         self.index.relieve()
         return answers
 
-    def explain(
-        self, query: str, ids: Sequence[str], *, weights: str | TokenWeights | None = None
-    ) -> list[Explanation]:
+    def explain(self, query: str, ids: Sequence[str], *, weights: str | TokenWeights | None = None) -> Explanations:
         """Take the scores of some documents apart: which token matched what, and what that added.
 
         Args:
@@ -227,7 +225,7 @@ class Searcher:
         for identifier, explanation in zip(ids, explained, strict=True):
             if explanation is None:
                 raise InputError(f"document {identifier!r} has no tokens, so there is no score to explain")
-        return [explanation for explanation in explained if explanation is not None]
+        return Explanations(explanation for explanation in explained if explanation is not None)
 
     def explained(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
         """Like :meth:`explain`, for one query that is encoded and weighted, and places; None without tokens."""
@@ -241,7 +239,7 @@ class Searcher:
                     tokens,
                     self.encoder.vocabulary,
                     form=self.form,
-                    spans=spans_of(tokens.token_ids, self.encoder.spans(document.text)),
+                    read=self.encoder.spans(document.text),
                     document_id=document.id,
                     document_text=document.text,
                 )
@@ -267,8 +265,7 @@ class Searcher:
     def _queries(self, texts: Sequence[str], weights: str | TokenWeights | None) -> Queries:
         return self.weighted(self.encoder.encode_queries(texts), texts, weights)
 
-    def hits(self, found: Candidates, queries: Queries, place: int, *, normalise: bool = False) -> Hits:
-        """The documents that were found for one of some queries."""
+    def _hits(self, found: Candidates, queries: Queries, place: int, *, normalise: bool) -> Hits:
         scores = found.scores.astype(np.float64)
         if normalise:
             scores = kernels.normalised(scores, queries.weights_of(place), self.form)

@@ -46,7 +46,7 @@ def free_cores() -> int:
 
 
 def _is_worker() -> bool:
-    return threading.current_thread().name.startswith(PREFIX)
+    return threading.current_thread().name.startswith(f"{PREFIX}_")  # as the pool names them
 
 
 def _cores() -> int:

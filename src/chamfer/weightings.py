@@ -8,7 +8,7 @@ from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.exchange import import_weights
 from chamfer.frequencies import DocumentFrequencies
-from chamfer.kernels import Form
+from chamfer.kernels import LARGEST, Form
 from chamfer.weights import Special, TokenWeights, Validate
 
 NAMES = ("uniform", "idf", "idf-soft")
@@ -60,6 +60,13 @@ def check_weights(weights: TokenWeights, encoder: Encoder, form: Form) -> None:
         raise InputError(
             f"these weights were learnt for the form {learnt_for!r}, not {form!r}; learn them for this one"
         )
+    if weights.context is not None and weights.context.shape != (encoder.dimensions,):
+        raise InputError(
+            f"the context of these weights has {weights.context.shape} numbers, but vectors have {encoder.dimensions} "
+            "dimensions; learn them with this encoder"
+        )
+    if (weights.table > LARGEST).any():
+        raise InputError(f"token weights must not be above {LARGEST:g}; divide them all by one number")
     model = weights.metadata.get("model")
     if weights.context is not None and model not in (None, encoder.model_fingerprint):
         raise InputError(

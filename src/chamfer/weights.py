@@ -221,14 +221,15 @@ class TokenWeights:
                 tokens = json.loads(file.get_tensor("tokens").tobytes())
                 context = file.get_tensor("context") if "context" in file.keys() else None  # noqa: SIM118 -- no mapping
             own = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
-            made = json.loads(metadata["made"])
+            made = dict(json.loads(metadata["made"]))
+            named = metadata["tokenizer"]
         except InputError:
             raise
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{path} is not a chamfer weights file, or it is damaged; other formats need: chamfer weights convert"
             ) from error
-        if own.fingerprint != metadata["tokenizer"]:
+        if own.fingerprint != named:
             raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names; make it again")
         weights = cls(table, own, made, context)
         if vocabulary is not None:

@@ -75,13 +75,16 @@ def test_an_error_without_a_message_is_told_by_its_status(page: Page, watch: Wat
     expect(notice(page)).to_have_text("The server answered with status 502 and did not say why.")
 
 
-def test_a_server_that_is_gone_is_told_of_and_results_stay(page: Page, watch: Watch) -> None:
+def test_a_server_that_is_gone_is_told_of_and_no_old_results_pass_for_new_ones(page: Page, watch: Watch) -> None:
     watch.failures_expected = True
     search(page, "rice")
     page.route("**/explain", lambda route: route.abort("connectionrefused"))
     page.get_by_role("searchbox", name="Query").fill("moon")
     page.keyboard.press("Enter")
     expect(notice(page)).to_have_text("The server cannot be reached; see whether it still runs, then try again.")
+    expect(page.locator("#answer")).to_be_hidden()
+    page.unroute("**/explain")
+    page.keyboard.press("Enter")
     expect(page.locator("#weighted .card").first).to_be_visible()
 
 

@@ -69,13 +69,14 @@ def test_marks_are_learnt_from_compared_and_used(page: Page, server: Server) -> 
 
 
 def test_learnt_weights_can_be_discarded(page: Page, server: Server) -> None:
+    before = server.ask("GET", "/weights")["versions"]
     judge(page)
     page.get_by_role("link", name="Learn").click()
     page.get_by_role("button", name="Learn weights from these marks").click()
     page.get_by_role("button", name="Discard").click(timeout=60_000)
     expect(page.locator("#learnt")).to_be_hidden()
-    expect(notice(page)).to_contain_text("is not used")
-    assert server.ask("GET", "/weights")["version"] == 1
+    expect(notice(page)).to_contain_text("is forgotten")
+    assert server.ask("GET", "/weights") == {"version": 1, "versions": before}
 
 
 def test_marks_can_be_forgotten(page: Page) -> None:

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chamfer.cli.options import FormName, FormOption
-from chamfer.cli.terminal import check_output, print_json, results, say
+from chamfer.cli.terminal import check_output, print_json, results, say, say_truncated
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def explain(
     from chamfer.search import Searcher
 
     searcher = Searcher.open(folder, weights=weights, form=form.value)
-    asked = [identifier for identifier in (document, other) if identifier is not None]
+    cut = searcher.encoder.tokenize([query], "query").truncated
+    say_truncated("queries", cut, 1, searcher.encoder.query_length)
+    asked = list(dict.fromkeys(identifier for identifier in (document, other) if identifier is not None))
     if not asked:
         asked = [hit.id for hit in searcher.search(query, k=2)]
         if not asked:
@@ -54,13 +56,16 @@ def explain(
     explained = searcher.explain(query, asked)
     uniform = searcher.explain(query, asked, weights="uniform")
     if html is not None:
-        from chamfer.explain.html import page
+        from chamfer.explain.html import differences_as_html, page
         from chamfer.files import write_text
 
-        write_text(html, page(query, [explanation._repr_html_() for explanation in explained]))
+        parts = [explanation._repr_html_() for explanation in explained]
+        if len(explained) == 2:
+            parts.append(differences_as_html(*sorted(explained, key=lambda one: -one.score)))
+        write_text(html, page(query, parts))
         say(f"written to {html}")
     if as_json:
-        print_json(_as_json(explained, uniform))
+        print_json({"query": query, "weights": weights, **_as_json(explained, uniform)})
         return
     for explanation, plain in zip(explained, uniform, strict=True):
         results.print(
@@ -78,7 +83,10 @@ def explain(
 def _as_json(explained: "Sequence[Explanation]", uniform: "Sequence[Explanation]") -> dict[str, Any]:
     pairs = zip(explained, uniform, strict=True)
     found: dict[str, Any] = {
-        "documents": [one.as_json() | {"against_uniform": _differences(one.against(plain))} for one, plain in pairs]
+        "documents": [
+            one.as_json() | {"uniform_score": plain.score, "against_uniform": _differences(one.against(plain))}
+            for one, plain in pairs
+        ]
     }
     if len(explained) == 2:
         above, below = sorted(explained, key=lambda one: -one.score)

@@ -38,24 +38,35 @@ def serve(
     Example: chamfer serve index/ --port 8000
     """
     from chamfer.index.manifest import needed_manifest
+    from chamfer.retrieve.stages import check_stage
+    from chamfer.weightings import NAMES
 
     needed_manifest(folder)
+    check_stage(first_stage)
+    first = weights or "idf-soft"
+    if first not in NAMES and not Path(first).is_file():
+        raise InputError(f"weights are {', '.join(NAMES)} or a file, and there is no file {first}")
     try:
         from chamfer.serve.app import create_app
+        from chamfer.serve.running import listen
         from chamfer.serve.running import serve as run
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is missing; install the server with: pip install 'chamfer[serve]'") from error
-    from chamfer.search import Searcher
     from chamfer.serve.guard import Limits
     from chamfer.serve.service import Service
     from chamfer.serve.versions import Versions
 
+    if versions is not None and versions.exists() and not versions.is_dir():
+        raise InputError(f"versions are kept in a folder, and {versions} is a file")
     if weights is not None and Versions.kept_in(versions):
-        raise InputError(f"{versions} holds versions of weights already; send {weights} with PUT /weights instead")
-    first = weights or "idf-soft"
-    searcher = Searcher.open(folder, weights=first, first_stage=first_stage, form=form.value)
-    named = first in ("uniform", "idf", "idf-soft")
-    service = Service(searcher, Versions(first if named else searcher.weighting(first), Path(first).stem, versions))
+        raise InputError(f"{versions} holds versions of weights already; leave --weights out, or give another folder")
+    at = listen(host, port)
+    say(f"opening {folder}")
+    from chamfer.search import Searcher
+
+    searcher = Searcher.open(folder, first_stage=first_stage, form=form.value)
+    kept = Versions(first if first in NAMES else searcher.weighting(first), Path(first).stem, versions)
+    service = Service(searcher, kept)
     service.check()
     key = os.environ.get(KEY) or None
     local = host in LOCAL
@@ -66,4 +77,4 @@ def serve(
     def started(address: str) -> None:
         say(f"{len(searcher)} documents at {address}  (stop with Ctrl-C)")
 
-    run(create_app(service, limits=limits, key=key, local=local), host=host, port=port, limits=limits, started=started)
+    run(create_app(service, limits=limits, key=key, local=local), at=at, limits=limits, started=started)

@@ -19,6 +19,8 @@ class Match(NamedTuple):
     """As the tokenizer spells it."""
     text: str
     """The piece of a word that it spells."""
+    of_word: str
+    """That word."""
     starts_word: bool
     special: bool
     """Whether it carries structure instead of text: ``[CLS]``, ``[MASK]``, a marker."""
@@ -52,7 +54,7 @@ class Word(NamedTuple):
     """The largest of its pieces."""
     contribution: float
     share: float
-    """Of the score."""
+    """Of all that words add, by size."""
     special: bool
 
 
@@ -92,8 +94,8 @@ class Explanation:
 
     @property
     def special_share(self) -> float:
-        """The share of the score that tokens carry which stand for no text."""
-        return self._share(math.fsum(match.contribution for match in self.matches if match.special))
+        """The share that tokens carry which stand for no text."""
+        return self._share([match for match in self.matches if match.special])
 
     @property
     def words(self) -> list[Word]:
@@ -131,14 +133,22 @@ class Explanation:
     def _word(self, pieces: Sequence[Match]) -> Word:
         contribution = math.fsum(piece.contribution for piece in pieces)
         return Word(
-            text="".join(piece.text for piece in pieces),
+            text=pieces[0].of_word,
             matched=" ".join(dict.fromkeys(piece.word for piece in pieces)),
             weight=max(piece.weight for piece in pieces),
             contribution=contribution,
-            share=self._share(contribution),
+            share=self._share(pieces),
             special=all(piece.special for piece in pieces),
         )
 
-    def _share(self, part: float) -> float:
-        whole = self.score
-        return part / whole if whole else 0.0
+    def _share(self, part: Sequence[Match]) -> float:
+        """By absolute values: in the form ``cosine`` contributions have both signs."""
+        whole = math.fsum(abs(match.contribution) for match in self.matches)
+        return math.fsum(abs(match.contribution) for match in part) / whole if whole else 0.0
+
+
+class Explanations(list[Explanation]):
+    """Several of them; a notebook shows each."""
+
+    def _repr_html_(self) -> str:
+        return "".join(explanation._repr_html_() for explanation in self)

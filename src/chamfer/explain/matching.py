@@ -8,7 +8,7 @@ import numpy.typing as npt
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation, Match
-from chamfer.explain.words import Span, Spelling, spans_of
+from chamfer.explain.words import Span, Spelling, placed
 from chamfer.kernels import Form
 from chamfer.tokens import TokenBatch, Vectors
 from chamfer.vocabulary import Vocabulary
@@ -36,15 +36,20 @@ def explain(
     >>> encoder = Encoder.load("minilm")
     >>> explained = explain("capital of France", "Paris is the French capital.", encoder=encoder)
     >>> [(word.text, word.matched) for word in explained.words if not word.special]
-    [('capital', 'capital'), ('of', 'french'), ('france', 'french')]
+    [('capital', 'capital'), ('of', '[SEP]'), ('france', 'french')]
     """
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
     check_weights(weights, encoder, form)
     tokens = encoder.encode_queries([query])
     kept = encoder.encode_documents([document])
-    spans = spans_of(kept.token_ids, encoder.spans(document))
     return explain_tokens(
-        tokens, weights.of(tokens), kept, encoder.vocabulary, form=form, spans=spans, document_text=document
+        tokens,
+        weights.of(tokens),
+        kept,
+        encoder.vocabulary,
+        form=form,
+        read=encoder.spans(document),
+        document_text=document,
     )
 
 
@@ -55,7 +60,7 @@ def explain_tokens(
     vocabulary: Vocabulary,
     *,
     form: Form = "l2",
-    spans: Sequence[Span | None] | None = None,
+    read: Sequence[tuple[int, Span | None]] | None = None,
     document_id: str = "",
     document_text: str | None = None,
 ) -> Explanation:
@@ -67,7 +72,8 @@ def explain_tokens(
         document: a batch of one document with tokens.
         vocabulary: of the encoder.
         form: ``l2`` or ``cosine``.
-        spans: where in the text each token of the document is.
+        read: the tokens of the document's text and where they are, see :meth:`Encoder.spans`; those of ``document``
+            if not given.
         document_id: which document it is.
         document_text: its text.
     """
@@ -76,24 +82,27 @@ def explain_tokens(
     distances, places = closest(query.vectors, document.vectors, form)
     contributions = -weights.astype(np.float64) * distances / len(query.token_ids)
     spelling = Spelling(vocabulary)
-    words = [text for word in spelling.words(document.token_ids) for text in [spelling.text(word)] * len(word)]
+    kept = document.token_ids
+    found = placed(kept, read if read is not None else [(token, None) for token in kept.tolist()], spelling)
     special = vocabulary.is_special
     return Explanation(
         tuple(
             Match(
                 token=vocabulary.tokens[token],
                 text=spelling.text([token]),
+                of_word=of_word,
                 starts_word=starts,
                 special=bool(special[token]),
                 weight=float(weight),
                 matched=vocabulary.tokens[document.token_ids[place]],
-                word=words[place],
-                span=spans[place] if spans else None,
+                word=found[place].word,
+                span=found[place].span,
                 distance=float(distance),
                 contribution=float(contribution),
             )
-            for token, starts, weight, place, distance, contribution in zip(
+            for token, of_word, starts, weight, place, distance, contribution in zip(
                 query.token_ids.tolist(),
+                spelling.word_of_each(query.token_ids),
                 spelling.starts(query.token_ids),
                 weights,
                 places,

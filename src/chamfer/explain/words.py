@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from chamfer.tokens import TokenIds
 from chamfer.vocabulary import BEGINS, BYTES_BEGIN, GOES_ON, Vocabulary
@@ -41,6 +42,10 @@ class Spelling:
             words[-1].append(int(token))
         return words
 
+    def word_of_each(self, token_ids: Sequence[int] | TokenIds) -> list[str]:
+        """For each token the whole word that it is a piece of."""
+        return [text for word in self.words(token_ids) for text in [self.text(word)] * len(word)]
+
     def text(self, pieces: Sequence[int]) -> str:
         """What some pieces of a word spell together."""
         tokens = [self.vocabulary.tokens[piece] for piece in pieces]
@@ -52,20 +57,29 @@ class Spelling:
         return spelled.replace(BEGINS, " ").strip() or spelled
 
 
-def spans_of(token_ids: TokenIds, read: Sequence[tuple[int, Span | None]]) -> list[Span | None]:
-    """Where in a text the tokens are that a document keeps vectors of.
+class Placed(NamedTuple):
+    """The word that a token of a document is a piece of, and where in the text the token is."""
 
-    A model may keep none for punctuation, and an index one for several tokens, under the id of the first; the tokens of
-    one id stand in the order of the text in both.
+    word: str
+    span: Span | None
+
+
+def placed(kept: TokenIds, read: Sequence[tuple[int, Span | None]], spelling: Spelling) -> list[Placed]:
+    """Find the tokens that a document keeps vectors of in its text.
+
+    A model may keep none for punctuation, and an index one for several tokens, under the id of the first: so words are
+    those of the text, and of several tokens of one id the first that is kept is the first in the text.
 
     Args:
-        token_ids: those that are kept.
+        kept: the ids of those tokens.
         read: ids and spans of all tokens of the text.
+        spelling: how tokens spell words.
     """
-    waiting: defaultdict[int, list[Span | None]] = defaultdict(list)
-    for token, span in reversed(read):
-        waiting[token].append(span)
-    return [waiting[token].pop() if waiting[token] else None for token in token_ids.tolist()]
+    waiting: defaultdict[int, list[Placed]] = defaultdict(list)
+    words = spelling.word_of_each([token for token, _ in read])
+    for (token, span), word in zip(reversed(read), reversed(words), strict=True):
+        waiting[token].append(Placed(word, span))
+    return [waiting[token].pop() if waiting[token] else Placed(spelling.text([token]), None) for token in kept.tolist()]
 
 
 @lru_cache(maxsize=1)

@@ -27,6 +27,8 @@ def _pool_one(vectors: Vectors, token_ids: TokenIds, factor: int) -> tuple[Vecto
         return vectors, token_ids
     group = fcluster(linkage(vectors, method="ward"), count, criterion="maxclust") - 1
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # of the text
+    first, group = first[order], np.argsort(order)[group]
     sums = np.zeros((len(first), vectors.shape[1]), np.float32)
     np.add.at(sums, group, vectors)
     norms = np.linalg.norm(sums, axis=1, keepdims=True)

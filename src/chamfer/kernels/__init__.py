@@ -26,6 +26,7 @@ __all__ = [
     "best_decoded",
     "best_rounded",
     "minima",
+    "normalised",
     "score",
 ]
 
@@ -107,9 +108,13 @@ def normalised(
 ) -> npt.NDArray[np.float64]:
     """Scores of one query divided by its total weight: from -2 to 0, which is a perfect match on every token.
 
-    So scores of short and long queries, and of different weights, can be compared with one threshold.
+    So scores of short and long queries, and of different weights, can be compared with one threshold. Where no token
+    has any weight, nothing matches: all are -2.
     """
-    divided = scores.astype(np.float64) * len(weights) / max(float(weights.sum()), 1e-30)
+    total = float(weights.sum())
+    if total == 0:
+        return np.where(np.isfinite(scores), -2.0, -np.inf)
+    divided = scores.astype(np.float64) * len(weights) / total
     return divided if form == "l2" else divided - 1  # a perfect match is a product of 1
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels import Form
-from chamfer.reranking import rerank
+from chamfer.reranking import relevance, rerank
 from chamfer.search import Searcher
 from chamfer.weights import TokenWeights
 
@@ -21,11 +21,11 @@ except ImportError as error:
 
 
 class WeightedReranker(BaseDocumentCompressor):
-    """Re-ranks retrieved documents: ``relevance_score = -mean_i(w_i * min_j ||q_i - d_j||)``, the best first.
+    """Re-ranks retrieved documents, the best first.
 
-    What comes back are copies, with ``relevance_score`` in their metadata; the documents given stay as they are. Equal
-    scores keep the order in which the documents came. A document without text scores ``-inf`` and comes last, unless
-    ``top_n`` leaves it out.
+    What comes back are copies, with ``relevance_score`` in their metadata, from 0 to 1, which is a perfect match on
+    every token; the documents given stay as they are. Equal scores keep the order in which the documents came. A
+    document without text has relevance 0 and comes last, unless ``top_n`` leaves it out.
 
     Args:
         encoder: gives the token vectors.
@@ -50,7 +50,9 @@ class WeightedReranker(BaseDocumentCompressor):
     ) -> list[Document]:
         """The best documents for a query; ``callbacks`` are not called, there is nothing to tell on the way."""
         texts = [document.page_content for document in documents]
-        ranking = rerank(query, texts, encoder=self.encoder, weights=self.weights, form=self.form, k=self.top_n)
+        ranking = rerank(
+            query, texts, encoder=self.encoder, weights=self.weights, form=self.form, k=self.top_n, normalise=True
+        )
         return [
             _scored(documents[int(place)], score)
             for place, score in zip(ranking.document_ids, ranking.scores, strict=True)
@@ -73,9 +75,9 @@ class IndexRetriever(BaseRetriever):
     where: str | None = None
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        hits = self.searcher.search(query, self.k, where=self.where)
+        hits = self.searcher.search(query, self.k, where=self.where, normalise=True)
         return [_scored(Document(id=hit.id, page_content=hit.text, metadata=hit.metadata), hit.score) for hit in hits]
 
 
 def _scored(document: Document, score: float) -> Document:
-    return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": score}})
+    return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": relevance(score)}})

@@ -1,11 +1,13 @@
 """The routes: what each address takes, and what it answers."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sized
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, FastAPI, Query, Request, Response
+from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -13,6 +15,7 @@ from starlette.responses import JSONResponse
 
 from chamfer import __version__
 from chamfer.errors import InputError, UnknownNameError
+from chamfer.files import InUseError
 from chamfer.serve import schemas
 from chamfer.serve.batches import Batches, BusyError
 from chamfer.serve.files import PAGE
@@ -24,6 +27,9 @@ from chamfer.serve.service import Service, Texts, new_id
 # Texts of a re-rank request that are encoded at a time, so that searches get their turn between them.
 SLICE = 32
 
+# Seconds between two looks at whether the index has a newer commit.
+LOOK = 0.5
+
 # What a refused client should wait, in seconds.
 LATER = 1
 
@@ -31,10 +37,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": schemas.Message, "description": "The request cannot be answered as it is."},
     404: {"model": schemas.Message, "description": "A document, token or version that is named is not there."},
     401: {"model": schemas.Message, "description": "The API key is missing or wrong."},
+    405: {"model": schemas.Message, "description": "The address takes other methods; Allow says which."},
     408: {"model": schemas.Message, "description": "The request took too long to arrive."},
-    409: {"model": schemas.Message, "description": "Nothing can be learnt from these marks."},
+    409: {"model": schemas.Message, "description": "Nothing can be learnt from these marks; or the version is in use."},
     413: {"model": schemas.Message, "description": "The request is too large."},
     415: {"model": schemas.Message, "description": "The content type is not one of those that are read."},
+    421: {"model": schemas.Message, "description": "The server answers to names of this machine only."},
     422: {"model": schemas.Message, "description": "A field is missing, unknown or not as it should be."},
     429: {"model": schemas.Message, "description": "Too many requests wait; come again after Retry-After seconds."},
     503: {"model": schemas.Message, "description": "The answer would take too long."},
@@ -52,23 +60,35 @@ def create_app(
         key: the API key that clients must send, if there is one.
         local: answer to the names of this machine only.
     """
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise InputError("an API key is made of visible ASCII characters, which every client sends alike")
     limits = limits or Limits()
     metrics = Metrics()
-    working, learning = ThreadPoolExecutor(1, "chamfer-work"), ThreadPoolExecutor(1, "chamfer-learn")
+    working, learning = ThreadPoolExecutor(1, "serve-work"), ThreadPoolExecutor(1, "serve-learn")
     searches = Batches(service.search, working, most=limits.batch, waiting=limits.waiting, tell=metrics.batches.observe)
     texts = Batches(service.score_texts, working, most=1, waiting=limits.waiting)
     explanations = Batches(service.explain, working, most=1, waiting=limits.waiting)
     changes: Batches[Callable[[], Any], Any] = Batches(_call_all, working, most=1, waiting=limits.waiting)
     lessons: Batches[Callable[[], Any], Any] = Batches(_call_all, learning, most=1, waiting=1)
-    metrics.follow("chamfer_waiting", "Requests that wait.", lambda: len(searches) + len(texts) + len(explanations))
+    queues: tuple[Sized, ...] = (searches, texts, explanations, changes, lessons)
+    metrics.follow("chamfer_waiting", "Requests that wait.", lambda: sum(map(len, queues)))
     metrics.follow("chamfer_weights_version", "The version in use.", lambda: service.versions.current.number)
-    metrics.follow("chamfer_documents", "Documents in the index.", lambda: len(service.held))
+    metrics.follow("chamfer_documents", "Documents in the index.", lambda: len(service.searcher))
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
+        following = asyncio.create_task(follow())
         yield
+        following.cancel()
         for executor in (working, learning):
-            executor.shutdown(wait=True, cancel_futures=True)
+            await asyncio.to_thread(executor.shutdown, wait=True, cancel_futures=True)
+
+    async def follow() -> None:
+        """Serve the index as it is, or was a moment ago."""
+        while True:
+            await asyncio.sleep(LOOK)
+            with suppress(BusyError):
+                await changes.ask(service.refresh)
 
     app = FastAPI(
         title="chamfer",
@@ -95,13 +115,16 @@ def create_app(
         sent = [document if isinstance(document, str) else document.text for document in asked.documents]
         distinct = list(dict.fromkeys(sent))  # equal texts must score alike, in whatever slice they are
         relevance: dict[str, float] = {}
+        tokens = 0
         for start in range(0, len(distinct), SLICE):
-            relevance |= await texts.ask(Texts(asked.query, distinct[start : start + SLICE], weights))
+            scored = await texts.ask(Texts(asked.query, distinct[start : start + SLICE], weights))
+            relevance |= scored.relevance
+            tokens += scored.tokens
         order = sorted(range(len(sent)), key=lambda place: (-relevance[sent[place]], place))[: asked.top_n]
         return _as_json(
             schemas.RerankResponse(
                 id=new_id(),
-                model=service.held.encoder.name,
+                model=_last(service.searcher.encoder.name),
                 results=[
                     schemas.Ranked(
                         index=place,
@@ -111,7 +134,7 @@ def create_app(
                     for place in order
                 ],
                 meta={"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
-                usage={"total_tokens": 0},
+                usage={"total_tokens": tokens},
             )
         )
 
@@ -148,7 +171,7 @@ def create_app(
         return _as_json(await changes.ask(lambda: service.tokens(contains, order, limit)))
 
     @app.put("/weights", summary="Use new weights from now on.")
-    async def put_weights(asked: schemas.NamedWeights | schemas.ChangedTokens) -> schemas.WeightsResponse:
+    async def put_weights(asked: schemas.NewWeights) -> schemas.WeightsResponse:
         await changes.ask(lambda: service.put(asked))
         return _versions(service)
 
@@ -167,6 +190,11 @@ def create_app(
         await changes.ask(lambda: service.versions.use(asked.version))
         return _versions(service)
 
+    @app.delete("/weights/{version}", summary="Forget a version that is not in use.")
+    async def drop_weights(version: Annotated[int, PathParameter(ge=1)]) -> schemas.WeightsResponse:
+        await changes.ask(lambda: service.versions.drop(version))
+        return _versions(service)
+
     @app.post(
         "/learn",
         response_model=schemas.LearnResponse,
@@ -174,7 +202,7 @@ def create_app(
     )
     async def learn_weights(asked: schemas.LearnRequest) -> Response:
         try:
-            return _as_json(await lessons.ask(lambda: learn(service.held, service.versions, asked)))
+            return _as_json(await lessons.ask(lambda: learn(service.searcher, service.versions, asked)))
         except UnknownNameError:
             raise
         except InputError as error:  # the marks are well-formed, but do not suffice
@@ -184,8 +212,9 @@ def create_app(
     async def health() -> schemas.HealthResponse:
         return schemas.HealthResponse(
             status="ok",
-            documents=len(service.held),
-            encoder=service.held.encoder.name,
+            index=service.searcher.index.folder.resolve().name,
+            documents=len(service.searcher),
+            encoder=_last(service.searcher.encoder.name),
             weights=service.versions.current.number,
             version=__version__,
         )
@@ -208,6 +237,13 @@ def create_app(
     return Guard(app, limits=limits, metrics=metrics, methods=methods, key=key, local=local)
 
 
+# What FastAPI says, as this server says it.
+TOLD = {
+    "Not Found": "there is no such address; /openapi.json lists them",
+    "There was an error parsing the body": "the request is not JSON",
+}
+
+
 def _answer_problems(app: FastAPI) -> None:
     """Every error is one sentence under ``message``."""
 
@@ -222,8 +258,9 @@ def _answer_problems(app: FastAPI) -> None:
 
     on(InputError, lambda error: problem(400, str(error)))
     on(UnknownNameError, lambda error: problem(404, str(error)))
+    on(InUseError, lambda error: problem(409, str(error)))
     on(BusyError, lambda error: problem(429, "too many requests wait; come again later", **{"Retry-After": str(LATER)}))
-    on(HTTPException, lambda error: problem(error.status_code, str(error.detail), **(error.headers or {})))
+    on(HTTPException, lambda error: problem(error.status_code, TOLD.get(error.detail, error.detail)))
     on(RequestValidationError, lambda error: problem(*_first_mistake(error)))
     on(Exception, lambda error: problem(500, "something went wrong in the server; its log says what"))
 
@@ -232,13 +269,25 @@ def _first_mistake(error: RequestValidationError) -> tuple[int, str]:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return 400, "the request is not JSON"
-    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    if first["type"] == "missing" and first["loc"] == ("body",):
+        return 422, "the request has no body"
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", *schemas.KINDS) and not _is_kind(part))
     return 422, f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def _is_kind(part: object) -> bool:
+    """Whether a part of a place is the name of one of several kinds that a value may have had."""
+    return part in ("constrained-str", "str", "TextDocument")
 
 
 def _as_json(answer: BaseModel) -> Response:
     """The declared model as JSON; it was checked when it was made, and FastAPI would check it again."""
     return Response(answer.model_dump_json(), media_type="application/json")
+
+
+def _last(name: str) -> str:
+    """A model by its last part: where a server keeps its files is nobody's business."""
+    return name.rstrip("/").rpartition("/")[2]
 
 
 def _as_document(document: str | schemas.TextDocument) -> dict[str, Any]:

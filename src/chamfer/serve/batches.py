@@ -47,7 +47,7 @@ class Batches(Generic[Item, Answer]):
 
     async def ask(self, item: Item) -> Answer:
         """Wait for the answer to one item; if this is cancelled before its turn comes, no work is done for it."""
-        if len(self._waiting) >= self._limit:
+        if sum(not future.done() for _, future in self._waiting) >= self._limit:
             raise BusyError
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
@@ -64,22 +64,27 @@ class Batches(Generic[Item, Answer]):
                     if not future.done():
                         batch.append((item, future))
                 if batch:
+                    self._tell(len(batch))
                     await self._answer(batch)
         finally:
             self._running = None
 
     async def _answer(self, batch: Sequence[tuple[Item, asyncio.Future[Answer]]]) -> None:
-        self._tell(len(batch))
         loop = asyncio.get_running_loop()
         try:
             answers = await loop.run_in_executor(self._executor, self._work, [item for item, _ in batch])
-        except Exception as error:
+        except asyncio.CancelledError:
+            for _, future in batch:
+                future.cancel()
+            raise
+        except BaseException as error:  # a panic in a compiled library is no Exception, and somebody waits all the same
             if len(batch) == 1:
                 if not batch[0][1].done():
-                    batch[0][1].set_exception(error)
+                    batch[0][1].set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
                 return
             for one in batch:  # one of them is to blame, and the others must not suffer for it
-                await self._answer([one])
+                if not one[1].done():
+                    await self._answer([one])
             return
         for (_, future), answer in zip(batch, answers, strict=True):
             if not future.done():

@@ -32,6 +32,7 @@ def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -
         ]
     return schemas.LearnResponse(
         version=version.number,
+        left_out=learnt.left_out.reasons(),
         chosen=learnt.report.choice.name,
         why=learnt.report.choice.why,
         queries=learnt.report.queries,

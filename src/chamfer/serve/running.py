@@ -1,30 +1,54 @@
 """Runs a server until it is told to stop."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from chamfer.errors import InputError
 from chamfer.serve.guard import Application, Limits
 
-# A client that has connected must begin a request within so many seconds.
-FIRST_LINE_SECONDS = 10.0
+# A client that has connected must send the head of a request within so many seconds, and that of every other one too.
+HEAD_SECONDS = 10.0
 
 STOPPING_SECONDS = 30
 
 
 class Protocol(HttpToolsProtocol):
-    """Closes a connection on which no request begins: uvicorn would keep it for ever."""
+    """Closes a connection on which the head of a request does not end: uvicorn would keep it for ever."""
+
+    _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait."""
+        """Wait for the first request."""
         super().connection_made(transport)
-        self.loop.call_later(FIRST_LINE_SECONDS, self._close_if_silent)
+        self._wait()
 
-    def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Wait for the end of the head."""
+        self._wait()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The request is there; how long its body may take is the guard's business."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 class Server(uvicorn.Server):
@@ -34,28 +58,40 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._started = started
 
-    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
-        await super().startup(sockets)  # type: ignore[arg-type]
+        await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._started(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
 
-def serve(app: Application, *, host: str, port: int, limits: Limits, started: Callable[[str], None]) -> None:
+def listen(host: str, port: int) -> socket.socket:
+    """Take an address, before a model is loaded for nothing.
+
+    Args:
+        host: an address of this machine.
+        port: 0 for any that is free.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot listen at {host}, port {port} ({reason}); give another --host or --port") from error
+
+
+def serve(app: Application, *, at: socket.socket, limits: Limits, started: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; what is being answered then is finished first.
 
     Args:
         app: from :func:`chamfer.serve.app.create_app`.
-        host: an address of this machine.
-        port: 0 for any that is free.
+        at: from :func:`listen`.
         limits: how many connections may be open.
         started: told the address once the server listens.
     """
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         http=Protocol,
         ws="none",
         lifespan="on",
@@ -65,4 +101,4 @@ def serve(app: Application, *, host: str, port: int, limits: Limits, started: Ca
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=STOPPING_SECONDS,
     )
-    Server(config, started).run()
+    Server(config, started).run(sockets=[at])

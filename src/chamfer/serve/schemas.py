@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 MOST_QUERY_CHARACTERS = 8000
 MOST_CHARACTERS = 100_000
@@ -79,6 +79,7 @@ class SearchResponse(BaseModel):
     """The best documents, the best first."""
 
     hits: list[Found]
+    query_was_cut: Annotated[bool, Field(description="The model saw only the beginning of the query.")]
     weights: Annotated[int | None, Field(description="The version of the weights, if they were the current ones.")]
 
 
@@ -139,7 +140,8 @@ class QueryToken(BaseModel):
     """One token of the query."""
 
     token: Annotated[str, Field(description="As the tokenizer spells it.")]
-    text: Annotated[str, Field(description="The piece as it is shown; pieces of a word spell it together.")]
+    text: Annotated[str, Field(description="The piece of a word that it spells.")]
+    word: Annotated[str, Field(description="The whole word.")]
     starts_word: bool
     special: Annotated[bool, Field(description="It stands for no text: `[CLS]`, `[MASK]`, a marker.")]
     weight: Annotated[float, Field(description="What it counts here.")]
@@ -177,6 +179,7 @@ class ExplainResponse(BaseModel):
     query: str
     form: Literal["l2", "cosine"]
     weights: Annotated[int | None, Field(description="The version of the weights, if they were the current ones.")]
+    query_was_cut: Annotated[bool, Field(description="The model saw only the beginning of the query.")]
     tokens: list[QueryToken]
     documents: list[ExplainedDocument]
 
@@ -213,6 +216,14 @@ class ChangedTokens(Request):
     ]
     base: Weighting = "current"
     name: VersionName = None
+
+
+# How the two are told apart, so that what is wrong with one is not told as a lack of the other.
+KINDS = ("by name", "by token")
+NewWeights = Annotated[
+    Annotated[NamedWeights, Tag(KINDS[0])] | Annotated[ChangedTokens, Tag(KINDS[1])],
+    Discriminator(lambda sent: KINDS["tokens" in sent if isinstance(sent, dict) else hasattr(sent, "tokens")]),
+]
 
 
 class UseRequest(Request):
@@ -275,6 +286,7 @@ class LearnResponse(BaseModel):
     """Learnt weights are a new version, which is not used before `/weights/use` says so."""
 
     version: int
+    left_out: Annotated[list[str], Field(description="Why some marks taught nothing.")]
     chosen: Annotated[str, Field(description="The recipe that was best on held-out queries, or `uniform`.")]
     why: str
     queries: Annotated[int, Field(description="How many could be learnt from.")]
@@ -288,6 +300,7 @@ class HealthResponse(BaseModel):
     """The server is up."""
 
     status: Literal["ok"]
+    index: Annotated[str, Field(description="The name of its folder.")]
     documents: int
     encoder: str
     weights: int

@@ -1,8 +1,8 @@
 """What requests mean: the library's own calls, with the weights in use."""
 
 import json
+import logging
 import math
-import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,15 +14,12 @@ import numpy as np
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.explain import Explanation
 from chamfer.explain.words import Spelling
-from chamfer.reranking import rerank
+from chamfer.reranking import relevance, rerank
 from chamfer.search import Hit, Searcher
 from chamfer.serve import schemas
 from chamfer.serve.versions import Version, Versions
 from chamfer.weightings import check_weights
 from chamfer.weights import TokenWeights
-
-# Seconds between two looks at whether the index has a newer commit.
-LOOK = 1.0
 
 
 class Texts(NamedTuple):
@@ -33,30 +30,30 @@ class Texts(NamedTuple):
     weights: str | TokenWeights
 
 
+class ScoredTexts(NamedTuple):
+    """Relevance from 0 to 1 of some texts, and how many tokens they have."""
+
+    relevance: dict[str, float]
+    tokens: int
+
+
 class Service:
     """An index, as it is now, and the versions of its weights. Called from the thread that works, one at a time."""
 
     def __init__(self, searcher: Searcher, versions: Versions) -> None:
-        self._searcher, self.versions = searcher, versions
-        self._looked = time.monotonic()
+        self.searcher, self.versions = searcher, versions
 
-    @property
-    def searcher(self) -> Searcher:
-        """A searcher of the last commit, or of one that was the last a second ago."""
-        if time.monotonic() - self._looked > LOOK:
-            self._searcher = self._searcher.refreshed()
-            self._looked = time.monotonic()
-        return self._searcher
-
-    @property
-    def held(self) -> Searcher:
-        """The searcher as it was last looked at: enough where nothing is searched."""
-        return self._searcher
+    def refresh(self) -> None:
+        """Go on to the last commit of the index; where that cannot be opened, stay with the one at hand."""
+        try:
+            self.searcher = self.searcher.refreshed()
+        except (InputError, OSError) as error:
+            logging.getLogger("chamfer").warning("the index cannot be opened anew, so the old one is served: %s", error)
 
     def check(self) -> None:
         """Refuse weights that do not fit the encoder, before anybody asks for them."""
         for version in self.versions.all():
-            self._searcher.weighting(version.weights)
+            self.searcher.weighting(version.weights)
 
     def search(self, asked: Sequence[schemas.SearchRequest]) -> list[schemas.SearchResponse]:
         """Answer several searches; those that ask for the same kind of answer share the work."""
@@ -76,12 +73,14 @@ class Service:
             )
             number = version.number if one.weights == "current" else None
             for place, hits in zip(places, found, strict=True):
-                answers[place] = schemas.SearchResponse(hits=[_found(hit) for hit in hits], weights=number)
+                cut = searcher.encoder.tokenize([asked[place].query], "query").truncated > 0
+                found_all = [_found(hit) for hit in hits]
+                answers[place] = schemas.SearchResponse(hits=found_all, query_was_cut=cut, weights=number)
         return [answers[place] for place in range(len(asked))]
 
-    def score_texts(self, asked: Sequence[Texts]) -> list[dict[str, float]]:
-        """Relevance from 0 to 1 of texts for queries."""
-        searcher, answers = self._searcher, []
+    def score_texts(self, asked: Sequence[Texts]) -> list[ScoredTexts]:
+        """How relevant texts are for queries."""
+        searcher, answers = self.searcher, []
         for one in asked:
             ranking = rerank(
                 one.query,
@@ -91,12 +90,9 @@ class Service:
                 form=searcher.form,
                 normalise=True,
             )
-            answers.append(
-                {
-                    text: min(max(1 + score / 2, 0.0), 1.0)
-                    for text, score in zip(ranking.document_ids, ranking.scores, strict=True)
-                }
-            )
+            found = {text: relevance(score) for text, score in zip(ranking.document_ids, ranking.scores, strict=True)}
+            read = searcher.encoder.tokenize(list(one.texts), "document").token_ids
+            answers.append(ScoredTexts(found, sum(map(len, read))))
         return answers
 
     def explain(self, asked: Sequence[schemas.ExplainRequest]) -> list[schemas.ExplainResponse]:
@@ -107,7 +103,9 @@ class Service:
         tokens = searcher.encoder.encode_queries([asked.query])
         queries = searcher.weighted(tokens, [asked.query], weights_for(asked.weights, version))
         if asked.ids is not None:
-            places = searcher.index.places(asked.ids)
+            places = searcher.index.places(list(dict.fromkeys(asked.ids)))
+            allowed = searcher.index.allowed(asked.where)
+            places = places if allowed is None else places[allowed[places]]
         else:
             allowed = searcher.index.allowed(asked.where)
             uniform = searcher.weighted(tokens, [asked.query], "uniform")
@@ -117,21 +115,26 @@ class Service:
         documents = [_explained(one, json.loads(document.metadata)) for one, document in explained if one is not None]
         spelling = Spelling(searcher.encoder.vocabulary)
         starts = spelling.starts(tokens.token_ids)
+        words = spelling.word_of_each(tokens.token_ids)
         table = searcher.weighting(weights_for(asked.weights, version)).table
         return schemas.ExplainResponse(
             query=asked.query,
+            query_was_cut=searcher.encoder.tokenize([asked.query], "query").truncated > 0,
             form=searcher.form,
             weights=version.number if asked.weights == "current" else None,
             tokens=[
                 schemas.QueryToken(
                     token=searcher.encoder.vocabulary.tokens[token],
                     text=spelling.text([token]),
+                    word=word,
                     starts_word=begins,
                     special=token in searcher.encoder.vocabulary.special_ids,
                     weight=float(weight),
                     in_table=float(table[token]),
                 )
-                for token, begins, weight in zip(tokens.token_ids.tolist(), starts, queries.weights, strict=True)
+                for token, word, begins, weight in zip(
+                    tokens.token_ids.tolist(), words, starts, queries.weights, strict=True
+                )
             ],
             documents=sorted(documents, key=lambda one: (-one.score, one.id)),
         )
@@ -139,12 +142,12 @@ class Service:
     def tokens(self, contains: str, order: str, limit: int) -> schemas.TokensResponse:
         """The heaviest or lightest tokens whose spelling contains a text."""
         version = self.versions.current
-        weights = self._searcher.weighting(version.weights)
+        weights = self.searcher.weighting(version.weights)
         vocabulary = weights.vocabulary
         wanted = contains.lower()
         chosen = [place for place, token in enumerate(vocabulary.tokens) if wanted in token.lower()]
         heaviest, lightest = weights.extremes(limit, among=np.array(chosen, np.int32))
-        found = heaviest if order == "heaviest" else lightest
+        found = sorted(heaviest if order == "heaviest" else lightest, key=lambda pair: pair[0].lower() != wanted)
         return schemas.TokensResponse(
             version=version.number, tokens=[schemas.WeighedToken(token=token, weight=weight) for token, weight in found]
         )
@@ -154,7 +157,7 @@ class Service:
         if isinstance(asked, schemas.NamedWeights):
             return self.versions.put(asked.weights, asked.name or asked.weights)
         current = self.versions.current
-        weights = self._searcher.weighting(weights_for(asked.base, current))
+        weights = self.searcher.weighting(weights_for(asked.base, current))
         table = weights.table.copy()
         for token, weight in asked.tokens.items():
             if token not in weights.vocabulary.ids:
@@ -179,8 +182,10 @@ class Service:
                 weights = TokenWeights.load(path)
             except InputError:
                 raise InputError("this is no weights file; send what chamfer learn or chamfer weights wrote") from None
-        check_weights(weights, self._searcher.encoder, self._searcher.form)
-        return self.versions.put(weights, name or "sent as a file")
+        check_weights(weights, self.searcher.encoder, self.searcher.form)
+        # The vocabulary is the encoder's, which is there once; that of the file would be kept with every version.
+        shared = TokenWeights(weights.table, self.searcher.encoder.vocabulary, weights.metadata, weights.context)
+        return self.versions.put(shared, name or "sent as a file")
 
 
 def weights_for(name: str, version: Version) -> str | TokenWeights:

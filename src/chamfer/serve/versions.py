@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.files import write_json
+from chamfer.files import InUseError, only_writer, write_json
 from chamfer.weights import TokenWeights
 
 LIST = "versions.json"
@@ -40,26 +41,38 @@ class Version:
         if isinstance(self.weights, str):
             return self.weights
         recipe = self.weights.metadata.get("recipe")
-        return None if recipe is None else str(recipe)
+        edited = ", edited" if "edited" in self.weights.metadata else ""
+        return None if recipe is None else f"{recipe}{edited}"
 
 
 class Versions:
-    """All versions, one of them in use.
+    """All versions, one of them in use. Several threads may ask and change them.
 
     Args:
         first: what is used if nothing is kept in the folder.
         name: of the first.
-        folder: where versions are kept; in memory only if not given.
+        folder: where versions are kept; in memory only if not given. One server at a time holds it.
     """
 
     def __init__(self, first: str | TokenWeights, name: str, folder: Path | None = None) -> None:
         self._folder, self._turns = folder, Lock()
         self._versions: dict[int, Version] = {}
         self._current, self._next = 0, 1
-        if folder is not None and (folder / LIST).exists():
-            self._read(folder)
-        else:
-            self.put(first, name)
+        self._held = ExitStack()
+        if folder is not None:
+            self._held.enter_context(only_writer(folder))
+        try:
+            if self.kept_in(folder):
+                self._read()
+            else:
+                self.put(first, name)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let another server have the folder."""
+        self._held.close()
 
     @staticmethod
     def kept_in(folder: Path | None) -> bool:
@@ -69,19 +82,13 @@ class Versions:
     @property
     def current(self) -> Version:
         """The one in use."""
-        return self._versions[self._current]
+        with self._turns:
+            return self._versions[self._current]
 
     def all(self) -> Sequence[Version]:
         """The newest first."""
         with self._turns:
             return sorted(self._versions.values(), key=lambda version: -version.number)
-
-    def get(self, number: int) -> Version:
-        """One of them."""
-        version = self._versions.get(number)
-        if version is None:
-            raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
-        return version
 
     def put(self, weights: str | TokenWeights, name: str, *, use: bool = True) -> Version:
         """Keep new weights, and use them from now on unless told otherwise."""
@@ -90,21 +97,44 @@ class Versions:
             versions = {**self._versions, version.number: version}
             current = version.number if use or not self._versions else self._current
             oldest = [number for number in sorted(versions) if number not in (current, version.number)]
-            for number in oldest[: max(0, len(versions) - MOST)]:
+            dropped = oldest[: max(0, len(versions) - MOST)]
+            for number in dropped:
                 del versions[number]
             if self._folder is not None and isinstance(weights, TokenWeights):
-                weights.save(self._folder / f"{version.number}.safetensors")
+                weights.save(self._file(version.number))
             self._write(versions, current, version.number + 1)
             self._versions, self._current, self._next = versions, current, version.number + 1
+            for number in dropped:
+                if self._folder is not None:
+                    self._file(number).unlink(missing_ok=True)
         return version
 
     def use(self, number: int) -> Version:
         """Use a version from now on: a new one, or an old one again."""
-        version = self.get(number)
         with self._turns:
+            version = self._versions.get(number)
+            if version is None:
+                raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
             self._write(self._versions, number, self._next)
             self._current = number
         return version
+
+    def drop(self, number: int) -> None:
+        """Forget a version that is not in use."""
+        with self._turns:
+            if number not in self._versions:
+                raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
+            if number == self._current:
+                raise InUseError(f"version {number} is in use; use another one first")
+            versions = {key: version for key, version in self._versions.items() if key != number}
+            self._write(versions, self._current, self._next)
+            self._versions = versions
+            if self._folder is not None:
+                self._file(number).unlink(missing_ok=True)
+
+    def _file(self, number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{number}.safetensors"
 
     def _write(self, versions: dict[int, Version], current: int, following: int) -> None:
         if self._folder is None:
@@ -119,18 +149,17 @@ class Versions:
             for one in versions.values()
         ]
         write_json(self._folder / LIST, {"current": current, "next": following, "versions": listed})
-        for path in self._folder.glob("*.safetensors"):
-            if path.stem.isdigit() and int(path.stem) not in versions:
-                path.unlink()
 
-    def _read(self, folder: Path) -> None:
+    def _read(self) -> None:
+        assert self._folder is not None
         try:
-            read: dict[str, Any] = json.loads((folder / LIST).read_text())
-            for one in read["versions"]:
-                number = int(one["version"])
-                weights = one["weights"] or TokenWeights.load(folder / f"{number}.safetensors")
-                self._versions[number] = Version(number, one["name"], one["made"], weights)
+            read: dict[str, Any] = json.loads((self._folder / LIST).read_text())
+            listed = [(int(one["version"]), one["name"], one["made"], one["weights"]) for one in read["versions"]]
             self._current, self._next = int(read["current"]), int(read["next"])
-            _ = self.current
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{folder / LIST} is damaged; delete it to begin anew") from error
+            raise InputError(f"{self._folder / LIST} is damaged; move it away to begin anew") from error
+        for number, name, made, weights in listed:
+            kept = weights or TokenWeights.load(self._file(number))
+            self._versions[number] = Version(number, name, made, kept)
+        if self._current not in self._versions:
+            raise InputError(f"{self._folder / LIST} names no version that is in use; move it away to begin anew")

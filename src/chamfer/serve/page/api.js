@@ -11,6 +11,25 @@ import { Failure, say, settle } from "./notice.js";
 /** @typedef {import("./types.js").HealthResponse} HealthResponse */
 
 const KEY = "chamfer.key";
+/** The key, for this tab; where storage is forbidden, for this page. */
+const kept = {
+  /** @type {string | null} */
+  memory: null,
+  get() {
+    try {
+      return sessionStorage.getItem(KEY) ?? this.memory;
+    } catch {
+      return this.memory;
+    }
+  },
+  /** @param {string} key */
+  set(key) {
+    this.memory = key;
+    try {
+      sessionStorage.setItem(KEY, key);
+    } catch {}
+  },
+};
 // Whoever waits longer than this for a page thinks that it is broken; then it is better to say how long.
 const LONGEST_WAIT = 20;
 
@@ -25,9 +44,11 @@ async function request(method, path, body, signal) {
   const about = subjectOf(path);
   let response = await send(method, path, body, signal);
   while (response.status === 401) {
+    if (kept.get() !== null) say("The server does not know that key.", about);
     const key = await askForKey();
     if (key === null) throw new Failure("This server needs an API key, and none was given.", about);
-    sessionStorage.setItem(KEY, key);
+    if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure("An API key is made of visible ASCII characters.", about);
+    kept.set(key);
     response = await send(method, path, body, signal);
   }
   if (response.status === 429 && waitOf(response) <= LONGEST_WAIT) {
@@ -47,7 +68,7 @@ async function request(method, path, body, signal) {
 async function send(method, path, body, signal) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
-  const key = sessionStorage.getItem(KEY);
+  const key = kept.get();
   if (key !== null) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {
@@ -98,6 +119,9 @@ export const tokens = (contains, order, signal) =>
 
 /** @param {{weights?: string, tokens?: Record<string, number>, base?: string}} changes @returns {Promise<WeightsResponse>} */
 export const change = (changes) => request("PUT", "/weights", changes);
+
+/** @param {number} version @returns {Promise<WeightsResponse>} */
+export const drop = (version) => request("DELETE", `/weights/${version}`);
 
 /** @param {number} version @returns {Promise<WeightsResponse>} */
 export const use = (version) => request("POST", "/weights/use", { version });

@@ -65,9 +65,14 @@ async function learn() {
         go({ view: "search" }); // whose results are those of the new weights
         byId("content").focus({ preventScroll: true });
       },
-      onDiscard: () => {
+      onDiscard: async () => {
+        try {
+          await api.drop(learnt.version);
+        } catch (error) {
+          return tell(error);
+        }
         section.hidden = true;
-        say(`Version ${learnt.version} is not used; it stays in the list under Weights.`);
+        say(`Version ${learnt.version} is forgotten; the weights in use are as they were.`);
         button.focus();
       },
     });

@@ -14,7 +14,8 @@ const SHOWN = 12;
 export function showLearnt(section, learnt, { onUse, onDiscard }) {
   const moved = learnt.moved.filter(({ before, after }) => before !== after);
   const up = moved.filter(({ before, after }) => after < before).length;
-  section.replaceChildren(
+  const better = learnt.ndcg_after - learnt.ndcg_before > 5e-4;
+  const parts = [
     element("h2", { id: "learnt-title" }, `Version ${learnt.version}, not in use yet`),
     element(
       "div",
@@ -31,14 +32,17 @@ export function showLearnt(section, learnt, { onUse, onDiscard }) {
       `, from ${counted(learnt.queries, "query")}. ${sentence(learnt.why)}`,
     ),
     quiet("Measured on the marked queries themselves, so take it as a check that learning did what the marks say."),
+    ...learnt.left_out.map((reason) => quiet(sentence(reason))),
+    better ? null : element("p", { className: "doubt" }, "These weights are no better on your marks. More marks may help."),
     element(
       "div",
       { className: "actions" },
-      element("button", { type: "button", className: "primary", onclick: onUse }, "Use these weights"),
+      element("button", { type: "button", className: better ? "primary" : "", onclick: onUse }, "Use these weights"),
       element("button", { type: "button", onclick: onDiscard }, "Discard"),
     ),
     element("div", { className: "sides" }, documents(learnt), tokens(learnt)),
-  );
+  ];
+  section.replaceChildren(...parts.filter((part) => part !== null));
 }
 
 /** @param {number} difference */

@@ -4,6 +4,7 @@ import { addressOf, go, here } from "./address.js";
 import * as api from "./api.js";
 import { byId, counted } from "./element.js";
 import { startLearn } from "./learn.js";
+import { marksFor } from "./marks.js";
 import { hush, tell } from "./notice.js";
 import { search, startSearch } from "./search.js";
 import { startTheme } from "./theme.js";
@@ -25,7 +26,8 @@ function show() {
 
 async function greet() {
   try {
-    const { documents, encoder, weights, version } = await api.health();
+    const { index, documents, encoder, weights, version } = await api.health();
+    marksFor(index);
     byId("health").textContent =
       `${counted(documents, "document")} · ${encoder} · weights version ${weights} · chamfer ${version}`;
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Which documents the reader judged relevant, or not, by query. They stay in this browser. */
 
-const KEY = "chamfer.marks";
+/** Where they are kept; the name of the index is added as soon as it is known. */
+let key = "chamfer.marks";
 
 /** @typedef {Record<string, Record<string, boolean>>} Marks by query, then by document */
 /** @typedef {import("./types.js").Judgement} Judgement */
@@ -10,10 +11,16 @@ const listeners = new Set();
 /** What is kept where storage is forbidden. @type {string | null} */
 let memory = null;
 
+/** Marks belong to an index: another one behind the same address has other documents. @param {string} index */
+export function marksFor(index) {
+  key = `chamfer.marks.${index}`;
+  for (const listener of listeners) listener();
+}
+
 /** @returns {Marks} */
 export function allMarks() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? memory ?? "{}");
+    const kept = JSON.parse(localStorage.getItem(key) ?? memory ?? "{}");
     return typeof kept === "object" && kept !== null && !Array.isArray(kept) ? kept : {};
   } catch {
     return JSON.parse(memory ?? "{}");
@@ -50,7 +57,7 @@ export function forget(query) {
 function keep(marks) {
   memory = JSON.stringify(Object.fromEntries(marks));
   try {
-    localStorage.setItem(KEY, memory);
+    localStorage.setItem(key, memory);
   } catch {}
   for (const listener of listeners) listener();
 }
@@ -72,4 +79,4 @@ export function judgements() {
 }
 
 // Another tab's marks are this one's too.
-addEventListener("storage", (event) => event.key === KEY && listeners.forEach((listener) => listener()));
+addEventListener("storage", (event) => event.key === key && listeners.forEach((listener) => listener()));

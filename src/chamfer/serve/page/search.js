@@ -40,6 +40,7 @@ export async function search({ again = false } = {}) {
   running = null;
   if (!q) {
     state = null;
+    byId("view-search").ariaBusy = "false";
     show();
     return;
   }
@@ -56,7 +57,11 @@ export async function search({ again = false } = {}) {
     };
     show();
   } catch (error) {
-    if (own === running) asked = null; // so that the same query can be tried again
+    if (own === running) {
+      asked = null; // so that the same query can be tried again
+      state = null; // what was found for another query is no answer to this one
+      show();
+    }
     tell(error);
   } finally {
     if (own === running) byId("view-search").ariaBusy = "false";
@@ -79,6 +84,7 @@ function show() {
   showSliders(now, moved);
   showResults(now);
   if (now.answer.documents.length === 0) say("No document was found for this query.", "/explain");
+  else if (now.answer.query_was_cut) say("The query is longer than the model reads; its end was left out.", "/explain");
 }
 
 /** One frame may see many moves of a slider; it draws the last. */
@@ -104,7 +110,10 @@ function examples() {
 
 export function startSearch() {
   startResults();
-  onMarks(updateJudged);
+  onMarks(() => {
+    updateJudged();
+    if (state === null) examples();
+  });
   byId("search").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     hush();

@@ -1,12 +1,12 @@
 /**
  * What the server answers, as src/chamfer/serve/schemas.py has it. Types only.
  *
- * @typedef {{token: string, text: string, starts_word: boolean, special: boolean, weight: number,
+ * @typedef {{token: string, text: string, word: string, starts_word: boolean, special: boolean, weight: number,
  *   in_table: number}} QueryToken
  * @typedef {{word: string, span: [number, number] | null, distance: number, contribution: number}} MatchedToken
  * @typedef {{id: string, score: number, special_share: number, text: string, metadata: Record<string, unknown>,
  *   matches: MatchedToken[]}} ExplainedDocument
- * @typedef {{query: string, form: "l2" | "cosine", weights: number | null, tokens: QueryToken[],
+ * @typedef {{query: string, query_was_cut: boolean, form: "l2" | "cosine", weights: number | null, tokens: QueryToken[],
  *   documents: ExplainedDocument[]}} ExplainResponse
  * @typedef {{version: number, name: string, made: string, recipe: string | null}} Version
  * @typedef {{version: number, versions: Version[]}} WeightsResponse
@@ -14,9 +14,9 @@
  * @typedef {{query: string, relevant: string[], not_relevant: string[]}} Judgement
  * @typedef {{query: string, id: string, before: number, after: number}} Moved
  * @typedef {{token: string, before: number, after: number}} Changed
- * @typedef {{version: number, chosen: string, why: string, queries: number, ndcg_before: number, ndcg_after: number,
+ * @typedef {{version: number, left_out: string[], chosen: string, why: string, queries: number, ndcg_before: number, ndcg_after: number,
  *   moved: Moved[], changed: Changed[]}} LearnResponse
- * @typedef {{status: "ok", documents: number, encoder: string, weights: number, version: string}} HealthResponse
+ * @typedef {{status: "ok", index: string, documents: number, encoder: string, weights: number, version: string}} HealthResponse
  * @typedef {"current" | "uniform" | "idf" | "idf-soft"} Weighting
  *
  * And what the page makes of it.

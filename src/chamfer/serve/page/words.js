@@ -13,11 +13,8 @@ export function wordsOf(tokens) {
   tokens.forEach((token, i) => {
     const last = words.at(-1);
     if (token.starts_word || token.special || !last || last.special)
-      words.push({ text: token.text, pieces: [i], special: token.special });
-    else {
-      last.text += token.text;
-      last.pieces.push(i);
-    }
+      words.push({ text: token.word, pieces: [i], special: token.special });
+    else last.pieces.push(i);
   });
   return words;
 }
