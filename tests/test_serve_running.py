@@ -20,7 +20,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 import httpx
 import uvicorn
 
-from chamfer import Encoder, Searcher, TokenWeights, build_index
+from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index
 from chamfer.serve import running
 from chamfer.serve.app import create_app
 from chamfer.serve.guard import Limits
@@ -75,6 +75,15 @@ def test_coheres_client_ranks_by_changing_a_url(address: str) -> None:
         assert found.results[0].document.text == texts[expected[0][0]]
     with cohere.ClientV2(api_key="wrong", base_url=address) as stranger, pytest.raises(cohere.UnauthorizedError):
         stranger.rerank(model="any", query=QUERY, documents=texts)
+
+
+def test_an_address_that_cannot_be_had_is_told_before_anything_is_loaded() -> None:
+    with running.listen("127.0.0.1", 0) as taken:
+        assert taken.proto == socket.IPPROTO_TCP, "else every answer waits 40 ms for an acknowledgement"
+        with pytest.raises(InputError, match="give another --host or --port"):
+            running.listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(InputError, match="no address of this machine"):
+        running.listen("999.1.1.1", 0)
 
 
 def test_slow_clients_are_given_up_and_keep_nobody_waiting(
