@@ -12,7 +12,8 @@ install: .venv/installed
 
 # Chromium, for the tests of the page; without it they are skipped. Needs Debian's packages and the right to install.
 browser:
-	@command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	@command -v chromium > /dev/null \
+	    || timeout 240 sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' \
 	    || echo "chromium could not be installed; the tests of the page will be skipped"
 
 demo: .venv/installed
