@@ -55,13 +55,14 @@ def explain(
             raise InputError(f"{folder} holds no document to explain")
     explained = searcher.explain(query, asked)
     uniform = searcher.explain(query, asked, weights="uniform")
+    by_score = sorted(explained, key=lambda one: -one.score)
     if html is not None:
         from chamfer.explain.html import differences_as_html, page
         from chamfer.files import write_text
 
         parts = [explanation._repr_html_() for explanation in explained]
         if len(explained) == 2:
-            parts.append(differences_as_html(*sorted(explained, key=lambda one: -one.score)))
+            parts.append(differences_as_html(*by_score))
         write_text(html, page(query, parts))
         say(f"written to {html}")
     if as_json:
@@ -74,7 +75,7 @@ def explain(
         )
         results.print(_words(explanation, plain), "", sep="\n")
     if len(explained) == 2:
-        above, below = sorted(explained, key=lambda one: -one.score)
+        above, below = by_score
         gap = above.score - below.score
         results.print(f"why [bold]{escape(above.document_id)}[/] is above {escape(below.document_id)}, by {gap:.4f}")
         results.print(_deciding(above, below))

@@ -19,14 +19,18 @@ def quality(queries: Sequence[JudgedQuery], weights: TokenWeights) -> Quality:
     return np.array([_quality_of(query, weights) for query in queries]).reshape(len(queries), 2)
 
 
-def _quality_of(query: JudgedQuery, weights: TokenWeights) -> tuple[float, float]:
-    if not len(query.ideal):  # nothing is relevant, so nothing can be found
-        return 0.0, 0.0
+def ranked(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:
+    """The candidates that the first stage retrieved, by their places among these, the closest first."""
     distances = query.distances if query.retrieved.all() else query.distances[query.retrieved]
     with np.errstate(invalid="ignore"):  # a document without tokens is infinitely far, whatever the weights
         far = np.nan_to_num(distances @ weights.of_tokens(query.token_ids, query.vectors), nan=np.inf)
-    best = np.argsort(far, kind="stable")[:10]
-    grades = query.grades[query.retrieved][best]
+    return np.argsort(far, kind="stable")
+
+
+def _quality_of(query: JudgedQuery, weights: TokenWeights) -> tuple[float, float]:
+    if not len(query.ideal):  # nothing is relevant, so nothing can be found
+        return 0.0, 0.0
+    grades = query.grades[query.retrieved][ranked(query, weights)[:10]]
     ideal = query.ideal[:10]
     gained = float(grades @ DISCOUNTS[: len(grades)]) / float(ideal @ DISCOUNTS[: len(ideal)])
     return gained, float((grades > 0).sum()) / len(query.ideal)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 from fastapi import Body, FastAPI, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -22,7 +23,7 @@ from chamfer.serve.files import PAGE
 from chamfer.serve.guard import Application, Guard, Limits
 from chamfer.serve.learning import learn
 from chamfer.serve.metrics import Metrics
-from chamfer.serve.service import Service, Texts, new_id
+from chamfer.serve.service import Service, Texts
 
 # Texts of a re-rank request that are encoded at a time, so that searches get their turn between them.
 SLICE = 32
@@ -34,18 +35,21 @@ LOOK = 0.5
 LATER = 1
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": schemas.Message, "description": "The request cannot be answered as it is."},
-    404: {"model": schemas.Message, "description": "A document, token or version that is named is not there."},
-    401: {"model": schemas.Message, "description": "The API key is missing or wrong."},
-    405: {"model": schemas.Message, "description": "The address takes other methods; Allow says which."},
-    408: {"model": schemas.Message, "description": "The request took too long to arrive."},
-    409: {"model": schemas.Message, "description": "Nothing can be learnt from these marks; or the version is in use."},
-    413: {"model": schemas.Message, "description": "The request is too large."},
-    415: {"model": schemas.Message, "description": "The content type is not one of those that are read."},
-    421: {"model": schemas.Message, "description": "The server answers to names of this machine only."},
-    422: {"model": schemas.Message, "description": "A field is missing, unknown or not as it should be."},
-    429: {"model": schemas.Message, "description": "Too many requests wait; come again after Retry-After seconds."},
-    503: {"model": schemas.Message, "description": "The answer would take too long."},
+    status: {"model": schemas.Message, "description": told}
+    for status, told in {
+        400: "The request cannot be answered as it is.",
+        401: "The API key is missing or wrong.",
+        404: "A document, token or version that is named is not there.",
+        405: "The address takes other methods; Allow says which.",
+        408: "The request took too long to arrive.",
+        409: "Nothing can be learnt from these marks; or the version is in use.",
+        413: "The request is too large.",
+        415: "The content type is not one of those that are read.",
+        421: "The server answers to names of this machine only.",
+        422: "A field is missing, unknown or not as it should be.",
+        429: "Too many requests wait; come again after Retry-After seconds.",
+        503: "The answer would take too long.",
+    }.items()
 }
 
 
@@ -123,7 +127,7 @@ def create_app(
         order = sorted(range(len(sent)), key=lambda place: (-relevance[sent[place]], place))[: asked.top_n]
         return _as_json(
             schemas.RerankResponse(
-                id=new_id(),
+                id=str(uuid4()),
                 model=_last(service.searcher.encoder.name),
                 results=[
                     schemas.Ranked(

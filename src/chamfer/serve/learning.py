@@ -6,7 +6,7 @@ import numpy.typing as npt
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.marked import Marks, learn_marked
 from chamfer.learn.objective import tokens_seen
-from chamfer.learn.quality import quality
+from chamfer.learn.quality import quality, ranked
 from chamfer.search import Searcher
 from chamfer.serve import schemas
 from chamfer.serve.versions import Versions
@@ -45,11 +45,7 @@ def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -
 
 def _ranks(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:
     """``(candidates,)`` from 1."""
-    with np.errstate(invalid="ignore"):  # a document without tokens is infinitely far, whatever the weights
-        far = np.nan_to_num(query.distances @ weights.of_tokens(query.token_ids, query.vectors), nan=np.inf)
-    ranks = np.empty(len(far), np.int64)
-    ranks[np.argsort(far, kind="stable")] = np.arange(1, len(far) + 1)
-    return ranks
+    return np.argsort(ranked(query, weights)) + 1
 
 
 def _changed(judged: list[JudgedQuery], before: TokenWeights, after: TokenWeights) -> list[schemas.Changed]:

@@ -3,7 +3,6 @@
 import json
 import logging
 import math
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -191,11 +190,6 @@ class Service:
 def weights_for(name: str, version: Version) -> str | TokenWeights:
     """The weights that a request asks for."""
     return version.weights if name == "current" else name
-
-
-def new_id() -> str:
-    """A name for an answer."""
-    return str(uuid.uuid4())
 
 
 def _found(hit: Hit) -> schemas.Found:
