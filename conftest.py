@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 NEEDED = {
+    "kernels/cuda/*.py": "triton",
     "pipelines/langchain.py": "langchain_core",
     "pipelines/llamaindex.py": "llama_index",
     "pipelines/pyterrier.py": "pyterrier",
@@ -10,5 +11,5 @@ NEEDED = {
 }
 
 # What schemathesis imports in a process of its own is no module of tests either.
-collect_ignore = ["tests/served_formats.py"]
+collect_ignore = ["tests/served_formats.py", *(["tests/test_cuda.py"] if find_spec("triton") is None else [])]
 collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]

@@ -15,6 +15,7 @@ ROOMS = [
     "files",
     "progress",
     "threads",
+    "devices",
     "jsonlines",
     "html",
     "documents",
@@ -85,7 +86,8 @@ def test_the_architecture_page_lists_the_rooms_in_this_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "owners"), [("sentence_transformers", {"encode"}), ("import torch", {"encode", "kernels", "pipelines"})]
+    ("library", "owners"),
+    [("sentence_transformers", {"encode"}), ("import torch", {"devices", "encode", "kernels", "pipelines"})],
 )
 def test_few_rooms_know_the_large_libraries(library: str, owners: set[str]) -> None:
     users = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in FILES if library in path.read_text()}

@@ -38,6 +38,7 @@ def encode_cached(
         encode=encoder.encode_queries if role == "query" else encoder.encode_documents,
         made_from=made_from,
         advance=advance,
+        device=encoder.scoring_device,
     )
 
 

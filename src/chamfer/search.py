@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer import kernels
+from chamfer.devices import AUTO
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.explain import Explanation, Explanations, explain_tokens
@@ -93,8 +94,17 @@ class Searcher:
         first_stage: str = "auto",
         form: Form = "l2",
         encoder: Encoder | None = None,
+        device: str = AUTO,
     ) -> Self:
         """Open an index, and the encoder that it was built with.
+
+        Args:
+            folder: where the index lies.
+            weights: see :class:`Searcher`.
+            first_stage: likewise.
+            form: likewise.
+            encoder: one that is loaded already; scores are computed where it is.
+            device: where to load it otherwise, see :meth:`chamfer.Encoder.load`.
 
         >>> from chamfer import Encoder, build_index
         >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
@@ -106,8 +116,8 @@ class Searcher:
         folder = Path(folder)
         check_finished(needed_manifest(folder), folder)
         while True:
-            index = Index.open(folder)
-            encoder = encoder or load_encoder(index.settings, "query")
+            encoder = encoder or load_encoder(needed_manifest(folder).settings, "query", device)
+            index = Index.open(folder, device=encoder.scoring_device)
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
             except (InputError, OSError):

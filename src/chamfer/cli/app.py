@@ -1,5 +1,6 @@
 """The command ``chamfer``."""
 
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -8,6 +9,7 @@ import typer
 from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.terminal import say
+from chamfer.devices import VARIABLE
 from chamfer.errors import InputError
 
 app = typer.Typer(
@@ -34,11 +36,19 @@ app.command("doctor")(doctor.doctor)
 @app.callback(invoke_without_command=True)
 def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", help="Where to compute: auto, cpu, cuda, cuda:1.", show_default="auto", metavar="NAME"
+        ),
+    ] = None,
 ) -> None:
     """Late-interaction retrieval in which every query token has a weight."""
     if version:
         typer.echo(f"chamfer {__version__}")
         raise typer.Exit
+    if device is not None:
+        os.environ[VARIABLE] = device
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ class Loaded(NamedTuple):
     late_interaction: bool
 
 
-def load_model(name_or_path: str, device: str | None) -> Loaded:
+def load_model(name_or_path: str, device: str) -> Loaded:
     """Load a late-interaction model as it was trained, or a plain encoder for its token states."""
     source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
     if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():

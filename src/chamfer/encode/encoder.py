@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from sentence_transformers import MultiVectorEncoder
 
+from chamfer.devices import AUTO, PROCESSOR, chosen_device, scoring_device
 from chamfer.encode.arithmetic import has_bfloat16, shorten
 from chamfer.encode.batches import ACCELERATOR_BATCH, PROCESSOR_BATCH, batches
 from chamfer.encode.checkpoint import load_model
@@ -61,7 +62,7 @@ class Encoder:
         *,
         query_length: int | None = None,
         document_length: int | None = None,
-        device: str | None = None,
+        device: str = AUTO,
         arithmetic: Arithmetic | Literal["auto"] = "float32",
         engine: Engine | Literal["auto"] = "torch",
     ) -> Self:
@@ -76,7 +77,8 @@ class Encoder:
             query_length: cut queries to so many tokens, markers included; models that fill queries with
                 ``[MASK]`` fill them to this length. The model's own length if not given.
             document_length: cut documents likewise.
-            device: ``"cpu"``, ``"cuda"``, ...; the fastest one there is if not given.
+            device: where to encode, and where scores are computed with it: ``"cpu"``, ``"cuda"``, ``"cuda:1"``;
+                ``"auto"`` is the GPU if there is one, see :func:`chamfer.devices.chosen_device`.
             arithmetic: ``"float32"`` is the model as it was trained; ``"bfloat16"`` keeps 8 significant bits in the
                 transformer, which is one and a half times as fast where the hardware has instructions for it and
                 moves vectors by less than a degree on average; ``"auto"`` is ``"bfloat16"`` on such hardware only.
@@ -87,7 +89,8 @@ class Encoder:
         """
         _one_of("arithmetic", arithmetic, (*get_args(Arithmetic), "auto"))
         _one_of("engine", engine, (*get_args(Engine), "auto"))
-        model, late_interaction = load_model(name_or_path, "cpu" if engine == "openvino" and device is None else device)
+        place = PROCESSOR if engine == "openvino" and device == AUTO else chosen_device(device)
+        model, late_interaction = load_model(name_or_path, place)
         encoder = cls(model, name_or_path)
         encoder.late_interaction = late_interaction
         encoder._set_lengths(query_length, document_length)
@@ -99,6 +102,16 @@ class Encoder:
             _ = encoder._parameters_digest  # of what was trained: this is still the same model
             shorten(encoder._transformer)
         return encoder
+
+    @property
+    def device(self) -> str:
+        """Where the model is."""
+        return str(self._model.device)
+
+    @property
+    def scoring_device(self) -> str:
+        """Where scores are computed for queries of this encoder."""
+        return scoring_device(self.device)
 
     @property
     def query_length(self) -> int:
@@ -247,14 +260,17 @@ class Encoder:
             with torch.inference_mode():
                 outputs = self._model(inputs, task=role)
             done = 0
-            for n, row in enumerate(rows):
+            scored = outputs["attention_mask"].bool()
+            lengths = scored.sum(dim=1).tolist()
+            # From a GPU in one piece: a copy for each text would take longer than the texts.
+            all_states = outputs["token_embeddings"][scored].float().cpu().numpy()
+            all_ids = outputs["input_ids"][scored].int().cpu().numpy()
+            ends = np.cumsum(lengths)[:-1]
+            for row, states, ids in zip(rows, np.split(all_states, ends), np.split(all_ids, ends), strict=True):
                 places = places_of[distinct[row]]
                 done += len(places)
-                scored = outputs["attention_mask"][n].bool()
-                ids = outputs["input_ids"][n][scored].int().cpu().numpy()
                 if role == "document" and self._says_nothing(ids):
                     continue
-                states = outputs["token_embeddings"][n][scored].float().cpu().numpy()
                 for place in places:
                     vectors[place], token_ids[place] = states, ids
             with told:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chamfer.cache import fingerprint
+from chamfer.devices import AUTO
 from chamfer.documents import Document, corpus_file, read_documents
 from chamfer.encode import Encoder, Role
 from chamfer.errors import InputError
@@ -197,7 +198,7 @@ def described(encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def load_encoder(settings: Settings, role: Role) -> Encoder:
+def load_encoder(settings: Settings, role: Role, device: str = AUTO) -> Encoder:
     """Load the encoder that an index was built with, for queries or for more documents.
 
     A query is one short batch, on which torch starts at once; documents need the engine that encoded the others, so
@@ -212,6 +213,7 @@ def load_encoder(settings: Settings, role: Role) -> Encoder:
         document_length=made_with["document_length"],
         arithmetic=made_with["arithmetic"],
         engine=made_with.get("engine", "torch") if role == "document" else "torch",
+        device=device,
     )
 
 

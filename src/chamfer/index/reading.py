@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.devices import PROCESSOR
 from chamfer.documents import Document
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.frequencies import DocumentFrequencies
@@ -40,6 +41,7 @@ class Index:
         segments: opened.
         frequencies: in how many live documents each token appears.
         held: how much more of files counts as memory of this process since pages were last let go.
+        device: where documents are scored.
     """
 
     folder: Path
@@ -48,17 +50,23 @@ class Index:
     segments: tuple[Segment, ...]
     frequencies: DocumentFrequencies
     held: "Held"
+    device: str = PROCESSOR
 
     @classmethod
-    def open(cls, folder: str | Path) -> Self:
-        """Open the last commit, or say in one sentence what is wrong with the folder."""
+    def open(cls, folder: str | Path, *, device: str = PROCESSOR) -> Self:
+        """Open the last commit, or say in one sentence what is wrong with the folder.
+
+        Args:
+            folder: where it lies.
+            device: where its documents are scored; see :func:`chamfer.devices.scoring_device`.
+        """
         folder = Path(folder)
         for attempt in range(TRIES):
             manifest = needed_manifest(folder)
             if manifest.trained is None or manifest.frequencies is None:
                 raise InputError(f"the index in {folder} has no documents yet; add some with: chamfer index add")
             try:
-                return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name)
+                return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name, device)
             except FileNotFoundError as error:
                 if read_manifest(folder) == manifest:
                     raise InputError(
@@ -69,15 +77,15 @@ class Index:
         raise AssertionError("the last try returns or raises")
 
     @classmethod
-    def _open(cls, folder: Path, manifest: Manifest, trained: str, frequencies: str) -> Self:
+    def _open(cls, folder: Path, manifest: Manifest, trained: str, frequencies: str, device: str) -> Self:
         held = Held()
         for file in (manifest.trained, manifest.frequencies):  # segments check their own
             if file is not None:
                 file.check(folder)
         learnt = Trained.load(folder / trained)
-        segments = tuple(Segment(folder, entry, manifest.settings, learnt) for entry in manifest.segments)
+        segments = tuple(Segment(folder, entry, manifest.settings, learnt, device) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
-        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), held)
+        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), held, device)
 
     def __len__(self) -> int:
         """Places, those of deleted documents included."""
@@ -97,6 +105,15 @@ class Index:
     def starts(self) -> npt.NDArray[np.int64]:
         """``(segments + 1,)`` the first place of each segment."""
         return np.concatenate([[0], np.cumsum([len(segment) for segment in self.segments])]).astype(np.int64)
+
+    @cached_property
+    def fits_device(self) -> bool:
+        """Whether documents are scored on a GPU, and all of them fit there."""
+        if self.device == PROCESSOR:
+            return False
+        from chamfer.kernels.cuda.documents import fits  # here, so that nothing else needs Triton
+
+        return fits(sum(len(segment.centroids) for segment in self.segments), self.dimensions, self.device)
 
     @cached_property
     def live(self) -> npt.NDArray[np.bool_] | None:

@@ -12,11 +12,12 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.devices import PROCESSOR
 from chamfer.errors import InputError
 from chamfer.files import keep_names
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
@@ -38,8 +39,14 @@ from chamfer.index.trained import Trained
 from chamfer.kernels import CodedDocuments, Codes, RoundedDocuments, native
 from chamfer.tokens import TokenBatch, offsets_of, parts, rows_at
 
+if TYPE_CHECKING:
+    from chamfer.kernels.cuda.documents import DeviceDocuments
+
 # Read whole when a segment is opened, so that their checksums cost nothing.
 SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)
+
+# Segments on GPUs, by folder, name and device: a newer snapshot of an index finds there what an older one brought.
+_on_devices: "weakref.WeakValueDictionary[tuple[Path, str, str], DeviceDocuments]" = weakref.WeakValueDictionary()
 
 
 class SegmentWriter:
@@ -113,10 +120,13 @@ class Segment:
         entry: what the manifest says of the segment.
         settings: what is kept of documents.
         trained: what vectors are decoded with.
+        device: where documents are scored.
     """
 
-    def __init__(self, index: Path, entry: Entry, settings: Settings, trained: Trained) -> None:
-        self.name, self._index = entry.name, index
+    def __init__(
+        self, index: Path, entry: Entry, settings: Settings, trained: Trained, device: str = PROCESSOR
+    ) -> None:
+        self.name, self._index, self._device = entry.name, index, device
         self._settings, self._trained = settings, trained
         folder = index / SEGMENTS / entry.name
         for file in entry.files:
@@ -152,6 +162,20 @@ class Segment:
     def alive(self) -> npt.NDArray[np.int64]:
         """The places of documents that were not deleted."""
         return np.arange(len(self)) if self.deleted is None else np.flatnonzero(~self.deleted)
+
+    @cached_property
+    def on_device(self) -> "DeviceDocuments | None":
+        """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
+        if self._device == PROCESSOR:
+            return None
+        from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
+
+        key = self._index.resolve(), self.name, self._device
+        held = _on_devices.get(key)
+        if held is None:
+            held = DeviceDocuments.of(self.offsets, self._settings.kept, self.tokens, device=self._device)
+            _on_devices[key] = held
+        return held
 
     @cached_property
     def coded(self) -> CodedDocuments | None:

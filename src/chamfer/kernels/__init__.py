@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from chamfer.kernels.form import Form
 from chamfer.kernels.lists import Lists
 from chamfer.threads import free_cores, in_threads
 from chamfer.tokens import TokenBatch
+
+if TYPE_CHECKING:
+    from chamfer.kernels.cuda.documents import DeviceDocuments
 
 __all__ = [
     "Best",
@@ -32,6 +36,8 @@ __all__ = [
 
 # With larger numbers sums of products could leave the range of 32 bits.
 LARGEST = 1e9
+# Queries are rounded to 16 bits there.
+LARGEST_ON_DEVICE = 6e4
 # Documents that are decoded at a time: some ten megabytes.
 DECODED = 512
 
@@ -55,10 +61,11 @@ class Best:
 
 def minima(
     query: TokenBatch,
-    documents: TokenBatch,
+    documents: "TokenBatch | DeviceDocuments",
     *,
     candidates: npt.ArrayLike | None = None,
     form: Form = "l2",
+    device: str = "cpu",
 ) -> npt.NDArray[np.float32]:
     """Give the distance of each token of one query to the closest token of each candidate.
 
@@ -69,6 +76,7 @@ def minima(
         documents: where the candidates are.
         candidates: places of documents, in the order wanted; all documents if not given.
         form: ``l2`` or ``cosine``, see :mod:`chamfer.kernels.reference`.
+        device: where to compute, if documents are not on a GPU already.
 
     Returns:
         ``(candidates, query tokens)`` float32; infinite for a document without tokens.
@@ -77,6 +85,13 @@ def minima(
         raise InputError(f"scoring takes one query with tokens, not {len(query)} with {len(query.vectors)}")
     _check(query, documents, form)
     places = _places(candidates, len(documents))
+    if not isinstance(documents, TokenBatch) or device != "cpu":
+        from chamfer.kernels.cuda import documents as cuda_documents  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda import search
+
+        if isinstance(documents, TokenBatch):
+            documents = cuda_documents.DeviceDocuments.of_tokens(documents, device=device, precisions=())
+        return search.minima(query, documents, None if candidates is None else places, form)
     if documents.vectors.dtype == np.float16 and native.path():
         return native.minima(query.vectors, documents, places, form)
     return blas.minima(query.vectors, documents, places, form)
@@ -121,13 +136,13 @@ def normalised(
 def best(
     queries: TokenBatch,
     weights: npt.NDArray[np.float32],
-    documents: CodedDocuments,
+    documents: "CodedDocuments | DeviceDocuments",
     *,
     k: int,
     candidates: Sequence[npt.ArrayLike] | None = None,
     form: Form = "l2",
 ) -> list[Best]:
-    """Find the best documents for each query.
+    """Find the best documents for each query, where the documents are: on a GPU or not.
 
     Documents are screened by their 8-bit codes, and only those that can still be among the best are scored from their
     16-bit vectors, in 64-bit arithmetic: the answer is exact. Query tokens without weight are never computed; heavy
@@ -148,10 +163,10 @@ def best(
     >>> best(query, np.ones(1, np.float32), documents, k=1)[0].places
     array([0])
     """
-    if not isinstance(documents, CodedDocuments):
+    if isinstance(documents, TokenBatch):
         raise InputError("documents must be coded first: CodedDocuments.of(documents)")
     weights, k = np.asarray(weights, dtype=np.float32), _whole(k)
-    _check(queries, documents.tokens, form)
+    _check(queries, documents.tokens if isinstance(documents, CodedDocuments) else documents, form)
     if (queries.lengths == 0).any():
         raise InputError("every query needs at least one token")
     if weights.shape != (len(queries.vectors),):
@@ -161,6 +176,8 @@ def best(
         raise InputError(f"cannot find {k} documents")
     if candidates is not None and len(candidates) != len(queries):
         raise InputError(f"{len(queries)} queries need as many lists of candidates, not {len(candidates)}")
+    if not isinstance(documents, CodedDocuments):
+        return _best_on_device(queries, weights, documents, k, candidates, form)
     chosen = [
         _places(None if candidates is None else candidates[n], len(documents.tokens)) for n in range(len(queries))
     ]
@@ -231,6 +248,26 @@ def best_decoded(
     return [_first(own, np.concatenate([*found, nothing]), k) for own, found in zip(candidates, scores, strict=True)]
 
 
+def _best_on_device(
+    queries: TokenBatch,
+    weights: npt.NDArray[np.float32],
+    documents: "DeviceDocuments",
+    k: int,
+    candidates: Sequence[npt.ArrayLike] | None,
+    form: Form,
+) -> list[Best]:
+    from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
+
+    if len(queries) == 0:
+        return []
+    if float(np.abs(queries.vectors).max()) > LARGEST_ON_DEVICE:
+        raise InputError(f"query vectors hold numbers above {LARGEST_ON_DEVICE:g}; normalise them first")
+    chosen = None if candidates is None else [_places(own, len(documents)) for own in candidates]
+    found = search.best(queries, weights, documents, chosen, k, form)
+    places = [one.order if chosen is None else chosen[n][one.order] for n, one in enumerate(found)]
+    return [Best(own, one.scores, one.read, 0.0) for own, one in zip(places, found, strict=True)]
+
+
 def _whole(k: int) -> int:
     try:
         return min(operator.index(k), np.iinfo(np.int64).max)
@@ -256,7 +293,7 @@ def _first(candidates: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k
     return Best(candidates[order], scores[order], len(candidates), 0.0)
 
 
-def _check(queries: TokenBatch, documents: TokenBatch, form: Form) -> None:
+def _check(queries: TokenBatch, documents: "TokenBatch | DeviceDocuments", form: Form) -> None:
     if form not in ("l2", "cosine"):
         raise InputError(f"the form of the score is 'l2' or 'cosine', not {form!r}")
     if queries.dimensions != documents.dimensions:

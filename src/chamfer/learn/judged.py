@@ -138,7 +138,8 @@ def _plan(ranking: Ranking, corpus: EncodedCorpus, grades: Mapping[str, int]) ->
 def _minima(plan: Plan, queries: EncodedCorpus, corpus: EncodedCorpus, form: Form) -> npt.NDArray[np.float32]:
     query_id, documents, _ = plan
     places = [corpus.place[document] for document in documents]
-    return kernels.minima(queries.tokens[queries.place[query_id]], corpus.tokens, candidates=places, form=form)
+    query = queries.tokens[queries.place[query_id]]
+    return kernels.minima(query, corpus.on_device or corpus.tokens, candidates=places, form=form)
 
 
 def _read(

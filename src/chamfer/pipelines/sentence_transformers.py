@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from chamfer import kernels
+from chamfer.devices import scoring_device
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels import Form
@@ -102,9 +103,10 @@ class WeightedMaxSim:
         device = next((part.device for part in b if isinstance(part, Tensor)), torch.device("cpu"))
         scores = np.zeros((len(queries), len(documents)), np.float32)
         if scores.size:
-            packed = _packed(documents)
+            packed, where = _packed(documents), scoring_device(str(device))
             for place, (query, weights) in enumerate(zip(queries, self.weights, strict=True)):
-                scores[place] = kernels.score(kernels.minima(_packed([query]), packed, form=self.form), weights)
+                distances = kernels.minima(_packed([query]), packed, form=self.form, device=where)
+                scores[place] = kernels.score(distances, weights)
         return torch.from_numpy(scores).to(device)
 
 

@@ -13,7 +13,7 @@ from chamfer.retrieve.stage import Candidates, Queries
 
 
 class Exhaustive:
-    """The native kernel over everything. Token weights decide the order, as they do in the end."""
+    """The kernel over everything. Token weights decide the order, as they do in the end."""
 
     def __init__(self, index: Index, *, form: Form = "l2") -> None:
         self._index, self._form = index, form
@@ -54,8 +54,9 @@ def best(
 def _best_in(
     segment: Segment, queries: Queries, k: int, candidates: list[npt.NDArray[np.int64]] | None, form: Form
 ) -> list[Best]:
-    if segment.coded is not None:
-        return kernels.best(queries.tokens, queries.weights, segment.coded, k=k, candidates=candidates, form=form)
+    whole = segment.on_device or segment.coded
+    if whole is not None:
+        return kernels.best(queries.tokens, queries.weights, whole, k=k, candidates=candidates, form=form)
     if candidates is None:
         candidates = [np.arange(len(segment))] * len(queries.tokens)
     if segment.codes is None:

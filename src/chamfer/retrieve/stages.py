@@ -34,9 +34,14 @@ FEW = 100_000_000
 
 
 def chosen_name(name: str, index: Index) -> str:
-    """What ``auto`` means for an index: everything is looked at up to the size where that stops being fastest."""
+    """What ``auto`` means for an index: everything is looked at up to the size where that stops being fastest.
+
+    A GPU looks at everything it holds in less time than another stage needs.
+    """
     if name != "auto":
         return name
+    if index.fits_device:
+        return EXACT
     tokens = sum(len(segment.centroids) for segment in index.segments)
     return EXACT if tokens * index.dimensions <= FEW and not index.settings.bits else "centroids"
 

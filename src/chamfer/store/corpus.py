@@ -6,17 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.devices import PROCESSOR
 from chamfer.errors import InputError
 from chamfer.files import only_writer, write_json
 from chamfer.kernels import CodedDocuments
 from chamfer.progress import Advance, ignore
 from chamfer.store.codes import open_codes
 from chamfer.tokens import TokenBatch, Vectors, offsets_of
+
+if TYPE_CHECKING:
+    from chamfer.kernels.cuda.documents import DeviceDocuments
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -45,15 +49,17 @@ class EncodedCorpus:
         ids: the document ids, in corpus order.
         tokens: float16 vectors, memory-mapped, one text per document.
         made_from: what it was made from, as it was given to :func:`encode_corpus`.
+        device: where its documents are scored.
     """
 
     folder: Path
     ids: tuple[str, ...]
     tokens: TokenBatch
     made_from: Mapping[str, Any]
+    device: str = PROCESSOR
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
+    def open(cls, folder: Path, device: str = PROCESSOR) -> Self:
         """Open a finished corpus, or say what is wrong with the folder."""
         manifest = _read_manifest(folder)
         if manifest is None:
@@ -81,7 +87,7 @@ class EncodedCorpus:
         lengths = np.fromfile(folder / LENGTHS, np.int32)
         if len(ids) != documents:
             raise InputError(f"{folder / IDS} should hold {documents} ids; delete {folder} and encode again")
-        return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"])
+        return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"], device)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -95,6 +101,15 @@ class EncodedCorpus:
     def order(self) -> npt.NDArray[np.int64]:
         """``(documents,)`` which of all ids, sorted, each one is: equal scores are ordered by it."""
         return np.argsort(np.argsort(np.array(self.ids, dtype=object), kind="stable"))
+
+    @cached_property
+    def on_device(self) -> "DeviceDocuments | None":
+        """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
+        if self.device == PROCESSOR:
+            return None
+        from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
+
+        return DeviceDocuments.of_tokens(self.tokens, device=self.device)
 
     @property
     def coded(self) -> CodedDocuments:
@@ -115,6 +130,7 @@ def encode_corpus(
     encode: Callable[[Sequence[str], Advance], TokenBatch],
     made_from: Mapping[str, Any],
     advance: Advance = ignore,
+    device: str = PROCESSOR,
 ) -> EncodedCorpus:
     """Encode a corpus into a folder, from where an earlier call stopped.
 
@@ -130,13 +146,14 @@ def encode_corpus(
         made_from: whatever decides the vectors (model, texts, lengths), as JSON; a folder made from
             something else is refused.
         advance: told of the documents that are done, also by an earlier call.
+        device: where the documents will be scored.
     """
     if len(set(ids)) != len(ids) or len(ids) != len(texts):
         raise InputError(f"{len(texts)} documents need as many different ids")
     manifest = _read_manifest(folder)
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
         advance(len(ids))
-        return EncodedCorpus.open(folder)  # reading needs no lock
+        return EncodedCorpus.open(folder, device)  # reading needs no lock
     with only_writer(folder):
         manifest = _read_manifest(folder)
         if manifest is None:
@@ -152,7 +169,7 @@ def encode_corpus(
                 chunk = slice(start, start + COMMIT_EVERY)
                 manifest = _append(folder, manifest, ids[chunk], encode(texts[chunk], advance))
             write_json(folder / MANIFEST, {**manifest, "complete": True})
-    return EncodedCorpus.open(folder)
+    return EncodedCorpus.open(folder, device)
 
 
 def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: TokenBatch) -> dict[str, Any]:

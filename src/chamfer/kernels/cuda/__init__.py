@@ -1,0 +1,1 @@
+"""Scores on a GPU, by programs that Triton compiles; it comes with torch for CUDA."""

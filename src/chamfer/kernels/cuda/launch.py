@@ -1,0 +1,275 @@
+"""How the programs of a GPU are started: what they are given, and in how many pieces."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from chamfer.kernels.cuda import programs
+from chamfer.kernels.cuda.arrays import LARGEST, ROWS, STAYING, Asked, Packed, Precision, power_of_two
+from chamfer.kernels.form import Form
+
+# Scores that one program looks through, and the most that it keeps of them.
+BLOCK, MOST = 4096, 1024
+NOTHING, LAST = programs.NOTHING.value, programs.LAST.value
+
+
+class Plan(NamedTuple):
+    """How a program runs: queries together, document tokens at a time, warps, stages, programs on each processor."""
+
+    together: int
+    tile: int
+    warps: int
+    stages: int
+    programs: int
+
+
+def plan(asked: Asked, precision: Precision, items: int, *, pairs: bool) -> Plan:
+    """What was fastest on an H200 for queries of 32 tokens and 128 dimensions, and in proportion for others."""
+    short = precision in LARGEST
+    width = power_of_two(asked.dimensions, 32)
+    wider = max(1, asked.rows * width // 4096)  # than 32 x 128
+    if pairs:
+        chosen = Plan(1, 32, 1, 3, 0) if short and items > 10_000 else Plan(1, 64, 2, 2, 0)
+    elif asked.queries * asked.pieces == 1:
+        chosen = Plan(1, 32, 1, 3, 16)
+    else:
+        together = min(8, max(1, STAYING // (asked.rows * width)), power_of_two(asked.queries * asked.pieces))
+        rows = asked.rows * together
+        if together > 1:
+            return Plan(together, 64, 4 if short or rows < 256 else 8, 3, 1 if rows >= 128 else 4)
+        chosen = Plan(1, 32, 1, 3, 16)
+    if wider == 1:
+        return chosen
+    return Plan(1, 32, min(8, chosen.warps * wider), 2, max(1, chosen.programs // wider))
+
+
+def score_all(
+    asked: Asked,
+    packed: Packed,
+    offsets: torch.Tensor,
+    scores: torch.Tensor,
+    *,
+    listed: torch.Tensor | None = None,
+    form: Form = "l2",
+    how: Plan | None = None,
+) -> None:
+    """Fill ``(queries, documents)`` scores of every document, or of those listed, which all queries share.
+
+    Args:
+        asked: the queries.
+        packed: where documents are.
+        offsets: ``(documents + 1,)`` int64, the vectors of each document.
+        scores: float32; may be some columns of wider rows.
+        listed: places of documents.
+        form: ``l2`` or ``cosine``.
+        how: another plan than that which was fastest.
+    """
+    items = scores.shape[1]
+    pieces = asked.queries * asked.pieces
+    into = scores
+    if asked.pieces > 1:
+        into = torch.empty((pieces, items), dtype=torch.float32, device=scores.device)
+    chosen = how or plan(asked, packed.precision, items, pairs=False)
+    grid = min(items, chosen.programs * _processors(scores.device)), -(-pieces // chosen.together)
+    _score(asked, packed, offsets, None, listed, into, chosen, grid, items, form)
+    if asked.pieces > 1:
+        torch.sum(into.view(asked.queries, asked.pieces, items), 1, out=scores)
+
+
+def score_pairs(
+    asked: Asked,
+    packed: Packed,
+    offsets: torch.Tensor,
+    scores: torch.Tensor,
+    *,
+    query_of: torch.Tensor,
+    document_of: torch.Tensor,
+    form: Form = "l2",
+    how: Plan | None = None,
+) -> None:
+    """Fill ``(pairs,)`` the score of one query and one document each; see :func:`score_all`."""
+    into, pieces = scores, asked.pieces
+    if pieces > 1:
+        query_of = (query_of[:, None] * pieces + torch.arange(pieces, device=scores.device)).flatten()
+        document_of = document_of.repeat_interleave(pieces)
+        into = torch.empty(len(query_of), dtype=torch.float32, device=scores.device)
+    items = len(into)
+    chosen = how or plan(asked, packed.precision, items, pairs=True)
+    _score(asked, packed, offsets, query_of, document_of, into, chosen, (items,), items, form)
+    if pieces > 1:
+        torch.sum(into.view(-1, pieces), 1, out=scores)
+
+
+def _score(
+    asked: Asked,
+    packed: Packed,
+    offsets: torch.Tensor,
+    piece_of: torch.Tensor | None,
+    document_of: torch.Tensor | None,
+    scores: torch.Tensor,
+    chosen: Plan,
+    grid: tuple[int, ...],
+    items: int,
+    form: Form,
+) -> None:
+    own = asked.packed(packed.precision)
+    scaled = packed.precision in LARGEST
+    programs.score[grid](
+        own.vectors,
+        own.factors,
+        asked.weights,
+        asked.lengths,
+        packed.vectors,
+        packed.factors,
+        offsets,
+        offsets if piece_of is None else piece_of,
+        offsets if document_of is None else document_of,
+        scores,
+        asked.queries * asked.pieces,
+        items,
+        scores.stride(0),
+        P=asked.pieces,
+        D=asked.dimensions,
+        K=power_of_two(asked.dimensions, 32),
+        R=asked.rows,
+        G=chosen.together,
+        B=chosen.tile,
+        L2=form == "l2",
+        UNIT=scaled or packed.unit,
+        SCALED=scaled,
+        PAIRS=piece_of is not None,
+        LISTED=document_of is not None,
+        num_warps=chosen.warps,
+        num_stages=chosen.stages,
+    )
+
+
+def top(scores: torch.Tensor, starts: torch.Tensor, longest: int, keep: int) -> torch.Tensor:
+    """``(rows, keep)`` keys of the best scores of each row, best first, of equal ones the earlier.
+
+    Args:
+        scores: float32, all rows, one behind the other.
+        starts: ``(rows + 1,)`` where each row begins.
+        longest: the length of the longest row.
+        keep: a power of two.
+    """
+    rows = len(starts) - 1
+    if keep > MOST:
+        return _top_by_sorting(scores, starts.tolist(), keep)
+    keys, width, first = starts, max(longest, 1), True
+    while first or width > keep:
+        block = max(keep, min(BLOCK, power_of_two(width)))
+        blocks = -(-width // block)
+        kept = torch.empty((rows, blocks * keep), dtype=torch.int64, device=scores.device)
+        programs.narrow[(blocks, rows)](
+            scores, starts, keys, kept, width, FIRST=first, BLOCK=block, KEEP=keep, num_warps=max(1, block // 256)
+        )
+        keys, width, first = kept, blocks * keep, False
+    return keys
+
+
+def _top_by_sorting(scores: torch.Tensor, starts: list[int], keep: int) -> torch.Tensor:
+    keys = torch.full((len(starts) - 1, keep), NOTHING, dtype=torch.int64, device=scores.device)
+    for row, (start, stop) in enumerate(pairwise(starts)):
+        values, places = torch.sort(scores[start:stop], descending=True, stable=True)
+        bits = values[:keep].view(torch.int32)
+        order = torch.where(bits < 0, bits ^ LAST, bits).long()
+        keys[row, : len(bits)] = (order << 32) | (LAST - places[:keep])
+    return keys
+
+
+def read_keys(keys: torch.Tensor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """The places that keys are of, -1 for none, and the scores they were kept for."""
+    read = keys.cpu().numpy()
+    order = (read >> 32).astype(np.int32)
+    bits = np.where(order < 0, order ^ LAST, order).astype(np.int32)
+    return np.where(read == NOTHING, -1, LAST - (read & 0xFFFFFFFF)), bits.view(np.float32)
+
+
+def refine_kept(
+    asked: Asked,
+    vectors: torch.Tensor,
+    offsets: torch.Tensor,
+    keys: torch.Tensor,
+    *,
+    document_of: torch.Tensor | None,
+    begins: torch.Tensor,
+    form: Form,
+) -> torch.Tensor:
+    """``(queries, keep)`` float64 scores of what :func:`top` kept; -inf for none.
+
+    Args:
+        asked: the queries.
+        vectors: of all documents.
+        offsets: the vectors of each document.
+        keys: from :func:`top`; places are documents, or those in the lists.
+        document_of: lists of documents, one behind the other.
+        begins: ``(queries,)`` where the list of each query begins.
+        form: ``l2`` or ``cosine``.
+    """
+    scores = torch.empty(keys.shape, dtype=torch.float64, device=keys.device)
+    _refine(asked, vectors, offsets, keys, begins, None, document_of, scores, None, form)
+    return scores
+
+
+def refine_pairs(
+    asked: Asked,
+    vectors: torch.Tensor,
+    offsets: torch.Tensor,
+    *,
+    query_of: torch.Tensor,
+    document_of: torch.Tensor,
+    distances: torch.Tensor | None = None,
+    form: Form,
+) -> torch.Tensor:
+    """``(pairs,)`` float64 scores of one query and one document each, and their distances where there is room for."""
+    scores = torch.empty(len(query_of), dtype=torch.float64, device=query_of.device)
+    _refine(asked, vectors, offsets, None, None, query_of, document_of, scores, distances, form)
+    return scores
+
+
+def _refine(
+    asked: Asked,
+    vectors: torch.Tensor,
+    offsets: torch.Tensor,
+    keys: torch.Tensor | None,
+    begins: torch.Tensor | None,
+    query_of: torch.Tensor | None,
+    document_of: torch.Tensor | None,
+    scores: torch.Tensor,
+    distances: torch.Tensor | None,
+    form: Form,
+) -> None:
+    if scores.numel() == 0:
+        return
+    programs.refine[(scores.numel(),)](
+        asked.vectors,
+        asked.weights,
+        asked.lengths,
+        vectors,
+        offsets,
+        offsets if keys is None else keys,
+        offsets if begins is None else begins,
+        offsets if query_of is None else query_of,
+        offsets if document_of is None else document_of,
+        scores,
+        scores if distances is None else distances,
+        D=asked.dimensions,
+        R=asked.filled,
+        S=min(32, asked.rows),
+        B=32,
+        C=min(128, power_of_two(asked.dimensions, ROWS)),
+        L2=form == "l2",
+        KEEP=1 if keys is None else keys.shape[1],
+        KEYED=keys is not None,
+        LISTED=document_of is not None,
+        DISTANCES=distances is not None,
+        num_warps=4,
+    )
+
+
+def _processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
