@@ -5,7 +5,7 @@ import platform
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,16 @@ def environment() -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
+        **{name: _version(name) for name in PACKAGES},
     }
+
+
+def _version(package: str) -> str | None:
+    """None for what runs from its sources, or is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _commit() -> str | None:

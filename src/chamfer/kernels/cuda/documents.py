@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision
+from chamfer.threads import in_threads
 from chamfer.tokens import Offsets, TokenBatch, Vectors, offsets_of, parts
 
 Take = Callable[[npt.NDArray[np.int64] | slice], TokenBatch]
@@ -19,6 +20,8 @@ Places = npt.NDArray[np.int64]
 SHARE = 0.8
 # Tokens that are brought to a GPU at a time: 64 MB of 128 numbers in 16 bits.
 SENT = 1 << 18
+# Tokens that one thread copies at a time.
+COPIED = 1 << 14
 # How far squares of lengths may be from 1 for vectors that count as units.
 UNIT = 0.01
 
@@ -176,7 +179,11 @@ class _Sender:
             buffer = torch.empty(vectors.nbytes, dtype=torch.uint8, pin_memory=True)
         kind = torch.float16 if vectors.dtype == np.float16 else torch.float32
         packed = buffer[: vectors.nbytes].view(kind).view(vectors.shape)
-        np.copyto(packed.numpy(), vectors)
+        into = packed.numpy()
+        in_threads(
+            lambda start: np.copyto(into[start : start + COPIED], vectors[start : start + COPIED]),
+            range(0, len(into), COPIED),
+        )
         sent = packed.to(self._device, non_blocking=True)
         arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record()

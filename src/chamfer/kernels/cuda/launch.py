@@ -1,5 +1,6 @@
 """How the programs of a GPU are started: what they are given, and in how many pieces."""
 
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from chamfer.kernels.cuda.arrays import LARGEST, ROWS, STAYING, Asked, Packed, P
 from chamfer.kernels.form import Form
 
 # Scores that one program looks through, and the most that it keeps of them.
-BLOCK, MOST = 4096, 1024
+BLOCK, MOST = 1024, 1024
 NOTHING, LAST = programs.NOTHING.value, programs.LAST.value
 
 
@@ -34,7 +35,7 @@ def plan(asked: Asked, precision: Precision, items: int, *, pairs: bool) -> Plan
     if pairs:
         chosen = Plan(1, 32, 1, 3, 0) if short and items > 10_000 else Plan(1, 64, 2, 2, 0)
     elif asked.queries * asked.pieces == 1:
-        chosen = Plan(1, 32, 1, 3, 16)
+        chosen = Plan(1, 32, 1, 3, 16 if short else 24)
     else:
         together = min(8, max(1, STAYING // (asked.rows * width)), power_of_two(asked.queries * asked.pieces))
         rows = asked.rows * together
@@ -161,11 +162,19 @@ def top(scores: torch.Tensor, starts: torch.Tensor, longest: int, keep: int) -> 
         return _top_by_sorting(scores, starts.tolist(), keep)
     keys, width, first = starts, max(longest, 1), True
     while first or width > keep:
-        block = max(keep, min(BLOCK, power_of_two(width)))
+        block = max(4 * keep, min(BLOCK, power_of_two(width)))
         blocks = -(-width // block)
         kept = torch.empty((rows, blocks * keep), dtype=torch.int64, device=scores.device)
         programs.narrow[(blocks, rows)](
-            scores, starts, keys, kept, width, FIRST=first, BLOCK=block, KEEP=keep, num_warps=max(1, block // 256)
+            scores,
+            starts,
+            keys,
+            kept,
+            width,
+            FIRST=first,
+            BLOCK=block,
+            KEEP=keep,
+            num_warps=min(32, max(1, block // 64)),
         )
         keys, width, first = kept, blocks * keep, False
     return keys
@@ -181,12 +190,11 @@ def _top_by_sorting(scores: torch.Tensor, starts: list[int], keep: int) -> torch
     return keys
 
 
-def read_keys(keys: torch.Tensor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def read_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """The places that keys are of, -1 for none, and the scores they were kept for."""
-    read = keys.cpu().numpy()
-    order = (read >> 32).astype(np.int32)
+    order = (keys >> 32).astype(np.int32)
     bits = np.where(order < 0, order ^ LAST, order).astype(np.int32)
-    return np.where(read == NOTHING, -1, LAST - (read & 0xFFFFFFFF)), bits.view(np.float32)
+    return np.where(keys == NOTHING, -1, LAST - (keys & 0xFFFFFFFF)), bits.view(np.float32)
 
 
 def refine_kept(
@@ -260,8 +268,9 @@ def _refine(
         D=asked.dimensions,
         R=asked.filled,
         S=min(32, asked.rows),
-        B=32,
+        B=64,
         C=min(128, power_of_two(asked.dimensions, ROWS)),
+        HALF=vectors.dtype == torch.float16,
         L2=form == "l2",
         KEEP=1 if keys is None else keys.shape[1],
         KEYED=keys is not None,
@@ -271,5 +280,6 @@ def _refine(
     )
 
 
+@cache
 def _processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

@@ -142,6 +142,7 @@ def refine(
     S: tl.constexpr,  # query tokens at a time
     B: tl.constexpr,  # document tokens at a time
     C: tl.constexpr,  # dimensions at a time
+    HALF: tl.constexpr,  # vectors are in 16 bits
     L2: tl.constexpr,
     KEEP: tl.constexpr,
     KEYED: tl.constexpr,
@@ -150,7 +151,7 @@ def refine(
 ):
     """Scores, and distances on request, of what was kept, or of pairs.
 
-    Products in 32 bits tell which token is closest; the distance to that one is computed in 64 bits.
+    Products that are exact to some 7 digits tell which token is closest; its distance is computed in 64 bits.
     """
     item = tl.program_id(0).to(tl.int64)
     if KEYED:
@@ -180,8 +181,14 @@ def refine(
                 inside = (begin + columns < D)[None, :]
                 query = tl.load(query_vectors + own[:, None] * D + begin + columns[None, :], mask=inside, other=0.0)
                 token = tl.load(vectors + row[:, None] * D + begin + columns[None, :], mask=inside, other=0.0)
+                if HALF:  # of a query's numbers 16 bits, and of the rest 16 bits again
+                    high = query.to(tl.float16)
+                    low = (query - high.to(tl.float32)).to(tl.float16)
+                    products = tl.dot(high, tl.trans(token), products)
+                    products = tl.dot(low, tl.trans(token), products)
+                else:
+                    products = tl.dot(query, tl.trans(token), products, input_precision="tf32x3")
                 token = token.to(tl.float32)
-                products = tl.dot(query, tl.trans(token), products, input_precision="ieee")
                 squares += tl.sum(token * token, 1)
             values = squares[None, :] - 2 * products if L2 else -products
             value, at = tl.min(values, 1, return_indices=True)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from chamfer.kernels.cuda.arrays import Asked, Packed, power_of_two
+from chamfer.kernels.cuda.arrays import Asked, Packed, power_of_two, send
 from chamfer.kernels.cuda.documents import DeviceDocuments, Places, are_units, on, vectors_of
 from chamfer.kernels.cuda.launch import read_keys, refine_kept, refine_pairs, score_all, score_pairs, top
 from chamfer.kernels.form import Form
@@ -77,30 +77,33 @@ class _Lists(NamedTuple):
 
     Args:
         sizes: ``(queries,)`` how many documents.
-        starts: ``(queries + 1,)`` where the scores of each query begin.
         given: the lists, or None for all documents.
-        shared: whether all queries have the same.
-        joined: the lists on the GPU, one behind the other.
-        begins: ``(queries,)`` where that of each query begins.
+        starts: ``(queries + 1,)`` where the scores of each query begin.
+        begins: ``(queries,)`` where the list of each query begins among those joined.
+        joined: on the GPU, one behind the other, or the one that all queries share.
+        query_of: whose list each document of ``joined`` is in, if they share none.
     """
 
     sizes: npt.NDArray[np.int64]
-    starts: torch.Tensor
     given: Sequence[Places] | None
-    shared: bool
-    joined: torch.Tensor | None
+    starts: torch.Tensor
     begins: torch.Tensor
+    joined: torch.Tensor | None = None
+    query_of: torch.Tensor | None = None
 
     @classmethod
     def of(cls, documents: DeviceDocuments, sizes: npt.NDArray[np.int64], given: Sequence[Places] | None) -> Self:
         """Bring lists to the GPU."""
-        starts = torch.from_numpy(offsets_of(sizes)).to(documents.device)
+        starts = offsets_of(sizes)
         if given is None:
-            return cls(sizes, starts, None, True, None, starts[:-1])
-        shared = all(own is given[0] for own in given)
-        joined = np.array(given[0]) if shared else np.concatenate(given)
-        begins = torch.zeros_like(starts[:-1]) if shared else starts[:-1]
-        return cls(sizes, starts, given, shared, torch.from_numpy(joined).to(documents.device), begins)
+            [at] = send([starts], documents.device)
+            return cls(sizes, None, at, at[:-1])
+        if len(given) > 1 and all(own is given[0] for own in given):
+            at, begins, joined = send([starts, np.zeros(len(sizes), np.int64), given[0]], documents.device)
+            return cls(sizes, given, at, begins, joined)
+        query_of = np.repeat(np.arange(len(given)), sizes)
+        at, joined, numbers = send([starts, np.concatenate(given), query_of], documents.device)
+        return cls(sizes, given, at, at[:-1], joined, numbers)
 
 
 def _best(asked: Asked, documents: DeviceDocuments, lists: _Lists, k: int, form: Form) -> list[Found]:
@@ -112,85 +115,82 @@ def _best(asked: Asked, documents: DeviceDocuments, lists: _Lists, k: int, form:
     beside = BESIDE["float16" if documents.screen is None else documents.screen.precision]
     keep = power_of_two(k + beside)
     while True:
-        keys = top(scores, lists.starts, longest, keep)
-        kept = _settled(asked, documents, lists, keys, form)
-        if all(len(one.order) < keep or one.is_sure(k) for one in kept):
-            return [one.first(k) for one in kept]
+        kept = _refined(asked, documents, lists, top(scores, lists.starts, longest, keep), form)
+        if (kept.is_sure(k) | (lists.sizes <= keep)).all():
+            return kept.first(k, lists.sizes)
         keep *= MORE
 
 
 def _screened(asked: Asked, documents: DeviceDocuments, lists: _Lists, form: Form) -> torch.Tensor:
     """Scores of all that each query is compared with, one query behind the other."""
     scores = torch.empty(int(lists.sizes.sum()), dtype=torch.float32, device=documents.device)
-    screen = documents.screen
+    screen, at = documents.screen, documents.device_offsets
     if screen is None:
         rows = scores.view(asked.queries, -1)
         for some, vectors, offsets, places in vectors_of(documents, None if lists.given is None else lists.given[0]):
             packed = Packed.of(vectors, "float16", unit=are_units(vectors))
             score_all(asked, packed, offsets, rows[:, some], listed=places, form=form)
-    elif (lists.shared and asked.queries > 1) or lists.joined is None:
-        score_all(
-            asked, screen, documents.device_offsets, scores.view(asked.queries, -1), listed=lists.joined, form=form
-        )
+    elif lists.query_of is not None and lists.joined is not None:
+        score_pairs(asked, screen, at, scores, query_of=lists.query_of, document_of=lists.joined, form=form)
     else:
-        sizes = torch.from_numpy(lists.sizes).to(documents.device)
-        query_of = torch.arange(asked.queries, device=documents.device).repeat_interleave(sizes)
-        score_pairs(
-            asked, screen, documents.device_offsets, scores, query_of=query_of, document_of=lists.joined, form=form
-        )
+        score_all(asked, screen, at, scores.view(asked.queries, -1), listed=lists.joined, form=form)
     return scores
 
 
 class _Kept(NamedTuple):
-    """What was kept for a query: places in its list, best first, their scores by screening, and the exact ones."""
+    """What was kept for each query, a row for each: places in its list, scores by screening, and the exact ones.
+
+    Where there are fewer documents, the last places are -1.
+    """
 
     order: Places
     screened: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
 
-    def first(self, k: int) -> Found:
-        """The best of them."""
-        scores = self.exact.astype(np.float32)
-        chosen = np.lexsort((self.order, -scores))[:k]
-        return Found(self.order[chosen], scores[chosen], len(scores))
+    def first(self, k: int, sizes: npt.NDArray[np.int64]) -> list[Found]:
+        """The best of each query; of equal scores the earlier place."""
+        none = np.iinfo(np.int64).max
+        by_place = np.argsort(np.where(self.order < 0, none, self.order), axis=1)
+        order = np.take_along_axis(self.order, by_place, axis=1)
+        scores = np.take_along_axis(self.exact.astype(np.float32), by_place, axis=1)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        order, scores = np.take_along_axis(order, best, axis=1), np.take_along_axis(scores, best, axis=1)
+        read = np.minimum(sizes, self.order.shape[1]).tolist()
+        return [Found(one[:size], own[:size], size) for one, own, size in zip(order, scores, read, strict=True)]
 
-    def is_sure(self, k: int) -> bool:
-        """Whether no document that was not kept can be among the best ``k``."""
-        if np.isneginf(self.screened[-1]):  # then what was not kept has no tokens either
-            return True
-        finite = np.isfinite(self.exact)
-        lost = float(np.abs(self.exact[finite] - self.screened[finite]).max(initial=0.0))
-        return bool(self.screened[-1] + SAFETY * lost < np.partition(self.exact, -k)[-k])
+    def is_sure(self, k: int) -> npt.NDArray[np.bool_]:
+        """``(queries,)`` whether no document that was not kept can be among the best ``k``."""
+        last = self.screened[:, -1].astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            lost = np.nan_to_num(np.abs(self.exact - self.screened), posinf=0.0).max(axis=1)
+        worst = np.partition(self.exact, -k, axis=1)[:, -k]
+        # Where the last one has no tokens, none that was not kept has any.
+        return np.asarray(np.isneginf(last) | (last + SAFETY * lost < worst))
 
 
-def _settled(asked: Asked, documents: DeviceDocuments, lists: _Lists, keys: torch.Tensor, form: Form) -> list[_Kept]:
+def _refined(asked: Asked, documents: DeviceDocuments, lists: _Lists, keys: torch.Tensor, form: Form) -> _Kept:
     """Score again, exactly, what was kept for each query."""
-    vectors = documents.kept.get("float16")
-    if vectors is not None:
-        exact = refine_kept(
-            asked,
-            vectors.vectors,
-            documents.device_offsets,
-            keys,
-            document_of=lists.joined,
-            begins=lists.begins,
-            form=form,
-        )
-        orders, screened = read_keys(keys)
-        scores = exact.cpu().numpy()
-    else:
-        orders, screened = read_keys(keys)
-        scores = np.full(orders.shape, -np.inf)
-        query, place = np.nonzero(orders >= 0)
-        kept = orders[query, place]
-        if lists.given is not None:
-            own = [lists.given[number][at] for number, at in zip(query.tolist(), kept, strict=True)]
-            kept = np.array(own, np.int64)
-        query_of = torch.from_numpy(np.array(query)).to(documents.device)
-        for some, part, offsets, places in vectors_of(documents, kept):
-            found = refine_pairs(asked, part, offsets, query_of=query_of[some], document_of=places, form=form)
-            scores[query[some], place[some]] = found.cpu().numpy()
-    return [
-        _Kept(order[order >= 0], one[order >= 0], score[order >= 0])
-        for order, one, score in zip(orders, screened, scores, strict=True)
-    ]
+    held = documents.kept.get("float16")
+    if held is None:
+        read = keys.cpu().numpy()
+        return _Kept(*read_keys(read), _brought(asked, documents, lists, read_keys(read)[0], form))
+    at = documents.device_offsets
+    exact = refine_kept(asked, held.vectors, at, keys, document_of=lists.joined, begins=lists.begins, form=form)
+    both = torch.stack([keys, exact.view(torch.int64)]).cpu().numpy()  # in one copy
+    return _Kept(*read_keys(both[0]), both[1].view(np.float64))
+
+
+def _brought(
+    asked: Asked, documents: DeviceDocuments, lists: _Lists, order: Places, form: Form
+) -> npt.NDArray[np.float64]:
+    """Exact scores of documents whose 16-bit vectors must be brought first; -inf for place -1."""
+    scores = np.full(order.shape, -np.inf)
+    query, place = np.nonzero(order >= 0)
+    chosen = order[query, place]
+    if lists.given is not None:
+        chosen = np.concatenate([given[own[own >= 0]] for given, own in zip(lists.given, order, strict=True)])
+    [query_of] = send([query], documents.device)
+    for some, vectors, offsets, places in vectors_of(documents, chosen):
+        found = refine_pairs(asked, vectors, offsets, query_of=query_of[some], document_of=places, form=form)
+        scores[query[some], place[some]] = found.cpu().numpy()
+    return scores

@@ -1,0 +1,84 @@
+"""Every variant of the GPU kernel against the reference, on fresh vectors; run alone it does the small cases only."""
+
+import secrets
+import sys
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+
+from chamfer import kernels
+from chamfer.kernels import CodedDocuments, Form, reference
+from chamfer.kernels.cuda import launch
+from chamfer.kernels.cuda.arrays import Asked, Precision
+from chamfer.kernels.cuda.documents import DeviceDocuments
+from chamfer.tokens import TokenBatch
+
+PRECISIONS: tuple[Precision, ...] = ("float16", "bfloat16", "int8", "fp8")
+DIMENSIONS = (96, 128, 384)
+SHAPES = {"one query": [32], "ragged queries": [1, 7, 32, 33, 64], "a long query": [300]}
+FORMS: tuple[Form, ...] = ("l2", "cosine")
+K = 10
+
+
+def measure(*, small: bool = False) -> dict[str, Any]:
+    """The largest errors of scores before refinement, by precision, and how many best 10 are the reference's."""
+    seed = secrets.randbits(32)
+    generator = np.random.default_rng(seed)
+    errors: dict[str, float] = dict.fromkeys(PRECISIONS, 0.0)
+    minima_error, same, asked_for = 0.0, 0, 0
+    shapes = {"ragged queries": [1, 7, 33]} if small else SHAPES
+    for dimensions, lengths, form in product((48, 128) if small else DIMENSIONS, shapes.values(), FORMS):
+        documents = drawn(generator.integers(0, 90, 12 if small else 300), dimensions, generator)
+        queries = drawn(np.array(lengths), dimensions, generator, np.float32)
+        weights = generator.uniform(0, 2, len(queries.vectors)).astype(np.float32)
+        own = [slice(*queries.offsets[n : n + 2]) for n in range(len(queries))]
+        right = np.stack([reference.score(queries.vectors[one], weights[one], documents, form) for one in own])
+        filled = documents.lengths > 0
+        for precision in PRECISIONS:
+            held = DeviceDocuments.of_tokens(documents, precisions=[precision])
+            scores = torch.full(right.shape, torch.nan, device="cuda")
+            asked = Asked(queries, weights, held.device)
+            launch.score_all(asked, held.kept[precision], held.device_offsets, scores, form=form)
+            found = scores.cpu().numpy()
+            assert not np.isnan(found).any(), "some scores were not written"
+            assert np.isneginf(found[:, ~filled]).all(), "a document without tokens scored"
+            errors[precision] = max(errors[precision], float(np.abs(found[:, filled] - right[:, filled]).max()))
+        for held in (DeviceDocuments.of_tokens(documents), DeviceDocuments.of_tokens(documents, room=0)):
+            lists = [generator.permutation(len(documents))[: generator.integers(1, len(documents))] for _ in own]
+            for candidates in (None, [lists[0]] * len(own), lists):
+                answers = kernels.best(queries, weights, held, k=K, candidates=candidates, form=form)
+                wanted = kernels.best(
+                    queries, weights, CodedDocuments.of(documents), k=K, candidates=candidates, form=form
+                )
+                same += sum(np.array_equal(a.places, b.places) for a, b in zip(answers, wanted, strict=True))
+                asked_for += len(answers)
+            closest = kernels.minima(queries[0], held, form=form)[filled]
+            distances = reference.minima(queries[0].vectors, documents, form)[filled]
+            minima_error = max(minima_error, float(np.abs(closest - distances).max()))
+    return {
+        "seed": seed,
+        "errors": errors,
+        "minima_error": minima_error,
+        "rankings": asked_for,
+        "same_best_10": same,
+    }
+
+
+def drawn(
+    lengths: np.ndarray[Any, np.dtype[np.int64]],
+    dimensions: int,
+    generator: np.random.Generator,
+    kind: type[np.floating[Any]] = np.float16,
+) -> TokenBatch:
+    """Texts of random unit vectors."""
+    vectors = generator.standard_normal((int(lengths.sum()), dimensions))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    each = np.split(vectors.astype(kind), np.cumsum(lengths)[:-1])
+    return TokenBatch.pack(each, [np.zeros(len(one), np.int32) for one in each])
+
+
+if __name__ == "__main__":
+    print(measure(small=True))
+    sys.exit()
