@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu readme clean
 
 install: .venv/installed
 
@@ -103,6 +103,12 @@ bench-reproduce: .venv/installed
 # The server under load, and what HTTP costs. Takes two minutes and wants a quiet machine.
 bench-serving: .venv/installed
 	$(BIN)/python benchmarks/serving.py
+	$(BIN)/python benchmarks/render.py
+
+# The GPU kernel and its peers in one run. Needs a GPU, and torch for CUDA in place of the pinned one.
+bench-gpu: .venv/installed
+	$(BIN)/pip install --quiet --no-deps --requirement benchmarks/gpu-peers.txt
+	$(BIN)/python benchmarks/gpu.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
 # The pictures of the page in README and docs.

@@ -40,12 +40,12 @@ def main() -> None:
         clock.tell("search all test queries, encoding included")
         ready = searcher.weighted(encoder.encode_queries(queries), queries)
         clock.tell("encode all test queries")
-        found = searcher.rank(ready, K)
-        clock.tell("rank for all test queries, encoded already")
+        found = searcher.rank(ready, K, first_stage="exhaustive")
+        clock.tell("rank all documents for all test queries")
         same = None
         if encoder.scoring_device != "cpu":
             elsewhere = Searcher(Index.open(Path(folder) / "index"), encoder)
-            other = elsewhere.rank(ready, K)
+            other = elsewhere.rank(ready, K, first_stage="exhaustive")
             same = sum(np.array_equal(a.places[:10], b.places[:10]) for a, b in zip(found, other, strict=True))
         clock = Clock(seconds)
         learnt = learn_collection(collection, encoder, cache=Path(folder) / "cache", splits=["train"], test="test")
@@ -76,6 +76,7 @@ class Clock:
         now = time.perf_counter()
         self._seconds[what] = round(now - self._started, 3)
         self._started = now
+        print(f"{what}: {self._seconds[what]} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

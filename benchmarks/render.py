@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gpu_tables
 import index_tables
 import reproduce_tables
 import serving_tables
@@ -30,6 +31,10 @@ def main() -> None:
         "kernel": kernel_headline(),
         "kernel-all": kernel_table(),
         "kernel-facts": kernel_facts(),
+        "gpu": gpu_tables.speed(),
+        "gpu-summary": gpu_tables.summary(),
+        "gpu-facts": gpu_tables.facts(),
+        "gpu-end-to-end": gpu_tables.end_to_end(),
         "first-stages": index_tables.first_stages(),
         "small-indexes": index_tables.small_indexes(),
         "compression": index_tables.compression(),

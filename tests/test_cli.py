@@ -358,3 +358,8 @@ def test_the_demo_compares_answers_and_draws_a_picture(run: Run, tmp_path: Path)
     picture = (tmp_path / "demo.svg").read_text()
     assert picture.startswith("<svg")
     assert "url(http" not in picture
+
+
+def test_a_device_that_is_not_there_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAMFER_DEVICE", "auto")  # which the command changes
+    assert_refused(run("--device", "gpu", "demo"), "error: there is no device 'gpu'; give auto, cpu or cuda")

@@ -1,6 +1,10 @@
 """The GPU's programs, run by Triton's interpreter where there is no GPU: small shapes, the same code."""
 
+import gc
 import os
+import pickle
+import shutil
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,9 +36,6 @@ from tests import conftest
 
 DOCUMENT_TEXTS = list(conftest.DOCUMENTS.values())
 DEVICE = "cuda" if torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1" else "cpu"
-
-# An empty document's infinite distance meets a weight of 0 before it is replaced; only the interpreter complains.
-pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 
 FORMS: tuple[Form, ...] = ("l2", "cosine")
 # What a score may be off before it is refined, for vectors and weights of about 1.
@@ -138,15 +139,9 @@ def test_the_best_are_those_of_a_processor(holding: str, lists: str, form: Form)
         needs(precision)
     documents = batch(np.random.default_rng(4).integers(0, 7, 60).tolist(), 24, 1)
     queries = batch([5, 17, 1], 24, 2, np.float32)
-    weights = weights_for(queries)
-    candidates = lists_of(lists, 3, 60)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=HOLDING[holding])
     for k in (1, 10):
-        found = kernels.best(queries, weights, held, k=k, candidates=candidates, form=form)
-        right = kernels.best(queries, weights, CodedDocuments.of(documents), k=k, candidates=candidates, form=form)
-        for one, other in zip(found, right, strict=True):
-            np.testing.assert_array_equal(one.places, other.places)
-            np.testing.assert_allclose(one.scores, other.scores, rtol=1e-6, atol=1e-7)
+        same_as_on_a_processor(queries, documents, held, k, form, candidates=lists_of(lists, 3, 60))
 
 
 # Another name of the processor, which is taken for a GPU: Triton's interpreter runs there.
@@ -154,11 +149,17 @@ PLACE = "cuda" if DEVICE == "cuda" else "cpu:0"
 
 
 def same_as_on_a_processor(
-    queries: TokenBatch, documents: TokenBatch, held: DeviceDocuments, k: int, form: Form = "l2"
+    queries: TokenBatch,
+    documents: TokenBatch,
+    held: DeviceDocuments,
+    k: int,
+    form: Form = "l2",
+    *,
+    candidates: list[npt.NDArray[np.int64]] | None = None,
 ) -> None:
     weights = weights_for(queries)
-    found = kernels.best(queries, weights, held, k=k, form=form)
-    right = kernels.best(queries, weights, CodedDocuments.of(documents), k=k, form=form)
+    found = kernels.best(queries, weights, held, k=k, candidates=candidates, form=form)
+    right = kernels.best(queries, weights, CodedDocuments.of(documents), k=k, candidates=candidates, form=form)
     for one, other in zip(found, right, strict=True):
         np.testing.assert_array_equal(one.places, other.places)
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-6, atol=1e-7)
@@ -195,11 +196,32 @@ def test_a_long_query_is_scored_in_pieces(precisions: list[Precision], monkeypat
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=precisions)
     assert Asked(queries, weights_for(queries), held.device).pieces > 1
     same_as_on_a_processor(queries, documents, held, 4)
-    lists = [np.array([3, 2, 9]), np.array([5])]
-    weights = weights_for(queries)
-    found = kernels.best(queries, weights, held, k=2, candidates=lists)
-    right = kernels.best(queries, weights, CodedDocuments.of(documents), k=2, candidates=lists)
-    assert [one.places.tolist() for one in found] == [one.places.tolist() for one in right]
+    same_as_on_a_processor(queries, documents, held, 2, candidates=[np.array([3, 2, 9]), np.array([5])])
+
+
+@pytest.mark.parametrize("precisions", [["float16"], []], ids=["held", "brought"])
+def test_lists_may_be_empty_or_of_one(precisions: list[Precision]) -> None:
+    documents, queries = batch(DOCUMENTS, 16, 1), batch([2, 3, 1], 16, 2, np.float32)
+    held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=precisions)
+    none = np.empty(0, np.int64)
+    for lists in ([np.array([2]), none, none], [none, none, np.array([2])], [none] * 3, [none, np.array([1]), none]):
+        same_as_on_a_processor(queries, documents, held, 4, candidates=lists)
+
+
+def test_many_queries_are_scored_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chamfer.kernels.cuda.search.QUERIES", 2)
+    documents, queries = batch([3, 0, 5], 16, 1), batch([2, 3, 1, 4, 2], 16, 2, np.float32)
+    same_as_on_a_processor(queries, documents, DeviceDocuments.of_tokens(documents, device=DEVICE), 2)
+
+
+@pytest.mark.parametrize("longer", [0.5, 2.0])
+def test_queries_need_not_be_units(longer: float) -> None:
+    documents, queries = batch([2] * 60, 16, 1), batch([3], 16, 2, np.float32)
+    queries = TokenBatch(queries.vectors * np.float32(longer), queries.token_ids, queries.offsets)
+    held = DeviceDocuments.of_tokens(documents, device=DEVICE)
+    same_as_on_a_processor(queries, documents, held, 3)
+    [found] = kernels.best(queries, weights_for(queries), held, k=3)
+    assert found.read < 60
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -216,8 +238,34 @@ def test_vectors_of_any_length(form: Form) -> None:
 def test_a_query_beyond_16_bits_is_refused() -> None:
     documents = batch(DOCUMENTS, 16, 1)
     query = TokenBatch(np.full((1, 16), 1e5, np.float32), np.zeros(1, np.int32), np.array([0, 1]))
-    with pytest.raises(InputError, match="query vectors hold numbers above 60000; normalise them first"):
-        kernels.best(query, np.ones(1, np.float32), DeviceDocuments.of_tokens(documents, device=DEVICE), k=1)
+    held = DeviceDocuments.of_tokens(documents, device=DEVICE)
+    for ask in (lambda: kernels.best(query, np.ones(1, np.float32), held, k=1), lambda: kernels.minima(query, held)):
+        with pytest.raises(InputError, match="query vectors hold numbers above 60000; normalise them first"):
+            ask()
+
+
+def test_documents_beyond_16_bits_are_refused() -> None:
+    documents = TokenBatch(np.full((1, 16), 1e5, np.float32), np.zeros(1, np.int32), np.array([0, 1]))
+    with pytest.raises(InputError, match="token vectors are too large for 16-bit floats; normalise them first"):
+        DeviceDocuments.of_tokens(documents, device=DEVICE)
+
+
+def test_where_memory_ends_less_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Packed.empty.__func__  # type: ignore[attr-defined]
+
+    def no_room(kind: type[Packed], tokens: int, dimensions: int, precision: Precision, device: torch.device) -> Packed:
+        if precision == "float16":
+            raise torch.OutOfMemoryError
+        packed: Packed = made(kind, tokens, dimensions, precision, device)
+        return packed
+
+    monkeypatch.setattr(Packed, "empty", classmethod(no_room))
+    documents = batch(DOCUMENTS, 16, 1)
+    room = len(documents.vectors) * (20 + 36)
+    held = DeviceDocuments.of_tokens(documents, device=DEVICE, room=room)
+    assert list(held.kept) == ["int8"]
+    with pytest.raises(InputError, match="the GPU has no memory left for this; end what else uses it"):
+        DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=["float16"])
 
 
 def test_what_fits_decides_what_is_held() -> None:
@@ -241,14 +289,16 @@ def test_minima_are_those_of_the_reference(holding: str, form: Form, monkeypatch
 
 def test_minima_of_32_bit_vectors_that_are_not_on_the_gpu() -> None:
     documents, query = batch(DOCUMENTS, 20, 1, np.float32), batch([5], 20, 2, np.float32)
-    found = kernels.minima(query, documents, device=PLACE)
+    placed = kernels.placed(documents, PLACE)
+    assert placed is not documents
+    found = kernels.minima(query, placed)
     np.testing.assert_allclose(found, reference.minima(query.vectors, documents), atol=1e-6)
 
 
 def test_the_distance_of_equal_vectors_is_nothing() -> None:
     documents = batch([8], 24, 1)
     query = TokenBatch(documents.vectors[:3].astype(np.float32), documents.token_ids[:3], np.array([0, 3]))
-    assert kernels.minima(query, documents, device=PLACE).tolist() == [[0, 0, 0]]
+    assert kernels.minima(query, kernels.placed(documents, PLACE)).tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "4bit"])
@@ -278,6 +328,36 @@ def test_a_newer_snapshot_finds_the_segments_that_are_there(tmp_path: Path, enco
     assert [segment.on_device is held for segment in after.segments] == [True, False]
 
 
+def test_an_index_that_was_built_anew_is_brought_anew(tmp_path: Path, encoder: Encoder) -> None:
+    kept = []
+    for texts in ({"a": "the cat sat", "b": "a dog barks"}, {"a": "a dog barks", "b": "the cat sat"}):
+        shutil.rmtree(tmp_path / "index", ignore_errors=True)
+        build_index(tmp_path / "index", texts, encoder)
+        kept.append(Searcher(Index.open(tmp_path / "index", device=PLACE), encoder))
+    assert [searcher.search("the cat sat", k=1)[0].id for searcher in kept] == ["a", "b"]
+
+
+def test_memory_is_given_back_with_the_searcher(tmp_path: Path, encoder: Encoder) -> None:
+    build_index(tmp_path, {"a": "the cat sat", "b": "a dog barks"}, encoder)
+    searcher = Searcher(Index.open(tmp_path, device=PLACE), encoder)
+    searcher.search("a dog", k=1)
+    held = weakref.ref(searcher.index.segments[0].on_device)
+    gc.disable()  # which sees nothing of a GPU's memory, so that it must not be needed
+    try:
+        del searcher
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_a_refreshed_searcher_stays_on_its_device(tmp_path: Path, encoder: Encoder) -> None:
+    build_index(tmp_path, {"a": "the cat sat", "b": "a dog barks"}, encoder)
+    searcher = Searcher(Index.open(tmp_path, device=PLACE), encoder)
+    with writing(tmp_path) as writer:
+        add_documents(writer, [Document("c", "why is the sky blue")], encoder)
+    assert searcher.refreshed().index.device == PLACE
+
+
 def test_a_corpus_is_ranked_and_its_minima_computed_as_on_a_processor(tmp_path: Path, encoder: Encoder) -> None:
     ids = [f"d{n}" for n in range(len(DOCUMENT_TEXTS))]
     corpus = encode_cached(tmp_path, encoder, ids, DOCUMENT_TEXTS)
@@ -289,6 +369,7 @@ def test_a_corpus_is_ranked_and_its_minima_computed_as_on_a_processor(tmp_path: 
         right, found = (rerank_encoded(query, candidates, one, uniform, k=k)["uniform"] for one in (corpus, elsewhere))
         assert found.document_ids == right.document_ids
         assert found.scores == pytest.approx(right.scores, abs=1e-6)
+    assert pickle.loads(pickle.dumps(elsewhere)).ids == corpus.ids
 
 
 @pytest.mark.gpu

@@ -8,9 +8,12 @@ from chamfer.errors import InputError
 VARIABLE = "CHAMFER_DEVICE"
 AUTO, PROCESSOR = "auto", "cpu"
 
+# The oldest generation of GPUs that chamfer's programs are written for: Ampere.
+CAPABILITY = (8, 0)
+
 
 def chosen_device(device: str = AUTO) -> str:
-    """``auto`` is what the environment says in ``CHAMFER_DEVICE``, else the GPU if there is one, else the processor.
+    """``auto`` is what the environment says in ``CHAMFER_DEVICE``, else the accelerator that torch finds, if any.
 
     >>> chosen_device("cpu")
     'cpu'
@@ -19,16 +22,25 @@ def chosen_device(device: str = AUTO) -> str:
 
     asked = device if device != AUTO else os.environ.get(VARIABLE) or AUTO
     if asked == AUTO:
-        return "cuda" if torch.cuda.is_available() else PROCESSOR
+        if torch.cuda.is_available():
+            return "cuda"
+        found = torch.accelerator.current_accelerator() if hasattr(torch, "accelerator") else None
+        return PROCESSOR if found is None else found.type
     try:
-        kind = torch.device(asked).type
+        chosen = torch.device(asked)
     except RuntimeError:
         raise InputError(f"there is no device {asked!r}; give auto, cpu or cuda") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"the device {asked!r} was asked for, but torch finds no GPU here; give cpu, or auto")
+    if chosen.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (chosen.index or 0) >= count:
+            raise InputError(f"the device {asked!r} was asked for, but torch finds {count} GPUs; give auto, or cpu")
     return asked
 
 
 def scoring_device(device: str) -> str:
     """Where scores are computed for a model on that device: chamfer's own programs are for CUDA, compiled by Triton."""
-    return device if device.startswith("cuda") and find_spec("triton") is not None else PROCESSOR
+    if not device.startswith("cuda") or find_spec("triton") is None:
+        return PROCESSOR
+    import torch
+
+    return device if torch.cuda.get_device_capability(device) >= CAPABILITY else PROCESSOR

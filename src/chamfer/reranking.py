@@ -66,7 +66,7 @@ def rerank(
     if not documents:
         return Ranking(query_id, (), ())
     encoded = encoder.encode_documents(list(documents.values()))
-    distances = kernels.minima(tokens, encoded, form=form, device=encoder.scoring_device)
+    distances = kernels.minima(tokens, kernels.placed(encoded, encoder.scoring_device), form=form)
     scores: npt.NDArray[np.floating] = kernels.score(distances, weights.of(tokens))
     if normalise:
         scores = kernels.normalised(scores, weights.of(tokens), form)
@@ -103,12 +103,11 @@ def rerank_encoded(
     if k is not None and len(weightings) == 1:
         [(name, weights)] = weightings.items()
         by_id = places[np.argsort(corpus.order[places])]
-        found = kernels.best(
-            query, weights.of(query), corpus.on_device or corpus.coded, k=k, candidates=[by_id], form=form
-        )[0]
+        documents = corpus.coded if corpus.on_device is None else corpus.on_device
+        found = kernels.best(query, weights.of(query), documents, k=k, candidates=[by_id], form=form)[0]
         ids = tuple(corpus.ids[place] for place in found.places)
         return {name: Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))}
-    distances = kernels.minima(query, corpus.on_device or corpus.tokens, candidates=places, form=form)
+    distances = kernels.minima(query, corpus.placed, candidates=places, form=form)
     return {
         name: Ranking.of(candidates.query_id, candidates.document_ids, kernels.score(distances, weights.of(query)), k)
         for name, weights in weightings.items()

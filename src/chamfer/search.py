@@ -115,9 +115,16 @@ class Searcher:
         """
         folder = Path(folder)
         check_finished(needed_manifest(folder), folder)
+        if encoder is None:  # which takes seconds to load: whether the index is whole is told before
+            encoder = load_encoder(Index.open(folder).settings, "query", device)
+        return cls._open(folder, encoder, encoder.scoring_device, weights, first_stage, form)
+
+    @classmethod
+    def _open(
+        cls, folder: Path, encoder: Encoder, device: str, weights: str | TokenWeights, first_stage: str, form: Form
+    ) -> Self:
         while True:
-            encoder = encoder or load_encoder(needed_manifest(folder).settings, "query", device)
-            index = Index.open(folder, device=encoder.scoring_device)
+            index = Index.open(folder, device=device)
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
             except (InputError, OSError):
@@ -263,9 +270,7 @@ class Searcher:
         folder = self.index.folder
         if read_manifest(folder) == self.index.manifest:
             return self
-        return self.open(
-            folder, weights=self._weights, first_stage=self._first_stage, form=self.form, encoder=self.encoder
-        )
+        return self._open(folder, self.encoder, self.index.device, self._weights, self._first_stage, self.form)
 
     def weighted(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
         """Give encoded queries their weights, in the dimensions that the index keeps."""

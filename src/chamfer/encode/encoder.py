@@ -62,7 +62,7 @@ class Encoder:
         *,
         query_length: int | None = None,
         document_length: int | None = None,
-        device: str = AUTO,
+        device: str | None = AUTO,
         arithmetic: Arithmetic | Literal["auto"] = "float32",
         engine: Engine | Literal["auto"] = "torch",
     ) -> Self:
@@ -89,6 +89,7 @@ class Encoder:
         """
         _one_of("arithmetic", arithmetic, (*get_args(Arithmetic), "auto"))
         _one_of("engine", engine, (*get_args(Engine), "auto"))
+        device = device or AUTO
         place = PROCESSOR if engine == "openvino" and device == AUTO else chosen_device(device)
         model, late_interaction = load_model(name_or_path, place)
         encoder = cls(model, name_or_path)

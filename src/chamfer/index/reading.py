@@ -111,9 +111,10 @@ class Index:
         """Whether documents are scored on a GPU, and all of them fit there."""
         if self.device == PROCESSOR:
             return False
-        from chamfer.kernels.cuda.documents import fits  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import fits, is_there  # here, so that nothing else needs Triton
 
-        return fits(sum(len(segment.centroids) for segment in self.segments), self.dimensions, self.device)
+        new = [segment for segment in self.segments if not is_there(segment.content, self.device)]
+        return fits(sum(len(segment.centroids) for segment in new), self.dimensions, self.device)
 
     @cached_property
     def live(self) -> npt.NDArray[np.bool_] | None:

@@ -9,7 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +21,7 @@ from chamfer.devices import PROCESSOR
 from chamfer.errors import InputError
 from chamfer.files import keep_names
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
-from chamfer.index.rows import Rows, Source, decoded
+from chamfer.index.rows import Columns, Rows, Source, decoded
 from chamfer.index.settings import (
     BOUNDS,
     CENTROIDS,
@@ -37,16 +37,13 @@ from chamfer.index.settings import (
 from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
 from chamfer.kernels import CodedDocuments, Codes, RoundedDocuments, native
-from chamfer.tokens import TokenBatch, offsets_of, parts, rows_at
+from chamfer.tokens import Offsets, TokenBatch, offsets_of, parts, rows_at
 
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
 
 # Read whole when a segment is opened, so that their checksums cost nothing.
 SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)
-
-# Segments on GPUs, by folder, name and device: a newer snapshot of an index finds there what an older one brought.
-_on_devices: "weakref.WeakValueDictionary[tuple[Path, str, str], DeviceDocuments]" = weakref.WeakValueDictionary()
 
 
 class SegmentWriter:
@@ -127,6 +124,8 @@ class Segment:
         self, index: Path, entry: Entry, settings: Settings, trained: Trained, device: str = PROCESSOR
     ) -> None:
         self.name, self._index, self._device = entry.name, index, device
+        self.content = entry.files
+        """Names and checksums: equal only for segments with the same vectors."""
         self._settings, self._trained = settings, trained
         folder = index / SEGMENTS / entry.name
         for file in entry.files:
@@ -168,14 +167,13 @@ class Segment:
         """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
         if self._device == PROCESSOR:
             return None
-        from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import bring  # here, so that nothing else needs Triton
 
-        key = self._index.resolve(), self.name, self._device
-        held = _on_devices.get(key)
-        if held is None:
-            held = DeviceDocuments.of(self.offsets, self._settings.kept, self.tokens, device=self._device)
-            _on_devices[key] = held
-        return held
+        # Not a method of this object, which would then live as long as what is on the GPU, and that as long as it.
+        take = partial(_taken, self.columns, self.offsets, self._settings, self._trained)
+        brought = bring(self.content, self.offsets, self._settings.kept, take, self._device)
+        self.forget()
+        return brought
 
     @cached_property
     def coded(self) -> CodedDocuments | None:
@@ -202,15 +200,7 @@ class Segment:
 
     def tokens(self, places: npt.NDArray[np.integer] | slice) -> TokenBatch:
         """The vectors of some documents, in 16 bits, decoded if need be."""
-        if isinstance(places, slice):
-            first, last, _ = places.indices(len(self))
-            lengths = np.diff(self.offsets[first : max(first, last) + 1])
-            rows: npt.NDArray[np.int64] | slice = slice(int(self.offsets[first]), int(self.offsets[max(first, last)]))
-        else:
-            lengths = self.columns[LENGTHS][places]
-            rows = rows_at(self.offsets, places)
-        vectors = decoded(self.columns, rows, self._settings, self._trained)
-        return TokenBatch.trusted(vectors, np.asarray(self.columns[TOKEN_IDS][rows]), offsets_of(lengths))
+        return _taken(self.columns, self.offsets, self._settings, self._trained, places)
 
     def parts(self) -> Iterator[TokenBatch]:
         """All documents in order, some tens of thousands of tokens at a time."""
@@ -261,6 +251,24 @@ class Segment:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         return folder
+
+
+def _taken(
+    columns: Columns,
+    offsets: Offsets,
+    settings: Settings,
+    trained: Trained,
+    places: npt.NDArray[np.integer] | slice,
+) -> TokenBatch:
+    if isinstance(places, slice):
+        first, last, _ = places.indices(len(offsets) - 1)
+        lengths = np.diff(offsets[first : max(first, last) + 1])
+        rows: npt.NDArray[np.int64] | slice = slice(int(offsets[first]), int(offsets[max(first, last)]))
+    else:
+        lengths = columns[LENGTHS][places]
+        rows = rows_at(offsets, places)
+    vectors = decoded(columns, rows, settings, trained)
+    return TokenBatch.trusted(vectors, np.asarray(columns[TOKEN_IDS][rows]), offsets_of(lengths))
 
 
 def _sync(path: Path) -> None:

@@ -1,17 +1,19 @@
 """One door to every implementation of the score."""
 
 import operator
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.devices import PROCESSOR
 from chamfer.errors import InputError
 from chamfer.kernels import blas, native
 from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
 from chamfer.kernels.form import Form
+from chamfer.kernels.found import Best
 from chamfer.kernels.lists import Lists
 from chamfer.threads import free_cores, in_threads
 from chamfer.tokens import TokenBatch
@@ -31,6 +33,7 @@ __all__ = [
     "best_rounded",
     "minima",
     "normalised",
+    "placed",
     "score",
 ]
 
@@ -42,30 +45,12 @@ LARGEST_ON_DEVICE = 6e4
 DECODED = 512
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Best:
-    """The best documents for one query.
-
-    Args:
-        places: ``(k,)`` where they are among the documents, best first; of equal scores the earlier candidate.
-        scores: ``(k,)`` float32; higher is closer.
-        read: how many documents' 16-bit vectors were looked at.
-        saved: the share of products of two tokens that screening did not compute.
-    """
-
-    places: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float32]
-    read: int
-    saved: float
-
-
 def minima(
     query: TokenBatch,
     documents: "TokenBatch | DeviceDocuments",
     *,
     candidates: npt.ArrayLike | None = None,
     form: Form = "l2",
-    device: str = "cpu",
 ) -> npt.NDArray[np.float32]:
     """Give the distance of each token of one query to the closest token of each candidate.
 
@@ -76,7 +61,6 @@ def minima(
         documents: where the candidates are.
         candidates: places of documents, in the order wanted; all documents if not given.
         form: ``l2`` or ``cosine``, see :mod:`chamfer.kernels.reference`.
-        device: where to compute, if documents are not on a GPU already.
 
     Returns:
         ``(candidates, query tokens)`` float32; infinite for a document without tokens.
@@ -85,16 +69,24 @@ def minima(
         raise InputError(f"scoring takes one query with tokens, not {len(query)} with {len(query.vectors)}")
     _check(query, documents, form)
     places = _places(candidates, len(documents))
-    if not isinstance(documents, TokenBatch) or device != "cpu":
-        from chamfer.kernels.cuda import documents as cuda_documents  # here, so that nothing else needs Triton
-        from chamfer.kernels.cuda import search
+    if not isinstance(documents, TokenBatch):
+        from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
 
-        if isinstance(documents, TokenBatch):
-            documents = cuda_documents.DeviceDocuments.of_tokens(documents, device=device, precisions=())
+        _check_on_device(query)
         return search.minima(query, documents, None if candidates is None else places, form)
     if documents.vectors.dtype == np.float16 and native.path():
         return native.minima(query.vectors, documents, places, form)
     return blas.minima(query.vectors, documents, places, form)
+
+
+def placed(documents: TokenBatch, device: str) -> "TokenBatch | DeviceDocuments":
+    """The documents as they are, or on a GPU, to compute the :func:`minima` of several queries there."""
+    if device == PROCESSOR:
+        return documents
+    from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
+
+    wide = documents.vectors.dtype == np.float32
+    return DeviceDocuments.of_tokens(documents, device=device, precisions=["float32"] if wide else None)
 
 
 def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -147,7 +139,8 @@ def best(
     Documents are screened by their 8-bit codes, and only those that can still be among the best are scored from their
     16-bit vectors, in 64-bit arithmetic: the answer is exact. Query tokens without weight are never computed; heavy
     ones come first, so that many documents are dropped before the light ones. Without codes all documents are scored
-    in 32-bit arithmetic, which may order scores differently that are equal up to rounding.
+    in 32-bit arithmetic, which may order scores differently that are equal up to rounding. On a GPU what can still be
+    among the best is judged by errors that were seen, not by bounds; see :mod:`chamfer.kernels.cuda.search`.
 
     Args:
         queries: one or more, each with tokens.
@@ -163,7 +156,7 @@ def best(
     >>> best(query, np.ones(1, np.float32), documents, k=1)[0].places
     array([0])
     """
-    if isinstance(documents, TokenBatch):
+    if not isinstance(documents, CodedDocuments) and not _is_on_device(documents):
         raise InputError("documents must be coded first: CodedDocuments.of(documents)")
     weights, k = np.asarray(weights, dtype=np.float32), _whole(k)
     _check(queries, documents.tokens if isinstance(documents, CodedDocuments) else documents, form)
@@ -260,12 +253,20 @@ def _best_on_device(
 
     if len(queries) == 0:
         return []
+    _check_on_device(queries)
+    chosen = None if candidates is None else [_places(own, len(documents)) for own in candidates]
+    return search.best(queries, weights, documents, chosen, k, form)
+
+
+def _is_on_device(documents: object) -> "TypeGuard[DeviceDocuments]":
+    """Without importing Triton: where nobody has, nothing is on a GPU."""
+    loaded = sys.modules.get("chamfer.kernels.cuda.documents")
+    return loaded is not None and isinstance(documents, loaded.DeviceDocuments)
+
+
+def _check_on_device(queries: TokenBatch) -> None:
     if float(np.abs(queries.vectors).max()) > LARGEST_ON_DEVICE:
         raise InputError(f"query vectors hold numbers above {LARGEST_ON_DEVICE:g}; normalise them first")
-    chosen = None if candidates is None else [_places(own, len(documents)) for own in candidates]
-    found = search.best(queries, weights, documents, chosen, k, form)
-    places = [one.order if chosen is None else chosen[n][one.order] for n, one in enumerate(found)]
-    return [Best(own, one.scores, one.read, 0.0) for own, one in zip(places, found, strict=True)]
 
 
 def _whole(k: int) -> int:

@@ -139,7 +139,7 @@ def _minima(plan: Plan, queries: EncodedCorpus, corpus: EncodedCorpus, form: For
     query_id, documents, _ = plan
     places = [corpus.place[document] for document in documents]
     query = queries.tokens[queries.place[query_id]]
-    return kernels.minima(query, corpus.on_device or corpus.tokens, candidates=places, form=form)
+    return kernels.minima(query, corpus.placed, candidates=places, form=form)
 
 
 def _read(

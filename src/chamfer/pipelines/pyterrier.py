@@ -93,8 +93,8 @@ class Reranker(pt.Transformer):
     def _ranked(self, rows: pd.DataFrame) -> pd.DataFrame:
         query, weights = self._query(rows.iloc[[0]])
         texts = [text if isinstance(text, str) else "" for text in rows["text"]]
-        documents = self.encoder.encode_documents(texts)
-        distances = kernels.minima(query, documents, form=self.form, device=self.encoder.scoring_device)
+        documents = kernels.placed(self.encoder.encode_documents(texts), self.encoder.scoring_device)
+        distances = kernels.minima(query, documents, form=self.form)
         scores = kernels.score(distances, weights)
         order = np.argsort(-scores, kind="stable")
         ranks = np.arange(len(rows)) + pt.model.FIRST_RANK

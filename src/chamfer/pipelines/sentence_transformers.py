@@ -103,10 +103,9 @@ class WeightedMaxSim:
         device = next((part.device for part in b if isinstance(part, Tensor)), torch.device("cpu"))
         scores = np.zeros((len(queries), len(documents)), np.float32)
         if scores.size:
-            packed, where = _packed(documents), scoring_device(str(device))
+            packed = kernels.placed(_packed(documents), scoring_device(str(device)))
             for place, (query, weights) in enumerate(zip(queries, self.weights, strict=True)):
-                distances = kernels.minima(_packed([query]), packed, form=self.form, device=where)
-                scores[place] = kernels.score(distances, weights)
+                scores[place] = kernels.score(kernels.minima(_packed([query]), packed, form=self.form), weights)
         return torch.from_numpy(scores).to(device)
 
 

@@ -54,7 +54,7 @@ def best(
 def _best_in(
     segment: Segment, queries: Queries, k: int, candidates: list[npt.NDArray[np.int64]] | None, form: Form
 ) -> list[Best]:
-    whole = segment.on_device or segment.coded
+    whole = segment.coded if segment.on_device is None else segment.on_device
     if whole is not None:
         return kernels.best(queries.tokens, queries.weights, whole, k=k, candidates=candidates, form=form)
     if candidates is None:

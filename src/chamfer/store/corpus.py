@@ -107,9 +107,19 @@ class EncodedCorpus:
         """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
         if self.device == PROCESSOR:
             return None
-        from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import bring, taking  # here, so that nothing else needs Triton
 
-        return DeviceDocuments.of_tokens(self.tokens, device=self.device)
+        key = str(self.folder.resolve()), json.dumps(self.made_from, sort_keys=True)
+        return bring(key, self.tokens.offsets, self.tokens.dimensions, taking(self.tokens), self.device)
+
+    @property
+    def placed(self) -> "TokenBatch | DeviceDocuments":
+        """The documents where they are scored."""
+        return self.tokens if self.on_device is None else self.on_device
+
+    def __getstate__(self) -> dict[str, object]:
+        """A copy in another process brings its documents to a GPU itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "on_device"}
 
     @property
     def coded(self) -> CodedDocuments:

@@ -9,8 +9,14 @@ import torch
 
 from chamfer.tokens import TokenBatch
 
-Precision = Literal["float16", "bfloat16", "int8", "fp8"]
-KINDS = {"float16": torch.float16, "bfloat16": torch.bfloat16, "int8": torch.int8, "fp8": torch.float8_e4m3fn}
+Precision = Literal["float32", "float16", "bfloat16", "int8", "fp8"]
+KINDS = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "int8": torch.int8,
+    "fp8": torch.float8_e4m3fn,
+}
 # The largest number of the precisions that keep a scale for each vector.
 LARGEST = {"int8": 127.0, "fp8": 448.0}
 
@@ -76,9 +82,7 @@ class Asked:
     """
 
     def __init__(self, queries: TokenBatch, weights: npt.NDArray[np.float32], device: torch.device) -> None:
-        longest = int(queries.lengths.max())
-        self.rows = min(power_of_two(longest, ROWS), max(ROWS, STAYING // power_of_two(queries.dimensions, 32)))
-        self.pieces = -(-longest // self.rows)
+        self.rows, self.pieces = rows_and_pieces(int(queries.lengths.max()), queries.dimensions)
         self.queries, self.dimensions = len(queries), queries.dimensions
         padded = np.zeros((self.queries, self.pieces * self.rows, queries.dimensions), np.float32)
         own = np.zeros(padded.shape[:2], np.float32)
@@ -86,8 +90,10 @@ class Asked:
         within = np.arange(len(queries.vectors)) - np.repeat(queries.offsets[:-1], queries.lengths)
         padded[query, within] = queries.vectors
         own[query, within] = weights
-        self.vectors, self.weights, self.lengths = send(
-            [padded.reshape(-1, queries.dimensions), own.ravel(), queries.lengths.astype(np.int32)], device
+        rows = padded.reshape(-1, queries.dimensions)
+        squares = np.einsum("td,td->t", rows, rows)
+        self.vectors, self.squares, self.weights, self.lengths = send(
+            [rows, squares, own.ravel(), queries.lengths.astype(np.int32)], device
         )
         self._packed: dict[Precision, Packed] = {}
 
@@ -101,6 +107,12 @@ class Asked:
         if precision not in self._packed:
             self._packed[precision] = Packed.of(self.vectors, precision, unit=False)
         return self._packed[precision]
+
+
+def rows_and_pieces(longest: int, dimensions: int) -> tuple[int, int]:
+    """How many tokens a piece of a query has, and how many pieces the longest query is cut into."""
+    rows = min(power_of_two(longest, ROWS), max(ROWS, STAYING // power_of_two(dimensions, 32)))
+    return rows, -(-longest // rows)
 
 
 def send(arrays: Sequence[npt.NDArray[Any]], device: torch.device) -> list[torch.Tensor]:

@@ -1,6 +1,8 @@
 """Documents on a GPU: as much of them as fits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Self
@@ -9,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision
+from chamfer.errors import InputError
+from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision, send
 from chamfer.threads import in_threads
 from chamfer.tokens import Offsets, TokenBatch, Vectors, offsets_of, parts
 
@@ -22,6 +25,7 @@ SHARE = 0.8
 SENT = 1 << 18
 # Tokens that one thread copies at a time.
 COPIED = 1 << 14
+NO_MEMORY = "the GPU has no memory left for this; end what else uses it, or compute on the processor with device cpu"
 # How far squares of lengths may be from 1 for vectors that count as units.
 UNIT = 0.01
 
@@ -70,23 +74,18 @@ class DeviceDocuments:
             precisions: what to hold, the one that screens first; what fits if not given.
         """
         there = torch.device(device)
-        if precisions is None:
-            precisions = fitting(int(offsets[-1]), dimensions, free_bytes(there) if room is None else room)
-        with on(there):
-            packed = {kind: Packed.empty(int(offsets[-1]), dimensions, kind, there) for kind in precisions}
-            unit = True
-            if packed:
-                sent = _Sender(there)
-                for part in parts(offsets, SENT):
-                    vectors = sent.send(take(part).vectors)
-                    for one in packed.values():
-                        one.fill(int(offsets[part.start]), vectors)
-                    unit = unit and are_units(vectors)
-            if not unit:  # 8 bits keep a scale in the place of a length
-                packed = {kind: one for kind, one in packed.items() if kind not in LARGEST}
-            kept = {kind: one._replace(unit=unit) for kind, one in packed.items()}
-            on_device = torch.from_numpy(np.array(offsets)).to(there)
-        return cls(there, offsets, dimensions, take, on_device, kept)
+        tokens, left = int(offsets[-1]), free_bytes(there) if room is None else room
+        while True:
+            kinds = fitting(tokens, dimensions, left) if precisions is None else tuple(precisions)
+            try:
+                with on(there):
+                    kept = _packed(offsets, dimensions, take, kinds, there)
+                    [on_device] = send([offsets], there)
+                return cls(there, offsets, dimensions, take, on_device, kept)
+            except torch.OutOfMemoryError as error:
+                if precisions is not None or not kinds:
+                    raise InputError(NO_MEMORY) from error
+                left //= 2  # another program took what was free
 
     @classmethod
     def of_tokens(
@@ -98,19 +97,73 @@ class DeviceDocuments:
         precisions: Sequence[Precision] | None = None,
     ) -> Self:
         """Bring a batch to a GPU."""
-
-        def take(places: npt.NDArray[np.int64] | slice) -> TokenBatch:
-            return tokens[places] if isinstance(places, slice) else tokens.take(places)
-
-        return cls.of(tokens.offsets, tokens.dimensions, take, device=device, room=room, precisions=precisions)
+        offsets, dimensions = tokens.offsets, tokens.dimensions
+        return cls.of(offsets, dimensions, taking(tokens), device=device, room=room, precisions=precisions)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
+    def exact(self) -> torch.Tensor | None:
+        """The vectors that scores are computed from in the end; None if they must be brought."""
+        held = self.kept.get("float16") or self.kept.get("float32")
+        return None if held is None else held.vectors
+
+    @property
     def screen(self) -> Packed | None:
         """What all documents are screened with; None if nothing fits."""
         return next(iter(self.kept.values()), None)
+
+
+def taking(tokens: TokenBatch) -> Take:
+    """Takes documents from a batch."""
+    return lambda places: tokens[places] if isinstance(places, slice) else tokens.take(places)
+
+
+def _packed(
+    offsets: Offsets, dimensions: int, take: Take, kinds: Sequence[Precision], device: torch.device
+) -> dict[Precision, Packed]:
+    """All documents in some precisions."""
+    packed = {kind: Packed.empty(int(offsets[-1]), dimensions, kind, device) for kind in kinds}
+    unit, sender = True, _Sender(device)
+    for part in parts(offsets, SENT) if packed else ():
+        vectors = sender.send(take(part).vectors)
+        for one in packed.values():
+            one.fill(int(offsets[part.start]), vectors)
+        unit = unit and are_units(vectors)
+    half = packed.get("float16")
+    if half is not None and not bool(half.factors.isfinite().all()):
+        raise InputError("token vectors are too large for 16-bit floats; normalise them first")
+    if not unit:  # 8 bits keep a scale in the place of a length
+        packed = {kind: one for kind, one in packed.items() if kind not in LARGEST}
+    return {kind: one._replace(unit=unit) for kind, one in packed.items()}
+
+
+# Documents on GPUs by what they are: a newer snapshot of an index finds there what an older one brought.
+_shared: "weakref.WeakValueDictionary[Hashable, DeviceDocuments]" = weakref.WeakValueDictionary()
+_bringing = threading.Lock()
+
+
+def bring(key: Hashable, offsets: Offsets, dimensions: int, take: Take, device: str) -> DeviceDocuments:
+    """Documents on a GPU, brought once for all who give the same key, as long as one of them is there.
+
+    Args:
+        key: what the vectors are.
+        offsets: see :meth:`DeviceDocuments.of`.
+        dimensions: likewise.
+        take: must not hold on to who calls this, or memory is never given back.
+        device: which GPU.
+    """
+    with _bringing:
+        held = _shared.get((key, device))
+        if held is None:
+            held = _shared[key, device] = DeviceDocuments.of(offsets, dimensions, take, device=device)
+        return held
+
+
+def is_there(key: Hashable, device: str) -> bool:
+    """Whether somebody has brought these documents."""
+    return (key, device) in _shared
 
 
 def fitting(tokens: int, dimensions: int, room: int) -> tuple[Precision, ...]:
@@ -132,7 +185,8 @@ def free_bytes(device: torch.device) -> int:
     """How much of a GPU documents may fill now."""
     if device.type != "cuda":
         return 1 << 62
-    return int(SHARE * torch.cuda.mem_get_info(device)[0])
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(SHARE * (torch.cuda.mem_get_info(device)[0] + cached))
 
 
 def on(device: torch.device) -> AbstractContextManager[object]:
@@ -147,18 +201,17 @@ def vectors_of(
 
     Yields which of the chosen they are, all vectors, their offsets, and the places of the chosen in these.
     """
-    kept = documents.kept.get("float16")
-    if kept is not None:
+    if documents.exact is not None:
         count = len(documents) if chosen is None else len(chosen)
-        places = np.arange(count) if chosen is None else np.array(chosen)
-        yield slice(count), kept.vectors, documents.device_offsets, torch.from_numpy(places).to(documents.device)
+        [places] = send([np.arange(count) if chosen is None else chosen], documents.device)
+        yield slice(count), documents.exact, documents.device_offsets, places
         return
     sender = _Sender(documents.device)
     lengths = np.diff(documents.offsets)
     for some in parts(documents.offsets if chosen is None else offsets_of(lengths[chosen]), SENT):
         batch = documents.take(some if chosen is None else chosen[some])
-        offsets = torch.from_numpy(np.array(batch.offsets)).to(documents.device)
-        yield some, sender.send(batch.vectors), offsets, torch.arange(len(batch), device=documents.device)
+        offsets, places = send([batch.offsets, np.arange(len(batch))], documents.device)
+        yield some, sender.send(batch.vectors), offsets, places
 
 
 class _Sender:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from triton.runtime.errors import OutOfResources
 
 from chamfer.kernels.cuda import programs
 from chamfer.kernels.cuda.arrays import LARGEST, ROWS, STAYING, Asked, Packed, Precision, power_of_two
@@ -18,13 +19,20 @@ NOTHING, LAST = programs.NOTHING.value, programs.LAST.value
 
 
 class Plan(NamedTuple):
-    """How a program runs: queries together, document tokens at a time, warps, stages, programs on each processor."""
+    """How a program runs: queries together, document tokens at a time, warps, stages, programs on each processor.
+
+    For pairs each is a program of its own.
+    """
 
     together: int
     tile: int
     warps: int
     stages: int
-    programs: int
+    programs: int = 1
+
+
+# Needs little of everything.
+SMALL = Plan(1, 32, 4, 1, 4)
 
 
 def plan(asked: Asked, precision: Precision, items: int, *, pairs: bool) -> Plan:
@@ -33,7 +41,7 @@ def plan(asked: Asked, precision: Precision, items: int, *, pairs: bool) -> Plan
     width = power_of_two(asked.dimensions, 32)
     wider = max(1, asked.rows * width // 4096)  # than 32 x 128
     if pairs:
-        chosen = Plan(1, 32, 1, 3, 0) if short and items > 10_000 else Plan(1, 64, 2, 2, 0)
+        chosen = Plan(1, 32, 1, 3) if short and items > 10_000 else Plan(1, 64, 2, 2)
     elif asked.queries * asked.pieces == 1:
         chosen = Plan(1, 32, 1, 3, 16 if short else 24)
     else:
@@ -73,9 +81,7 @@ def score_all(
     into = scores
     if asked.pieces > 1:
         into = torch.empty((pieces, items), dtype=torch.float32, device=scores.device)
-    chosen = how or plan(asked, packed.precision, items, pairs=False)
-    grid = min(items, chosen.programs * _processors(scores.device)), -(-pieces // chosen.together)
-    _score(asked, packed, offsets, None, listed, into, chosen, grid, items, form)
+    _score(asked, packed, offsets, into, items, how=how, document_of=listed, form=form)
     if asked.pieces > 1:
         torch.sum(into.view(asked.queries, asked.pieces, items), 1, out=scores)
 
@@ -97,9 +103,7 @@ def score_pairs(
         query_of = (query_of[:, None] * pieces + torch.arange(pieces, device=scores.device)).flatten()
         document_of = document_of.repeat_interleave(pieces)
         into = torch.empty(len(query_of), dtype=torch.float32, device=scores.device)
-    items = len(into)
-    chosen = how or plan(asked, packed.precision, items, pairs=True)
-    _score(asked, packed, offsets, query_of, document_of, into, chosen, (items,), items, form)
+    _score(asked, packed, offsets, into, len(into), how=how, piece_of=query_of, document_of=document_of, form=form)
     if pieces > 1:
         torch.sum(into.view(-1, pieces), 1, out=scores)
 
@@ -108,18 +112,44 @@ def _score(
     asked: Asked,
     packed: Packed,
     offsets: torch.Tensor,
-    piece_of: torch.Tensor | None,
-    document_of: torch.Tensor | None,
     scores: torch.Tensor,
-    chosen: Plan,
-    grid: tuple[int, ...],
     items: int,
+    *,
+    how: Plan | None,
+    piece_of: torch.Tensor | None = None,
+    document_of: torch.Tensor | None,
     form: Form,
 ) -> None:
+    if items == 0:
+        return
+    chosen = how or plan(asked, packed.precision, items, pairs=piece_of is not None)
+    try:
+        _start(asked, packed, offsets, scores, items, chosen, piece_of=piece_of, document_of=document_of, form=form)
+    except OutOfResources:  # a GPU with less memory beside its processors than the one that plans were made on
+        _start(asked, packed, offsets, scores, items, SMALL, piece_of=piece_of, document_of=document_of, form=form)
+
+
+def _start(
+    asked: Asked,
+    packed: Packed,
+    offsets: torch.Tensor,
+    scores: torch.Tensor,
+    items: int,
+    chosen: Plan,
+    *,
+    piece_of: torch.Tensor | None,
+    document_of: torch.Tensor | None,
+    form: Form,
+) -> None:
+    pieces = asked.queries * asked.pieces
+    grid: tuple[int, ...] = (items,)
+    if piece_of is None:
+        grid = min(items, chosen.programs * _processors(scores.device)), -(-pieces // chosen.together)
     own = asked.packed(packed.precision)
     scaled = packed.precision in LARGEST
     programs.score[grid](
         own.vectors,
+        asked.squares,
         own.factors,
         asked.weights,
         asked.lengths,
@@ -129,7 +159,7 @@ def _score(
         offsets if piece_of is None else piece_of,
         offsets if document_of is None else document_of,
         scores,
-        asked.queries * asked.pieces,
+        pieces,
         items,
         scores.stride(0),
         P=asked.pieces,
@@ -219,7 +249,7 @@ def refine_kept(
         form: ``l2`` or ``cosine``.
     """
     scores = torch.empty(keys.shape, dtype=torch.float64, device=keys.device)
-    _refine(asked, vectors, offsets, keys, begins, None, document_of, scores, None, form)
+    _refine(asked, vectors, offsets, scores, keys=keys, begins=begins, document_of=document_of, form=form)
     return scores
 
 
@@ -235,7 +265,7 @@ def refine_pairs(
 ) -> torch.Tensor:
     """``(pairs,)`` float64 scores of one query and one document each, and their distances where there is room for."""
     scores = torch.empty(len(query_of), dtype=torch.float64, device=query_of.device)
-    _refine(asked, vectors, offsets, None, None, query_of, document_of, scores, distances, form)
+    _refine(asked, vectors, offsets, scores, query_of=query_of, document_of=document_of, distances=distances, form=form)
     return scores
 
 
@@ -243,12 +273,13 @@ def _refine(
     asked: Asked,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
-    keys: torch.Tensor | None,
-    begins: torch.Tensor | None,
-    query_of: torch.Tensor | None,
-    document_of: torch.Tensor | None,
     scores: torch.Tensor,
-    distances: torch.Tensor | None,
+    *,
+    keys: torch.Tensor | None = None,
+    begins: torch.Tensor | None = None,
+    query_of: torch.Tensor | None = None,
+    document_of: torch.Tensor | None = None,
+    distances: torch.Tensor | None = None,
     form: Form,
 ) -> None:
     if scores.numel() == 0:
@@ -265,8 +296,8 @@ def _refine(
         offsets if document_of is None else document_of,
         scores,
         scores if distances is None else distances,
+        asked.filled,
         D=asked.dimensions,
-        R=asked.filled,
         S=min(32, asked.rows),
         B=64,
         C=min(128, power_of_two(asked.dimensions, ROWS)),

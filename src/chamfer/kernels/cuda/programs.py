@@ -13,10 +13,11 @@ NOTHING = tl.constexpr(-(1 << 63))
 LAST = tl.constexpr(0x7FFFFFFF)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pieces", "items", "stride"])
 def score(
     query_vectors,  # (pieces * R, D): rows of a piece beside each other, filled up to R with zeros
-    query_factors,  # (pieces * R,): the square of each row's length, or its scale
+    query_squares,  # (pieces * R,): the square of each row's length
+    query_scales,  # (pieces * R,), if SCALED
     weights,  # (pieces * R,), 0 for what was filled up
     lengths,  # (queries,) tokens of each query
     vectors,  # (tokens, D)
@@ -35,7 +36,7 @@ def score(
     G: tl.constexpr,  # pieces that are scored together, so that a document is read once for all of them
     B: tl.constexpr,  # document tokens at a time
     L2: tl.constexpr,
-    UNIT: tl.constexpr,  # take vectors to be of unit length
+    UNIT: tl.constexpr,  # take documents' vectors to be of unit length
     SCALED: tl.constexpr,  # factors are scales
     PAIRS: tl.constexpr,
     LISTED: tl.constexpr,
@@ -57,7 +58,7 @@ def score(
     there = own < pieces * R
     inside = there[:, None] & (columns[None, :] < D)
     query = tl.load(query_vectors + own[:, None] * D + columns[None, :], mask=inside, other=0.0)
-    factors = tl.load(query_factors + own, mask=there, other=0.0)
+    squares = tl.load(query_squares + own, mask=there, other=0.0)
     weight = tl.load(weights + own, mask=there, other=0.0)
     numbers = first + tl.arange(0, G)
     length = tl.load(lengths + numbers // P, mask=numbers < pieces, other=1).to(tl.float32)
@@ -84,11 +85,11 @@ def score(
                 values = -products
             closest = tl.minimum(closest, tl.min(values, 1))
         if SCALED:
-            closest = closest * factors
+            closest = closest * tl.load(query_scales + own, mask=there, other=1.0)
         if L2 and UNIT:
-            closest = tl.sqrt(tl.maximum(2 + 2 * closest, 0.0))
+            closest = tl.sqrt(tl.maximum(1 + squares + 2 * closest, 0.0))
         elif L2:
-            closest = tl.sqrt(tl.maximum(closest + factors, 0.0))
+            closest = tl.sqrt(tl.maximum(squares + closest, 0.0))
         costs = weight * tl.where(count > 0, closest, 0.0)
         total = tl.sum(tl.reshape(costs, [G, R]), 1) / length
         total = tl.where(count > 0, total, float("inf"))
@@ -98,7 +99,7 @@ def score(
             tl.store(scores + numbers * stride + item, -total, mask=numbers < pieces)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["width"])
 def narrow(
     scores,  # all rows, one behind the other
     starts,  # (rows + 1,) where each begins among the scores
@@ -124,7 +125,7 @@ def narrow(
     tl.store(kept + (row * tl.num_programs(0) + block) * KEEP + tl.arange(0, KEEP), found)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["R"])
 def refine(
     query_vectors,  # (queries * R, D) float32
     weights,  # (queries * R,)
@@ -137,8 +138,8 @@ def refine(
     document_of,  # the document of each item, or of each place in the lists, if LISTED
     scores,  # (items,) or (queries, KEEP) float64
     distances,  # (items, R) float32, if DISTANCES
+    R,
     D: tl.constexpr,
-    R: tl.constexpr,
     S: tl.constexpr,  # query tokens at a time
     B: tl.constexpr,  # document tokens at a time
     C: tl.constexpr,  # dimensions at a time

@@ -1,37 +1,33 @@
 """The best documents for queries, found on a GPU.
 
-Documents are screened in short numbers and those that can be among the best are scored in 64 bits from their 16-bit
-vectors, as on a processor: the same documents come out, with the same scores.
+Documents are screened in short numbers, and those that can be among the best are scored in 64 bits from their 16-bit
+vectors, as on a processor. What can be among the best is judged by how far screening was off for those that were kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from chamfer.kernels.cuda.arrays import Asked, Packed, power_of_two, send
-from chamfer.kernels.cuda.documents import DeviceDocuments, Places, are_units, on, vectors_of
+from chamfer.errors import InputError
+from chamfer.kernels.cuda.arrays import Asked, Packed, power_of_two, rows_and_pieces, send
+from chamfer.kernels.cuda.documents import NO_MEMORY, DeviceDocuments, Places, are_units, on, vectors_of
 from chamfer.kernels.cuda.launch import read_keys, refine_kept, refine_pairs, score_all, score_pairs, top
 from chamfer.kernels.form import Form
+from chamfer.kernels.found import Best
 from chamfer.tokens import TokenBatch, offsets_of, parts
 
-# Bytes of scores that are computed at a time, for as many queries as that allows.
-SCORES = 1 << 30
+# Bytes of scores that are computed at a time, for as many queries as that allows, but no more than these.
+SCORES, QUERIES = 1 << 29, 4096
 # What screening keeps to be scored in 64 bits, beside the k that are wanted; 8 bits order documents less well.
-BESIDE = {"float16": 6, "bfloat16": 22, "int8": 22, "fp8": 54}
+BESIDE, MANY = {"float16": 6, "bfloat16": 22, "int8": 22}, 54
 # A document that was not kept may score higher than screening said, by as much as twice the largest error that was
 # seen in those kept. Where that would let it in, four times as many are kept.
 SAFETY, MORE = 2, 4
-
-
-class Found(NamedTuple):
-    """The best of a query: places in its list of candidates, or documents; scores; how many were scored exactly."""
-
-    order: Places
-    scores: npt.NDArray[np.float32]
-    read: int
 
 
 def best(
@@ -41,19 +37,38 @@ def best(
     candidates: Sequence[Places] | None,
     k: int,
     form: Form,
-) -> list[Found]:
+) -> list[Best]:
     """Find the best documents for each query, of all or of its candidates: see :func:`chamfer.kernels.best`."""
     sizes = np.array([len(documents)] * len(queries) if candidates is None else [len(own) for own in candidates])
-    # Lists of their own cannot be screened together where documents must be brought first.
-    alone = documents.screen is None and candidates is not None and any(own is not candidates[0] for own in candidates)
-    found: list[Found] = []
-    with on(documents.device):
-        for some in parts(offsets_of(sizes), 1 if alone else SCORES // 4):
+    found: list[Best] = []
+    with on(documents.device), _enough_memory():
+        for some in _together(queries, documents, sizes, candidates):
             own = weights[queries.offsets[some.start] : queries.offsets[some.stop]]
             asked = Asked(queries[some], own, documents.device)
             lists = _Lists.of(documents, sizes[some], None if candidates is None else candidates[some])
             found += _best(asked, documents, lists, k, form)
     return found
+
+
+def _together(
+    queries: TokenBatch, documents: DeviceDocuments, sizes: npt.NDArray[np.int64], candidates: Sequence[Places] | None
+) -> Iterator[slice]:
+    """Queries that are scored at a time."""
+    if documents.screen is None and candidates is not None and any(own is not candidates[0] for own in candidates):
+        # Lists of their own cannot be screened together where documents must be brought first.
+        yield from (slice(n, n + 1) for n in range(len(queries)))
+        return
+    _, pieces = rows_and_pieces(int(queries.lengths.max()), queries.dimensions)
+    most = SCORES // 4 // pieces
+    yield from parts(offsets_of(np.maximum(sizes, most // QUERIES)), most)
+
+
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(NO_MEMORY) from error
 
 
 def minima(
@@ -62,7 +77,7 @@ def minima(
     """Compute :func:`chamfer.kernels.reference.minima` for the chosen documents, in their order, in 64 bits."""
     tokens = len(query.vectors)
     closest = np.empty((len(documents) if candidates is None else len(candidates), tokens), np.float32)
-    with on(documents.device):
+    with on(documents.device), _enough_memory():
         asked = Asked(query, np.ones(tokens, np.float32), documents.device)
         for some, vectors, offsets, places in vectors_of(documents, candidates):
             distances = torch.empty((len(places), asked.filled), dtype=torch.float32, device=documents.device)
@@ -106,18 +121,18 @@ class _Lists(NamedTuple):
         return cls(sizes, given, at, at[:-1], joined, numbers)
 
 
-def _best(asked: Asked, documents: DeviceDocuments, lists: _Lists, k: int, form: Form) -> list[Found]:
+def _best(asked: Asked, documents: DeviceDocuments, lists: _Lists, k: int, form: Form) -> list[Best]:
     longest = int(lists.sizes.max(initial=0))
     k = min(k, longest)
     if k == 0:
-        return [Found(np.empty(0, np.int64), np.empty(0, np.float32), 0)] * asked.queries
+        return [Best(np.empty(0, np.int64), np.empty(0, np.float32), 0, 0.0)] * asked.queries
     scores = _screened(asked, documents, lists, form)
-    beside = BESIDE["float16" if documents.screen is None else documents.screen.precision]
+    beside = BESIDE.get("float16" if documents.screen is None else documents.screen.precision, MANY)
     keep = power_of_two(k + beside)
     while True:
         kept = _refined(asked, documents, lists, top(scores, lists.starts, longest, keep), form)
         if (kept.is_sure(k) | (lists.sizes <= keep)).all():
-            return kept.first(k, lists.sizes)
+            return kept.first(k, lists)
         keep *= MORE
 
 
@@ -147,7 +162,7 @@ class _Kept(NamedTuple):
     screened: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
 
-    def first(self, k: int, sizes: npt.NDArray[np.int64]) -> list[Found]:
+    def first(self, k: int, lists: _Lists) -> list[Best]:
         """The best of each query; of equal scores the earlier place."""
         none = np.iinfo(np.int64).max
         by_place = np.argsort(np.where(self.order < 0, none, self.order), axis=1)
@@ -155,8 +170,11 @@ class _Kept(NamedTuple):
         scores = np.take_along_axis(self.exact.astype(np.float32), by_place, axis=1)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         order, scores = np.take_along_axis(order, best, axis=1), np.take_along_axis(scores, best, axis=1)
-        read = np.minimum(sizes, self.order.shape[1]).tolist()
-        return [Found(one[:size], own[:size], size) for one, own, size in zip(order, scores, read, strict=True)]
+        read = np.minimum(lists.sizes, self.order.shape[1]).tolist()
+        found = [Best(one[:size], own[:size], size, 0.0) for one, own, size in zip(order, scores, read, strict=True)]
+        if lists.given is None:
+            return found
+        return [replace(one, places=own[one.places]) for one, own in zip(found, lists.given, strict=True)]
 
     def is_sure(self, k: int) -> npt.NDArray[np.bool_]:
         """``(queries,)`` whether no document that was not kept can be among the best ``k``."""
@@ -170,12 +188,11 @@ class _Kept(NamedTuple):
 
 def _refined(asked: Asked, documents: DeviceDocuments, lists: _Lists, keys: torch.Tensor, form: Form) -> _Kept:
     """Score again, exactly, what was kept for each query."""
-    held = documents.kept.get("float16")
-    if held is None:
+    if documents.exact is None:
         read = keys.cpu().numpy()
         return _Kept(*read_keys(read), _brought(asked, documents, lists, read_keys(read)[0], form))
     at = documents.device_offsets
-    exact = refine_kept(asked, held.vectors, at, keys, document_of=lists.joined, begins=lists.begins, form=form)
+    exact = refine_kept(asked, documents.exact, at, keys, document_of=lists.joined, begins=lists.begins, form=form)
     both = torch.stack([keys, exact.view(torch.int64)]).cpu().numpy()  # in one copy
     return _Kept(*read_keys(both[0]), both[1].view(np.float64))
 

@@ -1,0 +1,52 @@
+"""Where to compute, as a user says it."""
+
+import pytest
+import torch
+
+from chamfer.devices import VARIABLE, chosen_device, scoring_device
+from chamfer.encode import Encoder
+from chamfer.errors import InputError
+
+
+def test_auto_is_the_processor_where_there_is_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert chosen_device() == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert chosen_device() == "cuda"
+
+
+def test_the_environment_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv(VARIABLE, "cpu")
+    assert chosen_device() == "cpu"
+    monkeypatch.setenv(VARIABLE, "")
+    assert chosen_device() == "cuda"
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="'cuda' was asked for, but torch finds 0 GPUs; give auto, or cpu"):
+        chosen_device("cuda")
+    with pytest.raises(InputError, match="there is no device 'gpu'; give auto, cpu or cuda"):
+        chosen_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert chosen_device("cuda:1") == "cuda:1"
+    with pytest.raises(InputError, match="'cuda:2' was asked for, but torch finds 2 GPUs"):
+        chosen_device("cuda:2")
+
+
+def test_scores_are_computed_on_gpus_that_the_programs_are_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed")
+    assert scoring_device("cpu") == scoring_device("mps") == "cpu"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))
+    assert scoring_device("cuda:1") == "cuda:1"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (7, 5))
+    assert scoring_device("cuda:1") == "cpu"
+
+
+def test_an_encoder_without_a_device_takes_the_one_that_is_there(plain_checkpoint: object) -> None:
+    for device in (None, "auto", "cpu"):
+        encoder = Encoder.load(str(plain_checkpoint), device=device)
+        assert encoder.device == ("cuda:0" if torch.cuda.is_available() and device != "cpu" else "cpu")
