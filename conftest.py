@@ -7,6 +7,7 @@ NEEDED = {
     "pipelines/langchain.py": "langchain_core",
     "pipelines/llamaindex.py": "llama_index",
     "pipelines/pyterrier.py": "pyterrier",
+    "pipelines/qdrant/*.py": "qdrant_edge",
     "serve/*.py": "fastapi",
 }
 

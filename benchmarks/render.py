@@ -10,6 +10,7 @@ from typing import Any
 
 import gpu_tables
 import index_tables
+import qdrant_tables
 import reproduce_tables
 import serving_tables
 
@@ -44,6 +45,7 @@ def main() -> None:
         "encoding": index_tables.encoding(),
         "reproduce-summary": reproduce_tables.summary(),
         "reproduce": reproduce_tables.reproduced(),
+        "qdrant": qdrant_tables.parity(),
         "serving": serving_tables.serving(),
     }
     stale = []

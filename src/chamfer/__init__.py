@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from chamfer.evaluation.learning import learn_collection
     from chamfer.frequencies import DocumentFrequencies
     from chamfer.index.building import build_index
+    from chamfer.kernels.fold import fold
     from chamfer.learn.fit import fit_weights
     from chamfer.ranking import Ranking
     from chamfer.reranking import rerank
@@ -29,6 +30,7 @@ _HOME = {
     "DocumentFrequencies": "frequencies",
     "count_frequencies": "counting",
     "TokenWeights": "weights",
+    "fold": "kernels.fold",
     "Ranking": "ranking",
     "rerank": "reranking",
     "build_index": "index.building",
@@ -50,6 +52,7 @@ __all__ = [
     "build_index",
     "count_frequencies",
     "fit_weights",
+    "fold",
     "learn_collection",
     "rerank",
 ]

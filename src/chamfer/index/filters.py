@@ -40,7 +40,9 @@ _OPERATORS = {"=": "=", "==": "=", "!=": "=", "<>": "=", "<": "<", "<=": "<=", "
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class Comparison:
+    """A field against one value or, with ``IN``, several of one kind."""
+
     name: str
     kind: str
     operator: str
@@ -49,29 +51,33 @@ class _Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Missing:
+class Missing:
+    """Documents without a field or, negated, with it."""
+
     name: str
     negated: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class Joined:
+    """All of some parts, or any of them."""
+
     by: str  # INTERSECT or UNION
-    parts: tuple["_Node", ...]
+    parts: tuple["Node", ...]
 
 
-_Node = _Comparison | _Missing | _Joined
+Node = Comparison | Missing | Joined
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A filter that was understood; made by `parse_filter`."""
 
-    _root: _Node
+    root: Node
 
     def names(self) -> list[str]:
         """The fields that it asks for, in the order of the text."""
-        return list(dict.fromkeys(_names(self._root)))
+        return list(dict.fromkeys(_names(self.root)))
 
     def sql(self) -> tuple[str, list[Value]]:
         """A query for the distinct places that pass, and the values to bind to it.
@@ -81,29 +87,29 @@ class Filter:
         # One named table for every node: nested as text, a dozen levels would overflow the stack of SQLite's parser.
         tables: list[str] = []
         values: list[Value] = []
-        root = _compile(self._root, tables, values)
+        root = _compile(self.root, tables, values)
         return f"WITH {', '.join(tables)} SELECT DISTINCT place FROM {root}", values
 
 
-def _names(node: _Node) -> Iterator[str]:
-    if isinstance(node, _Joined):
+def _names(node: Node) -> Iterator[str]:
+    if isinstance(node, Joined):
         for part in node.parts:
             yield from _names(part)
     else:
         yield node.name
 
 
-def _compile(node: _Node, tables: list[str], values: list[Value]) -> str:
+def _compile(node: Node, tables: list[str], values: list[Value]) -> str:
     """Add the tables of a node, parts first, and give the name of its own."""
     field = "SELECT place FROM fields WHERE name = ?"
     match node:
-        case _Joined(by, parts):
+        case Joined(by, parts):
             names = [_compile(part, tables, values) for part in parts]
             query = f" {by} ".join(f"SELECT place FROM {name}" for name in names)
-        case _Missing(name, negated):
+        case Missing(name, negated):
             query = field if negated else f"SELECT place FROM documents EXCEPT {field}"
             values.append(name)
-        case _Comparison(name, kind, operator, operands, negated):
+        case Comparison(name, kind, operator, operands, negated):
             marks = f"({', '.join('?' * len(operands))})"
             query = f"{field} AND kind = ? AND value {operator} {marks}"
             if negated:
@@ -156,25 +162,25 @@ class _Parser:
         self._depth = 0
         self._comparisons = 0
 
-    def whole(self) -> _Node:
+    def whole(self) -> Node:
         node = self._any(negated=False)
         if self._next.kind != "end":
             self._fail("'and', 'or' or its end")
         return node
 
-    def _any(self, *, negated: bool) -> _Node:
+    def _any(self, *, negated: bool) -> Node:
         parts = [self._all(negated=negated)]
         while self._took("or"):
             parts.append(self._all(negated=negated))
         return _either(parts, negated=negated)
 
-    def _all(self, *, negated: bool) -> _Node:
+    def _all(self, *, negated: bool) -> Node:
         parts = [self._one(negated=negated)]
         while self._took("and"):
             parts.append(self._one(negated=negated))
         return _either(parts, negated=not negated)
 
-    def _one(self, *, negated: bool) -> _Node:
+    def _one(self, *, negated: bool) -> Node:
         while self._took("not"):
             negated = not negated
         start = self._next.position
@@ -189,7 +195,7 @@ class _Parser:
         self._depth -= 1
         return node
 
-    def _comparison(self, *, negated: bool) -> _Node:
+    def _comparison(self, *, negated: bool) -> Node:
         self._comparisons += 1
         if self._comparisons > MOST_COMPARISONS:
             start = self._next.position
@@ -200,7 +206,7 @@ class _Parser:
             present = self._took("not")
             if not self._took("null"):
                 self._fail("'null'" if present else "'null' or 'not null'")
-            return _Missing(name, negated != present)
+            return Missing(name, negated != present)
         if self._took("not"):
             negated = not negated
             if self._next.text not in ("in", "like"):
@@ -208,13 +214,13 @@ class _Parser:
         if self._took("in"):
             values = list(self._list())
             parts = [
-                _Comparison(name, kind, "IN", tuple(value for other, value in values if other == kind), negated)
+                Comparison(name, kind, "IN", tuple(value for other, value in values if other == kind), negated)
                 for kind in sorted({kind for kind, _ in values})
             ]
             return _either(parts, negated=negated)
         operator = self._operator()
         kind, value = self._value()
-        return _Comparison(name, kind, _OPERATORS[operator], (value,), negated != (operator in ("!=", "<>")))
+        return Comparison(name, kind, _OPERATORS[operator], (value,), negated != (operator in ("!=", "<>")))
 
     def _operator(self) -> str:
         kind, said, _ = self._next
@@ -280,9 +286,9 @@ class _Parser:
         raise InputError(f"a filter needs {expected} at position {position}, not {found}{'; ' if hint else ''}{hint}")
 
 
-def _either(parts: Sequence[_Node], *, negated: bool) -> _Node:
+def _either(parts: Sequence[Node], *, negated: bool) -> Node:
     """Any of some parts or, when they are the negated ones, all of them."""
-    return parts[0] if len(parts) == 1 else _Joined("INTERSECT" if negated else "UNION", tuple(parts))
+    return parts[0] if len(parts) == 1 else Joined("INTERSECT" if negated else "UNION", tuple(parts))
 
 
 def _bare(said: str) -> str:

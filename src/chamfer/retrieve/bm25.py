@@ -1,6 +1,7 @@
 """BM25 over whole words: the first stage of the paper's main setting, for a list of texts and for an index."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -103,6 +104,7 @@ class BM25Stage:
         self._documents = len(counted)
         # Without a single word nothing is ever found, and any average will do.
         average = int(counted.sum(dtype=np.int64)) / max(len(counted), 1) or 1.0
+        self._idfs: dict[str, float] = {}
         self._half = k1 * ((1 - b) + b * lengths / average)  # the count that gives a word half of its idf
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
@@ -114,6 +116,21 @@ class BM25Stage:
         if self._live is not None:
             allowed = self._live if allowed is None else self._live & allowed
         return [self._best(words, depth, allowed) for words in words_of(queries.texts)]
+
+    def gains(self, places: Places, texts: Sequence[str]) -> list[dict[str, float]]:
+        """What each word of some documents adds to their scores, as often as the word is in a query.
+
+        Args:
+            places: of the documents.
+            texts: of the documents, in the same order.
+        """
+        counted = [Counter(words) for words in words_of(texts)]
+        for word in {word for counts in counted for word in counts} - self._idfs.keys():
+            self._idfs[word] = self._idf(self._found(word)[0])
+        return [
+            {word: self._idfs[word] * count / (half + count) for word, count in counts.items()}
+            for counts, half in zip(counted, self._half[places].tolist(), strict=True)
+        ]
 
     def _best(self, words: list[str], depth: int, allowed: npt.NDArray[np.bool_] | None) -> Candidates:
         scores = np.zeros(len(self._half), np.float32)
@@ -131,12 +148,19 @@ class BM25Stage:
 
     def _gain(self, word: str) -> tuple[Places, Scores]:
         """The documents with a word, deleted ones included, and what the word adds to the score of each."""
+        places, counts = self._found(word)
+        return places, (self._idf(places) * (counts / (self._half[places] + counts))).astype(np.float32)
+
+    def _found(self, word: str) -> tuple[Places, npt.NDArray[np.int32]]:
+        """The documents with a word, deleted ones included, and how often it stands in each."""
         found = [postings.find(word) for postings in self._postings]
         parts = [documents + start for (documents, _), start in zip(found, self._starts, strict=False)]
         places = np.concatenate([np.zeros(0, np.int64), *parts])
-        counts = np.concatenate([np.zeros(0, np.int32), *(counts for _, counts in found)])
+        return places, np.concatenate([np.zeros(0, np.int32), *(counts for _, counts in found)])
+
+    def _idf(self, places: Places) -> float:
+        """Of a word that is at these places."""
         # Deleted documents do not count; to score them and drop them with the filter is faster than to cut them out.
         n = len(places) if self._live is None else np.count_nonzero(self._live[places])
         # 64 bits here and 32 in the sum, as in bm25s: then even ties are the same.
-        idf = float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))
-        return places, (idf * (counts / (self._half[places] + counts))).astype(np.float32)
+        return float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))

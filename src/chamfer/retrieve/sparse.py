@@ -1,0 +1,53 @@
+"""BM25 as sparse vectors, for engines that keep these: their inner product is our score.
+
+All statistics are in the document's vector, so that every shard of an engine scores by those of the whole corpus, and
+what asks needs no statistics at all.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from chamfer.retrieve.bm25 import BM25Stage, Places
+from chamfer.retrieve.words import words_of
+
+
+class SparseVector(NamedTuple):
+    """Which places of a long vector are not 0, and what is there."""
+
+    indices: list[int]
+    values: list[float]
+
+
+def sparse_documents(stage: BM25Stage, places: Places, texts: Sequence[str]) -> list[SparseVector]:
+    """What each word of some documents adds to their scores.
+
+    Args:
+        stage: of the index that the documents are in.
+        places: of the documents.
+        texts: of the documents, in the same order.
+    """
+    return [_vector(gains) for gains in stage.gains(places, texts)]
+
+
+def sparse_query(text: str) -> SparseVector:
+    """How often each word is in a query.
+
+    >>> sparse_query("cats and a cat").values
+    [2.0]
+    """
+    return _vector(Counter(words_of([text])[0]))
+
+
+def _vector(values: Mapping[str, float]) -> SparseVector:
+    found: dict[int, float] = {}
+    for word, value in values.items():
+        number = _number(word)
+        found[number] = found.get(number, 0.0) + value
+    return SparseVector(list(found), list(found.values()))
+
+
+def _number(word: str) -> int:
+    """The same for a word everywhere; of 100,000 words about one pair shares a number, and then counts as one word."""
+    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "little")

@@ -1,0 +1,75 @@
+"""Kills processes that push an index into Qdrant's engine, again and again, and looks at what the last one leaves.
+
+    python -m tests.qdrant_kills INDEX FOLDER SEED KILLS
+
+A process of its own, because it forks: the engine's threads do not survive that, so only the workers open it.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from chamfer.index.reading import Index
+from chamfer.pipelines.qdrant import Pushed, push, pushing
+from chamfer.pipelines.qdrant.edge import EdgeClient
+from chamfer.progress import Advance
+
+# Two or three of the documents in a request.
+pushing.AT_A_TIME = 8
+
+# About as long as a request takes, so that kills come at all points of it.
+LONGEST = 0.01
+
+
+def main(index: Path, folder: Path, seed: int, kills: int) -> None:
+    chance = random.Random(seed)
+    within = 0
+    for number in range(kills):
+        reading, telling = os.pipe()
+        worker = os.fork()
+        if worker == 0:
+            try:
+                work(index, folder, telling)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        os.close(telling)
+        for _ in range(2 * number + chance.randrange(3)):  # further every time, and once before there is anything
+            os.read(reading, 1)
+        time.sleep(chance.uniform(0, LONGEST))
+        os.kill(worker, signal.SIGKILL)
+        _, status = os.waitpid(worker, 0)
+        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a worker failed"
+        within += os.WIFSIGNALED(status)
+        os.close(reading)
+    pushed = work(index, folder, os.open(os.devnull, os.O_WRONLY))
+    sys.stdout.write(f"{within} kills within a push; the last one sent {pushed.sent} and kept {pushed.kept}\n")
+
+
+def work(index: Path, folder: Path, telling: int) -> Pushed:
+    """Push, and tell of every request that was answered."""
+
+    @contextmanager
+    def progress(_what: str, _total: int) -> Iterator[Advance]:
+        yield lambda _done: void(os.write(telling, b"."))
+
+    client = EdgeClient(folder)
+    try:
+        return push(client, "killed", Index.open(index), progress=progress)
+    finally:
+        client.close()
+
+
+def void(_written: int) -> None:
+    """What was written does not matter."""
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
