@@ -12,5 +12,9 @@ NEEDED = {
 }
 
 # What schemathesis imports in a process of its own is no module of tests either.
-collect_ignore = ["tests/served_formats.py", *(["tests/test_cuda.py"] if find_spec("triton") is None else [])]
+collect_ignore = [
+    "tests/served_formats.py",
+    "tests/cuda_compiles.py",
+    *(["tests/test_cuda.py"] if find_spec("triton") is None else []),
+]
 collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]

@@ -4,6 +4,8 @@ import gc
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -370,6 +372,15 @@ def test_a_corpus_is_ranked_and_its_minima_computed_as_on_a_processor(tmp_path: 
         assert found.document_ids == right.document_ids
         assert found.scores == pytest.approx(right.scores, abs=1e-6)
     assert pickle.loads(pickle.dumps(elsewhere)).ids == corpus.ids
+
+
+def test_the_programs_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
+    without = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    command = [sys.executable, str(Path(__file__).parent / "cuda_compiles.py")]
+    done = subprocess.run(
+        command, env=without | {"TRITON_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.gpu

@@ -1,0 +1,189 @@
+"""A capacity model from our own measurements, tried on a size that is measured after it was predicted.
+
+It is fitted to the 10,000 and 100,000 documents of ``results/growth.json``; then an index of another size is predicted,
+built and searched. Writes ``results/capacity.json``: the model, the trial, plans for 10 million to a billion documents,
+and a simulation of scattered queries that draws from the latencies just measured.
+"""
+
+import argparse
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.files import write_json
+from chamfer.index.reading import Index
+from chamfer.reproduce.environment import environment
+from chamfer.retrieve.centroids import Centroids
+from chamfer.retrieve.exhaustive import best
+from chamfer.retrieve.stages import DEPTH
+from growth import RESULT as GROWTH
+from growth import ROOT, phase, query_like
+
+RESULT = ROOT / "benchmarks" / "results" / "capacity.json"
+FITTED = (10_000, 100_000)
+PREDICTED = 300_000
+QUERIES = 600
+PLANNED = (10**7, 10**8, 10**9)
+
+
+class Node(NamedTuple):
+    """A machine to plan with, and what is asked of all of them."""
+
+    cores: int = 16
+    memory_gigabytes: float = 64
+    disk_gigabytes: float = 2000
+    queries_per_second: float = 100
+    milliseconds: float = 60
+    """That a shard may take for a query."""
+    busy: float = 0.5
+    """The share of its cores that queries may keep busy."""
+
+
+class Law(NamedTuple):
+    """A quantity that grows as ``factor * documents ** power``."""
+
+    factor: float
+    power: float
+
+    @classmethod
+    def through(cls, sizes: npt.ArrayLike, values: npt.ArrayLike) -> "Law":
+        """The law that fits best in logarithms."""
+        power, factor = np.polyfit(np.log(sizes), np.log(values), 1)
+        return cls(float(np.exp(factor)), float(power))
+
+    def at(self, documents: float) -> float:
+        """The value for so many documents."""
+        return float(self.factor * documents**self.power)
+
+
+def main() -> None:
+    """Fit, predict, measure, plan, simulate."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=PREDICTED)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "capacity", help="where an index is made")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    measured_on = environment()
+    grown = json.loads(GROWTH.read_text())
+    points = {point["documents"]: quantities(point, grown["environment"]["cores"]) for point in grown["points"]}
+    laws = {name: Law.through(FITTED, [points[size][name] for size in FITTED]) for name in points[FITTED[0]]}
+    predicted = {name: law.at(arguments.size) for name, law in laws.items()}  # before anything of that size is there
+    folder = arguments.folder / str(arguments.size)
+    shutil.rmtree(folder, ignore_errors=True)
+    built = phase("build", arguments.size, folder)
+    latencies = times(folder)
+    served = phase("serve", arguments.size, folder)
+    shutil.rmtree(folder)
+    found = quantities({"build": built, "serve": served, "documents": arguments.size}, measured_on["cores"])
+    largest = max(points)
+    write_json(
+        arguments.out,
+        {
+            "environment": measured_on,
+            "shape": {name: grown[name] for name in ("tokens", "dimensions", "query_tokens", "precision")},
+            "fitted_to": list(FITTED),
+            "laws": {name: law._asdict() for name, law in laws.items()},
+            "trials": [
+                {"documents": arguments.size, "predicted": predicted, "measured": found},
+                {
+                    "documents": largest,
+                    "predicted": {name: law.at(largest) for name, law in laws.items()},
+                    "measured": points[largest],
+                },
+            ],
+            "node": Node()._asdict(),
+            "plans": [plan(documents, laws, Node()) for documents in PLANNED],
+            "latencies": {"documents": arguments.size, "milliseconds": np.round(latencies, 2).tolist()},
+            "simulation": simulate(latencies),
+        },
+    )
+
+
+def quantities(point: dict[str, Any], cores: int) -> dict[str, float]:
+    """What is modelled: work in milliseconds of one core, bytes on disk, memory of a server."""
+    documents = point["documents"]
+    return {
+        "core_milliseconds_to_build": cores * point["build"]["milliseconds_per_document"] * documents,
+        "core_milliseconds_per_query": cores * point["serve"]["milliseconds"],
+        "bytes_on_disk": point["build"]["bytes"],
+        "megabytes_served": point["serve"]["peak_megabytes"],
+    }
+
+
+def times(folder: Path) -> npt.NDArray[np.float64]:
+    """Milliseconds of many queries, one at a time, as a shard answers them."""
+    index = Index.open(folder)
+    stage = Centroids(index)
+    found = []
+    for number in range(QUERIES):
+        queries = query_like(index, number)
+        started = time.perf_counter()
+        (candidates,) = stage.find(queries, DEPTH["centroids"], None)
+        best(index, queries, 10, [candidates.places])
+        index.relieve()
+        found.append(1e3 * (time.perf_counter() - started))
+    return np.array(found[5:])
+
+
+def plan(documents: int, laws: dict[str, Law], node: Node) -> dict[str, Any]:
+    """Shards as large as their time for a query allows, and as many nodes as disk, memory and work need.
+
+    A query is work for every shard. Shards answer with all cores of the machine that was measured, and a node has
+    several of these, so that time follows from work.
+    """
+    query = laws["core_milliseconds_per_query"]
+    measured_cores = 2
+    largest = (node.milliseconds * measured_cores / query.factor) ** (1 / query.power)
+    shards = max(1, int(np.ceil(documents / largest)))
+    each = documents / shards
+    busy = node.queries_per_second * shards * query.at(each) / 1000 / node.busy
+    needs = {
+        "disk": shards * laws["bytes_on_disk"].at(each) / 1e9 / node.disk_gigabytes,
+        "memory": shards * laws["megabytes_served"].at(each) / 1e3 / node.memory_gigabytes,
+        "cores": busy / node.cores,
+    }
+    return {
+        "documents": documents,
+        "shards": shards,
+        "documents_in_a_shard": round(each),
+        "shard_milliseconds": query.at(each) / measured_cores,
+        "terabytes": shards * laws["bytes_on_disk"].at(each) / 1e12,
+        "core_hours_to_build": shards * laws["core_milliseconds_to_build"].at(each) / 3.6e6,
+        "nodes_for": {name: round(value, 2) for name, value in needs.items()},
+        "nodes": max(1, int(np.ceil(max(needs.values())))),
+    }
+
+
+def simulate(latencies: npt.NDArray[np.float64], *, draws: int = 100_000) -> list[dict[str, Any]]:
+    """Time until the last shard has answered, by how many shards there are and how a straggler is met.
+
+    A request is one of the latencies measured; one in a hundred is ten times as long, for a machine that is busy with
+    something else. With two replicas a second request is sent to the other replica when the first takes longer than
+    95 of 100 do, and the earlier answer counts.
+    """
+    generator = np.random.default_rng(0)
+    patience = float(np.percentile(latencies, 95))
+
+    def drawn(shards: int) -> npt.NDArray[np.float64]:
+        straggles = np.where(generator.random((draws, shards)) < 0.01, 10.0, 1.0)
+        return np.asarray(generator.choice(latencies, (draws, shards)) * straggles)
+
+    found = []
+    for shards in (1, 2, 4, 8, 16, 32, 64, 128):
+        alone = drawn(shards)
+        hedged = np.where(alone > patience, np.minimum(alone, patience + drawn(shards)), alone)
+        record: dict[str, Any] = {"shards": shards, "second_requests": float((alone > patience).mean())}
+        for name, each in (("one replica", alone), ("hedged", hedged)):
+            slowest = each.max(axis=1)
+            record[name] = {f"p{p}": round(float(np.percentile(slowest, p)), 1) for p in (50, 95, 99)}
+        found.append(record)
+    return found
+
+
+if __name__ == "__main__":
+    main()
