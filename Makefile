@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity readme clean
 
 install: .venv/installed
 
@@ -114,6 +114,12 @@ bench-gpu: .venv/installed
 # An index in Qdrant beside the library: rankings, scores, times.
 bench-qdrant: .venv/installed
 	$(BIN)/python benchmarks/qdrant_parity.py $(DATA)/scifact
+	$(BIN)/python benchmarks/render.py
+
+# The capacity model of docs/scaling.md, tried on an index of 300,000 documents, which takes 3 GB of disk.
+bench-capacity: .venv/installed
+	$(BIN)/python benchmarks/capacity.py
+	$(BIN)/python benchmarks/capacity_tables.py
 	$(BIN)/python benchmarks/render.py
 
 # The pictures of the page in README and docs.

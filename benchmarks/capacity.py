@@ -1,12 +1,11 @@
 """A capacity model from our own measurements, tried on a size that is measured after it was predicted.
 
-It is fitted to the 10,000 and 100,000 documents of ``results/growth.json``; then an index of another size is predicted,
-built and searched. Writes ``results/capacity.json``: the model, the trial, plans for 10 million to a billion documents,
+It is fitted to indexes of 10,000, 30,000 and 100,000 documents; then a larger one is predicted, built and searched.
+Writes ``results/capacity.json``: the model, the trial, plans for 10 million to a billion documents,
 and a simulation of scattered queries that draws from the latencies just measured.
 """
 
 import argparse
-import json
 import shutil
 import time
 from pathlib import Path
@@ -21,11 +20,10 @@ from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stages import DEPTH
-from growth import RESULT as GROWTH
 from growth import ROOT, phase, query_like
 
 RESULT = ROOT / "benchmarks" / "results" / "capacity.json"
-FITTED = (10_000, 100_000)
+FITTED = (10_000, 30_000, 100_000)
 PREDICTED = 300_000
 QUERIES = 600
 PLANNED = (10**7, 10**8, 10**9)
@@ -69,33 +67,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     measured_on = environment()
-    grown = json.loads(GROWTH.read_text())
-    points = {point["documents"]: quantities(point, grown["environment"]["cores"]) for point in grown["points"]}
-    laws = {name: Law.through(FITTED, [points[size][name] for size in FITTED]) for name in points[FITTED[0]]}
+    points = [measured(arguments.folder, size, measured_on["cores"])[0] for size in FITTED]
+    laws = {name: Law.through(FITTED, [point[name] for point in points]) for name in points[0]}
     predicted = {name: law.at(arguments.size) for name, law in laws.items()}  # before anything of that size is there
-    folder = arguments.folder / str(arguments.size)
-    shutil.rmtree(folder, ignore_errors=True)
-    built = phase("build", arguments.size, folder)
-    latencies = times(folder)
-    served = phase("serve", arguments.size, folder)
-    shutil.rmtree(folder)
-    found = quantities({"build": built, "serve": served, "documents": arguments.size}, measured_on["cores"])
-    largest = max(points)
+    found, latencies = measured(arguments.folder, arguments.size, measured_on["cores"])
     write_json(
         arguments.out,
         {
             "environment": measured_on,
-            "shape": {name: grown[name] for name in ("tokens", "dimensions", "query_tokens", "precision")},
-            "fitted_to": list(FITTED),
+            "fitted_to": dict(zip(map(str, FITTED), points, strict=True)),
             "laws": {name: law._asdict() for name, law in laws.items()},
-            "trials": [
-                {"documents": arguments.size, "predicted": predicted, "measured": found},
-                {
-                    "documents": largest,
-                    "predicted": {name: law.at(largest) for name, law in laws.items()},
-                    "measured": points[largest],
-                },
-            ],
+            "trial": {"documents": arguments.size, "predicted": predicted, "measured": found},
             "node": Node()._asdict(),
             "plans": [plan(documents, laws, Node()) for documents in PLANNED],
             "latencies": {"documents": arguments.size, "milliseconds": np.round(latencies, 2).tolist()},
@@ -104,15 +86,21 @@ def main() -> None:
     )
 
 
-def quantities(point: dict[str, Any], cores: int) -> dict[str, float]:
-    """What is modelled: work in milliseconds of one core, bytes on disk, memory of a server."""
-    documents = point["documents"]
-    return {
-        "core_milliseconds_to_build": cores * point["build"]["milliseconds_per_document"] * documents,
-        "core_milliseconds_per_query": cores * point["serve"]["milliseconds"],
-        "bytes_on_disk": point["build"]["bytes"],
-        "megabytes_served": point["serve"]["peak_megabytes"],
+def measured(parent: Path, size: int, cores: int) -> tuple[dict[str, float], npt.NDArray[np.float64]]:
+    """What is modelled (work in milliseconds of one core, bytes on disk, memory of a server), and single latencies."""
+    folder = parent / str(size)
+    shutil.rmtree(folder, ignore_errors=True)
+    built = phase("build", size, folder)
+    latencies = times(folder)
+    served = phase("serve", size, folder)
+    shutil.rmtree(folder)
+    found = {
+        "core_milliseconds_to_build": cores * built["milliseconds_per_document"] * size,
+        "core_milliseconds_per_query": cores * served["milliseconds"],
+        "bytes_on_disk": built["bytes"],
+        "megabytes_served": served["peak_megabytes"],
     }
+    return found, latencies
 
 
 def times(folder: Path) -> npt.NDArray[np.float64]:

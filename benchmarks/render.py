@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import capacity_tables
 import gpu_tables
 import index_tables
 import qdrant_tables
@@ -45,6 +46,9 @@ def main() -> None:
         "encoding": index_tables.encoding(),
         "reproduce-summary": reproduce_tables.summary(),
         "reproduce": reproduce_tables.reproduced(),
+        "capacity-model": capacity_tables.model(),
+        "capacity-plans": capacity_tables.plans(),
+        "capacity-tail": capacity_tables.tail(),
         "qdrant": qdrant_tables.parity(),
         "serving": serving_tables.serving(),
     }
