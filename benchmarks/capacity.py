@@ -79,7 +79,7 @@ def main() -> None:
             "laws": {name: law._asdict() for name, law in laws.items()},
             "trial": {"documents": arguments.size, "predicted": predicted, "measured": found},
             "node": Node()._asdict(),
-            "plans": [plan(documents, laws, Node()) for documents in PLANNED],
+            "plans": [plan(documents, laws, Node(), measured_on["cores"]) for documents in PLANNED],
             "latencies": {"documents": arguments.size, "milliseconds": np.round(latencies, 2).tolist()},
             "simulation": simulate(latencies),
         },
@@ -118,15 +118,14 @@ def times(folder: Path) -> npt.NDArray[np.float64]:
     return np.array(found[5:])
 
 
-def plan(documents: int, laws: dict[str, Law], node: Node) -> dict[str, Any]:
+def plan(documents: int, laws: dict[str, Law], node: Node, cores: int) -> dict[str, Any]:
     """Shards as large as their time for a query allows, and as many nodes as disk, memory and work need.
 
     A query is work for every shard. Shards answer with all cores of the machine that was measured, and a node has
     several of these, so that time follows from work.
     """
     query = laws["core_milliseconds_per_query"]
-    measured_cores = 2
-    largest = (node.milliseconds * measured_cores / query.factor) ** (1 / query.power)
+    largest = (node.milliseconds * cores / query.factor) ** (1 / query.power)
     shards = max(1, int(np.ceil(documents / largest)))
     each = documents / shards
     busy = node.queries_per_second * shards * query.at(each) / 1000 / node.busy
@@ -139,7 +138,7 @@ def plan(documents: int, laws: dict[str, Law], node: Node) -> dict[str, Any]:
         "documents": documents,
         "shards": shards,
         "documents_in_a_shard": round(each),
-        "shard_milliseconds": query.at(each) / measured_cores,
+        "shard_milliseconds": query.at(each) / cores,
         "terabytes": shards * laws["bytes_on_disk"].at(each) / 1e12,
         "core_hours_to_build": shards * laws["core_milliseconds_to_build"].at(each) / 3.6e6,
         "nodes_for": {name: round(value, 2) for name, value in needs.items()},
