@@ -28,7 +28,21 @@ from chamfer.kernels.cuda.arrays import Asked, Packed
 from chamfer.kernels.cuda.documents import DeviceDocuments
 from chamfer.reproduce.environment import environment
 from chamfer.tokens import TokenBatch
-from gpu_works import DEVICE, DIMENSIONS, QUERY, Corpus, K, Ours, Work, exact, microseconds, peers, units, works
+from gpu_works import (
+    DEVICE,
+    DIMENSIONS,
+    QUERY,
+    Corpus,
+    K,
+    Ours,
+    Work,
+    exact,
+    in_order,
+    microseconds,
+    peers,
+    units,
+    works,
+)
 
 HERE = Path(__file__).parent
 RESULT = HERE / "results" / "gpu.json"
@@ -89,7 +103,8 @@ def measure(corpus: Corpus, work: Work, limits: dict[str, float]) -> dict[str, A
         scores = ours.score(packed).cpu().numpy()
         errors[kind] = float(max(np.abs(own - one).max() for own, (one, _) in zip(scores, right, strict=True)))
     found = kernels.best(work.queries, work.weights, corpus.held, k=K, candidates=work.lists)
-    places = [np.argsort(-one, kind="stable")[:K] for one, _ in right]
+    ordered = [in_order(one, K) for one, _ in right]
+    places = [order for order, _ in ordered]
     if work.lists is not None:
         places = [own[order] for own, order in zip(work.lists, places, strict=True)]
     same = sum(np.array_equal(one.places, own) for one, own in zip(found, places, strict=True))
@@ -107,6 +122,7 @@ def measure(corpus: Corpus, work: Work, limits: dict[str, float]) -> dict[str, A
         "errors": errors,
         "queries": len(work.queries),
         "same_best_10": same,
+        "equal_in_32_bits": sum(not as_in_64 for _, as_in_64 in ordered),
         "refined": max(one.read for one in found),
         "ours": ours.times(),
         "peers": measured,
