@@ -14,7 +14,7 @@ from chamfer.kernels.cuda.arrays import LARGEST, ROWS, STAYING, Asked, Packed, P
 from chamfer.kernels.form import Form
 
 # Scores that one program looks through, and the most that it keeps of them.
-BLOCK, MOST = 2048, 1024
+BLOCK, MOST = 1024, 1024
 NOTHING, LAST = programs.NOTHING.value, programs.LAST.value
 
 
