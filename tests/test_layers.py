@@ -21,6 +21,7 @@ ROOMS = [
     "documents",
     "tokens",
     "vocabulary",
+    "batch",
     "encode",
     "kernels",
     "frequencies",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from chamfer.batch.workers import HERE, Workers
 from chamfer.encode import Encoder, Role
 from chamfer.progress import Advance, ignore
 from chamfer.store.corpus import EncodedCorpus, encode_corpus
@@ -24,6 +25,7 @@ def encode_cached(
     *,
     role: Role = "document",
     advance: Advance = ignore,
+    workers: Workers = HERE,
 ) -> EncodedCorpus:
     """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
 
@@ -39,6 +41,8 @@ def encode_cached(
         made_from=made_from,
         advance=advance,
         device=encoder.scoring_device,
+        workers=workers,
+        gpu=encoder.may_use_gpu,
     )
 
 

@@ -37,6 +37,11 @@ def chosen_device(device: str = AUTO) -> str:
     return asked
 
 
+def only_processor(device: str = AUTO) -> bool:
+    """Whether the processor was asked for, here or by the environment, whatever else there is."""
+    return (device if device != AUTO else os.environ.get(VARIABLE)) == PROCESSOR
+
+
 def scoring_device(device: str) -> str:
     """Where scores are computed for a model on that device: chamfer's own programs are for CUDA, compiled by Triton."""
     if not device.startswith("cuda") or find_spec("triton") is None:
@@ -44,3 +49,17 @@ def scoring_device(device: str) -> str:
     import torch
 
     return device if torch.cuda.get_device_capability(device) >= CAPABILITY else PROCESSOR
+
+
+def threads_of_torch() -> int:
+    """How many threads torch shares a batch among."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def limit_torch(threads: int) -> None:
+    """Let torch use so many in this process."""
+    import torch
+
+    torch.set_num_threads(threads)

@@ -1,19 +1,26 @@
 """A query and its candidates in, a ranking out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer import kernels
+from chamfer.batch.workers import HERE, Table, Workers
+from chamfer.devices import PROCESSOR
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels import Form
+from chamfer.progress import Advance, ignore
 from chamfer.ranking import Ranking
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.tokens import TokenBatch
 from chamfer.weightings import check_weights
 from chamfer.weights import TokenWeights
+
+# Queries that a worker re-ranks at a time: a second of work or so.
+TOGETHER = 16
 
 
 def rerank(
@@ -112,3 +119,91 @@ def rerank_encoded(
         name: Ranking.of(candidates.query_id, candidates.document_ids, kernels.score(distances, weights.of(query)), k)
         for name, weights in weightings.items()
     }
+
+
+def rerank_all(
+    queries: EncodedCorpus,
+    candidates: Sequence[Ranking],
+    corpus: EncodedCorpus,
+    weightings: Mapping[str, TokenWeights],
+    *,
+    form: Form = "l2",
+    k: int | None = None,
+    advance: Advance = ignore,
+    workers: Workers = HERE,
+) -> dict[str, list[Ranking]]:
+    """Rank the candidates of many queries again, once for each weighting; workers read the vectors where they lie."""
+    if k is not None and len(weightings) == 1:
+        _ = corpus.coded  # made here, once, or every worker would try
+    parts = [candidates[at : at + TOGETHER] for at in range(0, len(candidates), TOGETHER)]
+    tables: Iterator[Table] = (
+        {"query": [one.query_id for one in part], "documents": [list(one.document_ids) for one in part]}
+        for part in parts
+    )
+    job = RerankQueries(queries, corpus, dict(weightings), form, k)
+    rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
+    for table in workers.map(job, tables, advance=advance, gpu=corpus.device != PROCESSOR):
+        columns = (table[name] for name in ("weights", "query", "documents", "scores"))
+        for name, query, documents, scores in zip(*columns, strict=True):
+            rankings[name].append(Ranking(query, tuple(documents), tuple(scores)))
+    return rankings
+
+
+@dataclass(frozen=True)
+class RerankQueries:
+    """A job: queries and their candidates by id in; a ranking for each query and each weighting out."""
+
+    queries: EncodedCorpus
+    corpus: EncodedCorpus
+    weightings: Mapping[str, TokenWeights]
+    form: Form
+    k: int | None
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.batch.workers.Job`."""
+        ranked: Table = {"weights": [], "query": [], "documents": [], "scores": []}
+        for query_id, documents in zip(table["query"], table["documents"], strict=True):
+            tokens = self.queries.tokens[self.queries.place[query_id]]
+            found = Ranking(query_id, tuple(documents), (0.0,) * len(documents))
+            again = rerank_encoded(tokens, found, self.corpus, self.weightings, form=self.form, k=self.k)
+            for name, ranking in again.items():
+                for column, value in zip(
+                    ranked.values(), (name, query_id, list(ranking.document_ids), list(ranking.scores)), strict=True
+                ):
+                    column.append(value)
+            advance(1)
+        return ranked
+
+
+@dataclass(frozen=True)
+class RerankTexts:
+    """A job: queries and the texts to rank for each in, one ranking and the number of texts that were cut out."""
+
+    encoder: Encoder
+    weights: TokenWeights
+    form: Form
+    k: int | None
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.batch.workers.Job`; errors begin with what stands under ``where``."""
+        ranked: Table = {"query": [], "documents": [], "scores": [], "truncated": []}
+        columns = (table[name] for name in ("where", "id", "query", "ids", "texts"))
+        for where, query_id, query, ids, texts in zip(*columns, strict=True):
+            try:
+                ranking = rerank(
+                    query,
+                    dict(zip(ids, texts, strict=True)),
+                    encoder=self.encoder,
+                    weights=self.weights,
+                    form=self.form,
+                    k=self.k,
+                    query_id=query_id,
+                )
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            cut = self.encoder.tokenize([query], "query").truncated + self.encoder.tokenize(texts, "document").truncated
+            row = (query_id, list(ranking.document_ids), list(ranking.scores), cut)
+            for column, value in zip(ranked.values(), row, strict=True):
+                column.append(value)
+            advance(1)
+        return ranked

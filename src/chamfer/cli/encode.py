@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, DocumentLength, EncoderName
+from chamfer.batch.workers import workers_at
+from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, DocumentLength, EncoderName, RayAddress
 from chamfer.cli.terminal import print_json, progress_bar, say, say_truncated
 
 
@@ -15,6 +16,7 @@ def encode(
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Encode a corpus once; rerank and evaluate then read its vectors from disk.
@@ -31,9 +33,12 @@ def encode(
     documents = load_documents(corpus, allow_empty=allow_empty)
     texts = list(documents.values())
     model = Encoder.load(encoder, document_length=document_length)
-    with progress_bar("encoding documents", len(texts)) as advance:
-        encoded = encode_cached(cache or default_cache(), model, list(documents), texts, advance=advance)
-    truncated = count_tokens(model, texts, progress=progress_bar).truncated
+    with workers_at(ray) as workers:
+        with progress_bar("encoding documents", len(texts)) as advance:
+            encoded = encode_cached(
+                cache or default_cache(), model, list(documents), texts, advance=advance, workers=workers
+            )
+        truncated = count_tokens(model, texts, progress=progress_bar, workers=workers).truncated
     tokens = encoded.tokens
     if as_json:
         print_json(

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from chamfer.batch.workers import workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -15,6 +16,7 @@ from chamfer.cli.options import (
     FormName,
     FormOption,
     QueryLength,
+    RayAddress,
     SpecialOption,
     ValidationOption,
     parse_special,
@@ -49,6 +51,7 @@ def evaluate(
     ] = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare weightings on a judged collection: measures, significance, wins and losses per query.
@@ -71,22 +74,24 @@ def evaluate(
     from chamfer.evaluation.table import as_table, title
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    evaluation = experiment.evaluate(
-        collection,
-        model,
-        weights,
-        cache=cache or default_cache(),
-        split=split,
-        first_stage=first_stage,
-        candidates=given,
-        runs=runs,
-        depth=depth,
-        form=form.value,
-        special=chosen,
-        validation=validation,
-        baseline=baseline,
-        progress=progress_bar,
-    )
+    with workers_at(ray) as workers:
+        evaluation = experiment.evaluate(
+            collection,
+            model,
+            weights,
+            cache=cache or default_cache(),
+            split=split,
+            first_stage=first_stage,
+            candidates=given,
+            runs=runs,
+            depth=depth,
+            form=form.value,
+            special=chosen,
+            validation=validation,
+            baseline=baseline,
+            progress=progress_bar,
+            workers=workers,
+        )
     say_truncated("queries", evaluation.truncated["queries"], evaluation.queries, model.query_length)
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)
     unknown = collection.unknown_judged(split)

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from chamfer.cli.options import AllowEmpty, AsJson, DocumentLength, EncoderName, PrecisionName, QueryLength
+from chamfer.batch.workers import workers_at
+from chamfer.cli.options import (
+    AllowEmpty,
+    AsJson,
+    DocumentLength,
+    EncoderName,
+    PrecisionName,
+    QueryLength,
+    RayAddress,
+)
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
 
@@ -33,6 +42,7 @@ def build(
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Encode a corpus into an index; the same command goes on after an interruption.
@@ -68,16 +78,18 @@ def build(
         arithmetic=begun.get("arithmetic", "auto"),
         engine=begun.get("engine", "auto"),
     )
-    truncated = build_index(
-        out,
-        corpus,
-        model,
-        precision=precision.value,
-        pool=pool,
-        projected=dimensions,
-        allow_empty=allow_empty,
-        progress=progress_bar,
-    )
+    with workers_at(ray) as workers:
+        truncated = build_index(
+            out,
+            corpus,
+            model,
+            precision=precision.value,
+            pool=pool,
+            projected=dimensions,
+            allow_empty=allow_empty,
+            progress=progress_bar,
+            workers=workers,
+        )
     index = Index.open(out)
     say_truncated("documents", truncated, index.manifest.documents, model.document_length)
     open_stage(first_stage, index)
@@ -91,14 +103,13 @@ def add(
     corpus: CorpusFile,
     replace: Annotated[bool, typer.Option("--replace", help="Replace documents that have the same ids.")] = False,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Add documents, some at a time, each time all of them or none; those that are there word for word are passed over.
 
     Example: chamfer index add index/ new.jsonl --replace
     """
-    from itertools import islice
-
     from chamfer.documents import read_documents
     from chamfer.index.manifest import needed_manifest
     from chamfer.index.texts import check_documents
@@ -106,19 +117,13 @@ def add(
     manifest = needed_manifest(folder)
     total = check_documents(read_documents(corpus, allow_empty=allow_empty))
 
-    from chamfer.index.building import add_documents, chunk_for, load_encoder
+    from chamfer.index.building import add_corpus, load_encoder
     from chamfer.index.writing import writing
 
     model = load_encoder(manifest.settings, "document")
     documents = read_documents(corpus, allow_empty=allow_empty)
-    added = truncated = 0
-    with writing(folder) as writer, progress_bar("adding documents", total) as advance:
-        while chunk := list(islice(documents, chunk_for(model))):
-            there = writer.present(chunk)
-            advance(len(there))
-            new = [document for document in chunk if document.id not in there]
-            truncated += add_documents(writer, new, model, replacing=replace, advance=advance)
-            added += len(new)
+    with workers_at(ray) as workers, writing(folder) as writer, progress_bar("adding documents", total) as advance:
+        added, truncated = add_corpus(writer, documents, model, replacing=replace, advance=advance, workers=workers)
     say_truncated("documents", truncated, added, model.document_length)
     were_there = f", {total - added} were there already" if added < total else ""
     say(f"{added} of {total} documents added{were_there}; {folder} now holds {writer.manifest.documents}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chamfer.batch.workers import workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -16,6 +17,7 @@ from chamfer.cli.options import (
     FormName,
     FormOption,
     QueryLength,
+    RayAddress,
 )
 from chamfer.cli.terminal import check_output, print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
@@ -72,6 +74,7 @@ def learn(
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn token weights from judged queries; the model stays as it is.
@@ -116,23 +119,25 @@ def learn(
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    learnt = learn_collection(
-        collection,
-        model,
-        cache=cache or default_cache(),
-        splits=splits,
-        validation=validation,
-        test=test,
-        hold_out=hold_out,
-        most=most,
-        recipe=recipe.value,
-        preset=None if preset is None else PRESETS[preset],
-        depth=depth,
-        form=form.value,
-        folds=folds,
-        seed=seed,
-        progress=progress_bar,
-    )
+    with workers_at(ray) as workers:
+        learnt = learn_collection(
+            collection,
+            model,
+            cache=cache or default_cache(),
+            splits=splits,
+            validation=validation,
+            test=test,
+            hold_out=hold_out,
+            most=most,
+            recipe=recipe.value,
+            preset=None if preset is None else PRESETS[preset],
+            depth=depth,
+            form=form.value,
+            folds=folds,
+            seed=seed,
+            progress=progress_bar,
+            workers=workers,
+        )
     learnt.weights.save(out)
     points, theory, members = [], None, learnt.report.members
     if curve:

@@ -52,6 +52,10 @@ ValidationOption: TypeAlias = Annotated[
 AllowEmpty: TypeAlias = Annotated[
     bool, typer.Option("--allow-empty", help="Keep documents without text; they rank last.")
 ]
+RayAddress: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--ray", help="Work on the Ray cluster at host:port, or on local workers.", metavar="ADDRESS|local"),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

@@ -4,11 +4,13 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chamfer.batch.workers import Table, workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     CacheFolder,
@@ -17,16 +19,15 @@ from chamfer.cli.options import (
     FormName,
     FormOption,
     QueryLength,
+    RayAddress,
 )
 from chamfer.cli.terminal import progress_bar, say, say_truncated
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
-    from chamfer.encode import Encoder
+    from chamfer.batch.workers import Workers
     from chamfer.frequencies import DocumentFrequencies
-    from chamfer.kernels import Form
     from chamfer.ranking import Ranking
-    from chamfer.weights import TokenWeights
 
 
 def rerank(
@@ -61,6 +62,7 @@ def rerank(
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines instead of a TREC run.")] = False,
 ) -> None:
     """Rank candidates again, with weights: a whole collection, or JSON lines from stdin.
@@ -76,6 +78,7 @@ def rerank(
     from chamfer.evaluation.beir import load_collection, load_documents
     from chamfer.evaluation.runs import format_run, read_run, write_run
     from chamfer.evaluation.split import find_candidates, rank_split
+    from chamfer.reranking import RerankTexts
     from chamfer.weightings import weights_by_name
 
     for_folders = {"--candidates": candidates, "--split": split, "--depth": depth, "--out": out, "--cache": cache}
@@ -87,36 +90,39 @@ def rerank(
     documents = collection.documents if collection is not None else {}
     if corpus is not None:
         documents = load_documents(corpus, allow_empty=allow_empty)
-    counted = count_tokens(model, list(documents.values()), progress=progress_bar)
-    say_truncated("documents", counted.truncated, len(documents), model.document_length)
+    with workers_at(ray) as workers:
+        counted = count_tokens(model, list(documents.values()), progress=progress_bar, workers=workers)
+        say_truncated("documents", counted.truncated, len(documents), model.document_length)
 
-    def frequencies() -> "DocumentFrequencies":
-        if not documents:
-            raise InputError(f"{chosen} counts tokens in a corpus; name it with --corpus, or give a weights file")
-        return counted.frequencies
+        def frequencies() -> "DocumentFrequencies":
+            if not documents:
+                raise InputError(f"{chosen} counts tokens in a corpus; name it with --corpus, or give a weights file")
+            return counted.frequencies
 
-    weighting = weights_by_name(chosen, model, frequencies, form=form.value)
-    if collection is None:
-        for answer in _answer_lines(model, weighting, form.value, k, allow_empty=allow_empty):
-            _print_line(answer)
-        return
-    queries = collection.judged_queries(split) if split else dict(collection.queries)
-    found = find_candidates(
-        collection, queries, given=None if candidates is None else read_run(candidates), depth=depth or 1000
-    )
-    say_truncated(
-        "queries", model.tokenize(list(queries.values()), "query").truncated, len(queries), model.query_length
-    )
-    ranked = rank_split(
-        collection,
-        model,
-        {chosen: weighting},
-        found,
-        cache=cache or default_cache(),
-        form=form.value,
-        k=k,
-        progress=progress_bar,
-    )[chosen]
+        weighting = weights_by_name(chosen, model, frequencies, form=form.value)
+        if collection is None:
+            job = RerankTexts(model, weighting, form.value, k)
+            for answered in workers.map(job, _requests(workers, allow_empty=allow_empty), gpu=model.may_use_gpu):
+                _print_answers(answered, k)
+            return
+        queries = collection.judged_queries(split) if split else dict(collection.queries)
+        found = find_candidates(
+            collection, queries, given=None if candidates is None else read_run(candidates), depth=depth or 1000
+        )
+        say_truncated(
+            "queries", model.tokenize(list(queries.values()), "query").truncated, len(queries), model.query_length
+        )
+        ranked = rank_split(
+            collection,
+            model,
+            {chosen: weighting},
+            found,
+            cache=cache or default_cache(),
+            form=form.value,
+            k=k,
+            progress=progress_bar,
+            workers=workers,
+        )[chosen]
     silent = len(queries) - sum(len(ranking) > 0 for ranking in ranked)
     if silent:
         say(f"note: there are no candidates for {silent} of {len(queries)} queries")
@@ -139,23 +145,32 @@ def _check_usage(dataset: Path | None, for_folders: Mapping[str, object], corpus
         raise InputError("--corpus goes with JSON lines from stdin; a BEIR folder has its own corpus")
 
 
-def _answer_lines(
-    model: "Encoder", weights: "TokenWeights", form: "Form", k: int | None, *, allow_empty: bool
-) -> Iterator[dict[str, Any]]:
-    """Rank the documents of each line of stdin, one answer per line as soon as it is there."""
+def _requests(workers: "Workers", *, allow_empty: bool) -> Iterator[Table]:
+    """The lines of stdin as tables: of one line in this process, so that it is answered at once; else of several."""
     from chamfer.jsonlines import parse_json_lines
-    from chamfer.reranking import rerank as rerank_texts
+    from chamfer.reranking import TOGETHER
 
-    for number, request in parse_json_lines(sys.stdin.buffer, "stdin"):
-        try:
-            query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
-            ranking = rerank_texts(query, documents, encoder=model, weights=weights, form=form, k=k, query_id=query_id)
-        except InputError as error:
-            raise InputError(f"stdin, line {number}: {error}") from error
-        truncated = (
-            model.tokenize([query], "query").truncated + model.tokenize(list(documents.values()), "document").truncated
-        )
-        yield {**_as_answer(ranking, k), "truncated": truncated}
+    lines = parse_json_lines(sys.stdin.buffer, "stdin")
+    while some := list(islice(lines, 1 if workers.at_once == 1 else TOGETHER)):
+        table: Table = {"where": [], "id": [], "query": [], "ids": [], "texts": []}
+        for number, request in some:
+            where = f"stdin, line {number}"
+            try:
+                query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            row = (where, query_id, query, list(documents), list(documents.values()))
+            for column, value in zip(table.values(), row, strict=True):
+                column.append(value)
+        yield table
+
+
+def _print_answers(answered: Table, k: int | None) -> None:
+    from chamfer.ranking import Ranking
+
+    columns = (answered[name] for name in ("query", "documents", "scores", "truncated"))
+    for query, documents, scores, truncated in zip(*columns, strict=True):
+        _print_line({**_as_answer(Ranking(query, tuple(documents), tuple(scores)), k), "truncated": truncated})
 
 
 def _as_answer(ranking: "Ranking", k: int | None) -> dict[str, Any]:

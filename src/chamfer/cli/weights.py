@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from chamfer import __version__
+from chamfer.batch.workers import workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -15,6 +16,7 @@ from chamfer.cli.options import (
     FormName,
     FormOption,
     QueryLength,
+    RayAddress,
     ValidationOption,
     parse_special,
 )
@@ -46,6 +48,7 @@ def idf(
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
+    ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Weigh tokens by how few documents contain them; no label is needed and nothing is encoded.
@@ -74,7 +77,10 @@ def idf(
     documents = load_documents(corpus, allow_empty=allow_empty)
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    counted, truncated = count_tokens(model, texts, sample=sample, seed=seed, progress=progress_bar)
+    with workers_at(ray) as workers:
+        counted, truncated = count_tokens(
+            model, texts, sample=sample, seed=seed, progress=progress_bar, workers=workers
+        )
     made_from = {**origin(corpus.resolve().name, documents, model), "chamfer": __version__}
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from sentence_transformers import MultiVectorEncoder
 
-from chamfer.devices import AUTO, PROCESSOR, chosen_device, scoring_device
+from chamfer.devices import AUTO, PROCESSOR, chosen_device, only_processor, scoring_device
 from chamfer.encode.arithmetic import has_bfloat16, shorten
 from chamfer.encode.batches import ACCELERATOR_BATCH, PROCESSOR_BATCH, batches
 from chamfer.encode.checkpoint import load_model
@@ -50,6 +50,9 @@ class Encoder:
         self.engine: Engine = "torch"
         self.late_interaction = True
         """Whether the model was trained for token vectors; else its states are used as they are."""
+        self.may_use_gpu = True
+        """Whether another machine with a GPU would encode there: unless the processor was asked for."""
+        self._is_loaded = False
         self._model = model
         self._tokenizer = model.tokenizer
         # A tokenizer keeps how it cuts and fills as its own state, which a second thread would change under the first.
@@ -94,6 +97,8 @@ class Encoder:
         model, late_interaction = load_model(name_or_path, place)
         encoder = cls(model, name_or_path)
         encoder.late_interaction = late_interaction
+        encoder.may_use_gpu = engine != "openvino" and not only_processor(device)
+        encoder._is_loaded = True
         encoder._set_lengths(query_length, document_length)
         if arithmetic == "bfloat16" or (arithmetic == "auto" and has_bfloat16(model.device)):
             encoder.arithmetic = "bfloat16"
@@ -103,6 +108,14 @@ class Encoder:
             _ = encoder._parameters_digest  # of what was trained: this is still the same model
             shorten(encoder._transformer)
         return encoder
+
+    def __reduce__(self) -> tuple[Callable[..., "Encoder"], tuple[Any, ...]]:
+        """What another process needs to load the same encoder: the model itself does not travel."""
+        from chamfer.encode.travel import load_again, luggage
+
+        if not self._is_loaded:
+            raise InputError("an encoder made from a model in memory cannot be sent to workers; use Encoder.load")
+        return load_again, luggage(self)
 
     @property
     def device(self) -> str:
@@ -355,6 +368,7 @@ class Encoder:
             return
         self._transformer.model = compiled
         self.engine = "openvino"
+        self.may_use_gpu = False
 
     def _set_lengths(self, query_length: int | None, document_length: int | None) -> None:
         for what, length in (("query", query_length), ("document", document_length)):

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from chamfer.batch.workers import HERE, Workers
 from chamfer.cache import origin
 from chamfer.counting import count_tokens
 from chamfer.encode import Encoder
@@ -113,6 +114,7 @@ def evaluate(
     validation: str = "dev",
     baseline: str | None = None,
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> Evaluation:
     """Re-rank the first stage's candidates with each weighting and measure them all.
 
@@ -131,6 +133,7 @@ def evaluate(
         validation: the split that ``"auto"`` is chosen on; never the one that is measured.
         baseline: the system to compare with; ``uniform`` if it is there, else the first weighting.
         progress: shows long work.
+        workers: who counts, encodes and re-ranks.
     """
     started = time.perf_counter()
     runs = runs or {}
@@ -157,9 +160,11 @@ def evaluate(
     if candidates is not None or first_stage == BM25:
         found = find_candidates(collection, queries, given=candidates, depth=depth)
     texts = list(collection.documents.values())
-    counted = count_tokens(encoder, texts, progress=progress)
+    counted = count_tokens(encoder, texts, progress=progress, workers=workers)
     made_from = origin(collection.name, collection.documents, encoder)
-    validate = validator(collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress)
+    validate = validator(
+        collection, encoder, validation, cache=cache, depth=depth, form=form, progress=progress, workers=workers
+    )
     weightings = {
         name: weights_by_name(
             name,
@@ -172,7 +177,7 @@ def evaluate(
         )
         for name in weights
     }
-    ranking = partial(rank_split, collection, encoder, cache=cache, form=form, progress=progress)
+    ranking = partial(rank_split, collection, encoder, cache=cache, form=form, progress=progress, workers=workers)
     if found:
         ranked = ranking(weightings, found)
     else:
@@ -186,6 +191,7 @@ def evaluate(
             depth=depth,
             form=form,
             progress=progress,
+            workers=workers,
         )
         found = firsts[baseline if baseline in firsts else weights[0]]
         ranked = {name: ranking({name: weightings[name]}, first)[name] for name, first in firsts.items()}
@@ -228,6 +234,7 @@ def validator(
     depth: int = 1000,
     form: Form = "l2",
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> Validate:
     """Give a function that measures weights by nDCG@10 on some judged queries of a split, BM25 as first stage."""
 
@@ -236,7 +243,9 @@ def validator(
         judgements = {query: collection.judgements[split][query] for query in queries}
         candidates = find_candidates(collection, queries, depth=depth)
         weightings = {str(place): one for place, one in enumerate(weights)}
-        ranked = rank_split(collection, encoder, weightings, candidates, cache=cache, form=form, progress=progress)
+        ranked = rank_split(
+            collection, encoder, weightings, candidates, cache=cache, form=form, progress=progress, workers=workers
+        )
         return [float(measure(ranked[name], judgements)["nDCG@10"].mean()) for name in weightings]
 
     return validate

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from chamfer.batch.workers import HERE, Workers
 from chamfer.documents import Document
 from chamfer.encode import Encoder
 from chamfer.evaluation.beir import Collection
@@ -34,12 +35,13 @@ def find_first(
     depth: int = 1000,
     form: Form = "l2",
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> dict[str, list[Ranking]]:
     """Give the best ``depth`` candidates of each query, for each weighting: weights enter where a stage can use them.
 
     The document with a query's own id is left out.
     """
-    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
+    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress, workers=workers)
     if is_small(corpus) if first_stage == "auto" else first_stage == EXACT:
         return _look_at_all(encoded, corpus, queries, weightings, depth=depth, form=form)
     index = cached_index(collection, encoder, corpus, cache=cache, progress=progress)

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from chamfer.batch.workers import HERE, Workers
 from chamfer.cache import origin
 from chamfer.counting import count_tokens
 from chamfer.encode import Encoder
@@ -71,6 +72,7 @@ def learn_collection(
     folds: int = 3,
     seed: int = 0,
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> CollectionLearnt:
     """Learn weights from judged queries of a collection.
 
@@ -90,6 +92,7 @@ def learn_collection(
         folds: of the cross-validation.
         seed: of everything that is drawn.
         progress: shows long work.
+        workers: who encodes, counts, computes minima and fits the candidates.
     """
     cache = Path(cache)
     splits = splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
@@ -104,6 +107,7 @@ def learn_collection(
         depth=depth,
         form=form,
         progress=progress,
+        workers=workers,
     )
     queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
     measured = judged[test] if test else []
@@ -111,7 +115,7 @@ def learn_collection(
         queries, measured = divide(queries, hold_out, seed=seed)
     queries, left_out = teachable(queries)
     chosen_on: Sequence[JudgedQuery] = teachable(judged[validation])[0] if validation else ()
-    counted = count_tokens(encoder, list(collection.documents.values()), progress=progress)
+    counted = count_tokens(encoder, list(collection.documents.values()), progress=progress, workers=workers)
     start = starting_weights(
         collection, encoder, counted.frequencies, learnt_from=len(queries) + len(chosen_on), form=form
     )
@@ -124,6 +128,7 @@ def learn_collection(
         folds=folds,
         seed=seed,
         progress=progress,
+        workers=workers,
     )
     everything = [*queries, *chosen_on]
     return CollectionLearnt(
@@ -152,6 +157,7 @@ def judge_splits(
     depth: int = 1000,
     form: Form = "l2",
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> dict[str, list[JudgedQuery]]:
     """Compute, or read from ``cache``, the minima of judged queries against BM25's candidates, split by split."""
     chosen = {name: _draw(collection.judged_queries(name), most, seed) for name in splits}
@@ -159,11 +165,13 @@ def judge_splits(
     found = find_candidates(collection, everyone, depth=depth)
     judged = {}
     for name, queries in chosen.items():
-        encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
+        encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress, workers=workers)
         own = [ranking for ranking in found if ranking.query_id in queries]
         with progress("computing minima", len(own)) as advance:
             judgements = collection.judgements[name]
-            judged[name] = judged_minima(cache, encoded, corpus, own, judgements, form=form, advance=advance)
+            judged[name] = judged_minima(
+                cache, encoded, corpus, own, judgements, form=form, advance=advance, workers=workers
+            )
     return judged
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from chamfer.batch.workers import HERE, Workers
 from chamfer.cache import encode_cached
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
@@ -10,7 +11,7 @@ from chamfer.evaluation.beir import Collection
 from chamfer.kernels import Form
 from chamfer.progress import Progress, quiet
 from chamfer.ranking import Ranking
-from chamfer.reranking import rerank_encoded
+from chamfer.reranking import rerank_all
 from chamfer.retrieve.bm25 import BM25
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.weights import TokenWeights
@@ -42,14 +43,24 @@ def find_candidates(
 
 
 def encode_split(
-    collection: Collection, encoder: Encoder, queries: Mapping[str, str], *, cache: Path, progress: Progress = quiet
+    collection: Collection,
+    encoder: Encoder,
+    queries: Mapping[str, str],
+    *,
+    cache: Path,
+    progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> tuple[EncodedCorpus, EncodedCorpus]:
     """Encode some queries and all documents of a collection into ``cache``, or read them from it."""
     documents = collection.documents
     with progress("encoding documents", len(documents)) as advance:
-        corpus = encode_cached(cache, encoder, list(documents), list(documents.values()), advance=advance)
+        corpus = encode_cached(
+            cache, encoder, list(documents), list(documents.values()), advance=advance, workers=workers
+        )
     with progress("encoding queries", len(queries)) as advance:
-        encoded = encode_cached(cache, encoder, list(queries), list(queries.values()), role="query", advance=advance)
+        encoded = encode_cached(
+            cache, encoder, list(queries), list(queries.values()), role="query", advance=advance, workers=workers
+        )
     return encoded, corpus
 
 
@@ -63,21 +74,16 @@ def rank_split(
     form: Form = "l2",
     k: int | None = None,
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> dict[str, list[Ranking]]:
     """Rank the candidates of every query again, once for each weighting, and keep the best ``k``.
 
-    Documents and queries are encoded into ``cache``, or read from it.
+    Documents and queries are encoded into ``cache``, or read from it, by ``workers``.
     """
     queries = {ranking.query_id: collection.queries[ranking.query_id] for ranking in candidates}
-    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress)
-    rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
+    encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress, workers=workers)
     with progress("re-ranking", len(candidates)) as advance:
-        for found in candidates:
-            query = encoded.tokens[encoded.place[found.query_id]]
-            for name, ranking in rerank_encoded(query, found, corpus, weightings, form=form, k=k).items():
-                rankings[name].append(ranking)
-            advance(1)
-    return rankings
+        return rerank_all(encoded, candidates, corpus, weightings, form=form, k=k, advance=advance, workers=workers)
 
 
 def without_own_document(ranking: Ranking, depth: int) -> Ranking:

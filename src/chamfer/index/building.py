@@ -2,8 +2,8 @@
 
 import hashlib
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from chamfer.batch.workers import HERE, Table, Workers
 from chamfer.cache import fingerprint
 from chamfer.devices import AUTO
 from chamfer.documents import Document, corpus_file, read_documents
 from chamfer.encode import Encoder, Role
 from chamfer.errors import InputError
+from chamfer.index.encoding import EncodeDocuments, texts_of, tokens_of
 from chamfer.index.manifest import SAMPLE, Manifest, read_manifest
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_documents
@@ -23,7 +25,6 @@ from chamfer.index.trained import sample_size
 from chamfer.index.writing import Writer, writing
 from chamfer.progress import Advance, Progress, ignore, quiet
 from chamfer.store.corpus import EncodedCorpus, encode_corpus
-from chamfer.tokens import TokenBatch, TokenIds
 
 Corpus = Path | Mapping[str, str] | Sequence[Document]
 
@@ -44,6 +45,7 @@ def build_index(
     projected: int | None = None,
     allow_empty: bool = False,
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> int:
     """Build an index of a corpus, or go on with a build that was interrupted; say how many texts were cut.
 
@@ -58,6 +60,7 @@ def build_index(
         projected: keep so many dimensions.
         allow_empty: keep documents without text, which rank last.
         progress: shows long work.
+        workers: who encodes; this process alone writes.
     """
     folder = Path(folder)
     corpus = Path(corpus) if isinstance(corpus, str) else corpus
@@ -86,17 +89,20 @@ def build_index(
             writer.set_building(building)
         sample = None
         if not writer.manifest.segments or (folder / SAMPLE).is_dir():
-            sample = _encoded_sample(folder / SAMPLE, read, total, encoder, made_from, progress)
+            sample = _encoded_sample(folder / SAMPLE, read, total, encoder, made_from, progress, workers)
             if writer.trained is None:
                 mean = len(sample.tokens.vectors) / max(1, len(sample))
                 writer.train(sample.tokens, tokens=max(1, round(mean * total)))
         truncated = 0
         with progress("encoding documents", total) as advance:
             advance(building["done"])
-            rest = islice(read(), building["done"], None)
-            while chunk := list(islice(rest, chunk_for(encoder))):
+            rest = _chunks(islice(read(), building["done"], None), chunk_for(encoder))
+            narrow = pool == 1 and projected is None
+            for chunk, encoded in encode_chunks(
+                rest, encoder, known=sample, narrow=narrow, advance=advance, workers=workers
+            ):
                 building = {**building, "done": building["done"] + len(chunk)}
-                truncated += add_documents(writer, chunk, encoder, advance=advance, known=sample, building=building)
+                truncated += add_documents(writer, chunk, encoder, known=sample, building=building, encoded=encoded)
         writer.set_building(None)  # which also removes the sample
     return truncated
 
@@ -110,6 +116,7 @@ def add_documents(
     advance: Advance = ignore,
     known: EncodedCorpus | None = None,
     building: Mapping[str, Any] | None = None,
+    encoded: Table | None = None,
 ) -> int:
     """Encode documents and add them, in one commit; say how many texts were cut.
 
@@ -121,30 +128,89 @@ def add_documents(
         advance: told of the documents that are done.
         known: vectors of some of them, so that these are not encoded again.
         building: how far a build is after this.
+        encoded: what :class:`EncodeDocuments` made of them, if that is done already.
     """
     if building is None:
         check_finished(writer.manifest)
+    _check_encoder(writer, encoder)
+    if not documents:
+        return 0
+    if encoded is None:
+        encoded = EncodeDocuments(encoder)(texts_of(documents, known), advance)
+    tokens, distinct = tokens_of(encoded, documents, known)
+    writer.add(documents, tokens, distinct, replacing=replacing, building=building)
+    return int(sum(encoded["truncated"]))
+
+
+def add_corpus(
+    writer: Writer,
+    documents: Iterable[Document],
+    encoder: Encoder,
+    *,
+    replacing: bool = False,
+    advance: Advance = ignore,
+    workers: Workers = HERE,
+) -> tuple[int, int]:
+    """Add documents, some at a time, each time all of them or none, but for those that are there word for word.
+
+    Returns:
+        How many were added, and how many texts were cut.
+    """
+    check_finished(writer.manifest)
+    _check_encoder(writer, encoder)  # before an hour of work is done in vain
+
+    def new() -> Iterator[list[Document]]:
+        for chunk in _chunks(documents, chunk_for(encoder)):
+            there = writer.present(chunk)
+            advance(len(there))
+            yield [document for document in chunk if document.id not in there]
+
+    added = truncated = 0
+    for chunk, encoded in encode_chunks(new(), encoder, advance=advance, workers=workers):
+        truncated += add_documents(writer, chunk, encoder, replacing=replacing, encoded=encoded)
+        added += len(chunk)
+    return added, truncated
+
+
+def encode_chunks(
+    chunks: Iterable[Sequence[Document]],
+    encoder: Encoder,
+    *,
+    known: EncodedCorpus | None = None,
+    narrow: bool = False,
+    advance: Advance = ignore,
+    workers: Workers = HERE,
+) -> Iterator[tuple[Sequence[Document], Table]]:
+    """Give chunks of documents with what :class:`EncodeDocuments` makes of each; empty ones are left out.
+
+    A chunk is encoded by one worker, as one process would encode it, so that vectors are the same to the last bit.
+    """
+    sent: deque[Sequence[Document]] = deque()
+
+    def tables() -> Iterator[Table]:
+        for chunk in chunks:
+            if chunk:
+                sent.append(chunk)
+                yield texts_of(chunk, known)
+
+    job = EncodeDocuments(encoder, narrow=narrow)
+    for encoded in workers.map(job, tables(), advance=advance, gpu=encoder.may_use_gpu):
+        yield sent.popleft(), encoded
+
+
+def _chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+    rest = iter(documents)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def _check_encoder(writer: Writer, encoder: Encoder) -> None:
     made_with = writer.manifest.settings.encoder
     if made_with and made_with["documents"] != encoder.fingerprint("document"):
         raise InputError(
             f"the index was built with {made_with['name']}, {made_with['document_length']} tokens, "
             f"{made_with['arithmetic']} by {made_with.get('engine', 'torch')}; encode with the same"
         )
-    tokenized = encoder.tokenize([document.text for document in documents], "document")
-    distinct: list[TokenIds] = [np.unique(ids) for ids in tokenized.token_ids]
-    place = {} if known is None else known.place
-    new = [document.text for document in documents if document.id not in place]
-    encoded = encoder.encode_documents(new, advance)
-    advance(len(documents) - len(new))
-    tokens = encoded
-    if known is not None and len(new) < len(documents):
-        rows = iter(range(len(new)))
-        each = [
-            known.tokens[place[document.id]] if document.id in place else encoded[next(rows)] for document in documents
-        ]
-        tokens = TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each])
-    writer.add(documents, tokens, distinct, replacing=replacing, building=building)
-    return tokenized.truncated
 
 
 def check_unfinished(folder: Path) -> None:
@@ -224,6 +290,7 @@ def _encoded_sample(
     encoder: Encoder,
     made_from: Mapping[str, Any],
     progress: Progress,
+    workers: Workers,
 ) -> EncodedCorpus:
     """Encode some documents of the whole corpus to learn from, and keep them until the build is done."""
     generator = np.random.default_rng(0)
@@ -243,6 +310,8 @@ def _encoded_sample(
             encode=encoder.encode_documents,
             made_from={**made_from, "encoder": encoder.fingerprint("document")},
             advance=advance,
+            workers=workers,
+            gpu=encoder.may_use_gpu,
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from chamfer.batch.workers import HERE, Workers
 from chamfer.errors import InputError
 from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of, join
 from chamfer.learn.judged import JudgedQuery
@@ -95,6 +96,7 @@ def fit_weights(
     folds: int = 3,
     seed: int = 0,
     progress: Progress = quiet,
+    workers: Workers = HERE,
 ) -> Learnt:
     """Learn weights from judged queries and choose them by what they do on queries they were not fitted to.
 
@@ -109,6 +111,7 @@ def fit_weights(
         folds: of the cross-validation.
         seed: of the folds and the bootstrap.
         progress: shows long work.
+        workers: who fits the candidates.
     """
     if not queries:
         raise InputError("learning needs at least one judged query")
@@ -120,7 +123,7 @@ def fit_weights(
     else:
         trials = cross_validation(queries, folds=folds, seed=seed)
     with progress("fitting candidates", len(candidates) * len(trials)) as advance:
-        fitted = fit_trials(trials, start, candidates, advance)
+        fitted = fit_trials(trials, start, candidates, advance, workers=workers)
     given = start.by_name()
     measured = measure_trials(trials, {**{name: [one] * len(trials) for name, one in given.items()}, **fitted})
     by_name = {candidate.name: [candidate] for candidate in candidates}
@@ -144,7 +147,7 @@ def fit_weights(
     members = by_name.get(choice.name, [])
     if members:
         with progress("fitting the chosen", len(members)) as advance:
-            last = fit_trials([Trial(everything, (), np.arange(0))], start, members, advance)
+            last = fit_trials([Trial(everything, (), np.arange(0))], start, members, advance, workers=workers)
         weights = join([last[candidate.name][0] for candidate in members])
     else:
         weights = given[choice.name]

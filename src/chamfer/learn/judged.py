@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer import kernels
+from chamfer.batch.workers import HERE, Table, Workers
+from chamfer.devices import PROCESSOR
 from chamfer.errors import InputError
 from chamfer.files import only_writer, written_whole
 from chamfer.kernels import Form
@@ -104,10 +106,11 @@ def judged_minima(
     *,
     form: Form = "l2",
     advance: Advance = ignore,
+    workers: Workers = HERE,
 ) -> list[JudgedQuery]:
     """Compute the minima of every judged query, or read those that an earlier call left in ``folder``.
 
-    Judged documents that the first stage missed are added to the candidates.
+    Judged documents that the first stage missed are added to the candidates. Workers read the vectors where they lie.
     """
     plans = [_plan(ranking, corpus, judgements.get(ranking.query_id, {})) for ranking in candidates]
     key = hashlib.sha256(json.dumps([form, corpus.made_from, queries.made_from, plans]).encode()).hexdigest()[:16]
@@ -115,12 +118,18 @@ def judged_minima(
     parts = [(folder / f"{start // PART:05}.npy", plans[start : start + PART]) for start in range(0, len(plans), PART)]
     if not all(path.exists() for path, _ in parts):
         with only_writer(folder):
-            for path, part in parts:
-                if not path.exists():
-                    minima = [_minima(plan, queries, corpus, form) for plan in part]
-                    with written_whole(path) as file:
-                        np.save(file, np.concatenate([one.ravel() for one in minima]))
-                advance(len(part))
+            missing = [(path, part) for path, part in parts if not path.exists()]
+            advance(len(plans) - sum(len(part) for _, part in missing))
+            tables: Iterator[Table] = (
+                {"query": [query for query, _, _ in part], "documents": [documents for _, documents, _ in part]}
+                for _, part in missing
+            )
+            computed = workers.map(
+                ComputeMinima(queries, corpus, form), tables, advance=advance, gpu=corpus.device != PROCESSOR
+            )
+            for (path, _), table in zip(missing, computed, strict=True):
+                with written_whole(path) as file:
+                    np.save(file, np.frombuffer(b"".join(table["minima"]), np.float32))
     return [query for path, part in parts for query in _read(path, part, queries, judgements)]
 
 
@@ -135,8 +144,26 @@ def _plan(ranking: Ranking, corpus: EncodedCorpus, grades: Mapping[str, int]) ->
     return ranking.query_id, everything, [document in retrieved for document in everything]
 
 
-def _minima(plan: Plan, queries: EncodedCorpus, corpus: EncodedCorpus, form: Form) -> npt.NDArray[np.float32]:
-    query_id, documents, _ = plan
+@dataclass(frozen=True)
+class ComputeMinima:
+    """A job: queries and their candidates by id in; minima out, as bytes of ``(candidates, tokens)`` float32."""
+
+    queries: EncodedCorpus
+    corpus: EncodedCorpus
+    form: Form
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.batch.workers.Job`."""
+        found = []
+        for query_id, documents in zip(table["query"], table["documents"], strict=True):
+            found.append(_minima(query_id, documents, self.queries, self.corpus, self.form).tobytes())
+            advance(1)
+        return {"minima": found}
+
+
+def _minima(
+    query_id: str, documents: Sequence[str], queries: EncodedCorpus, corpus: EncodedCorpus, form: Form
+) -> npt.NDArray[np.float32]:
     places = [corpus.place[document] for document in documents]
     query = queries.tokens[queries.place[query_id]]
     return kernels.minima(query, corpus.placed, candidates=places, form=form)

@@ -1,11 +1,13 @@
 """Weights fitted to some queries and measured on others."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.batch.workers import HERE, Table, Workers
 from chamfer.errors import InputError
 from chamfer.learn.candidates import Candidate, Start, alike_of, fit_candidates
 from chamfer.learn.judged import JudgedQuery
@@ -41,22 +43,62 @@ def cross_validation(queries: Sequence[JudgedQuery], *, folds: int = 3, seed: in
 
 
 def fit_trials(
-    trials: Sequence[Trial], start: Start, candidates: Sequence[Candidate], advance: Advance = ignore
+    trials: Sequence[Trial],
+    start: Start,
+    candidates: Sequence[Candidate],
+    advance: Advance = ignore,
+    *,
+    workers: Workers = HERE,
 ) -> dict[str, list[TokenWeights]]:
     """Fit every candidate in every trial; by the name of the candidate, its weights of each trial."""
-
-    def fit(task: tuple[Trial, list[Candidate]]) -> dict[str, TokenWeights]:
-        found = {}
-        for candidate, weights in fit_candidates(task[0].train, start, task[1]):
-            found[candidate.name] = weights
-            advance(1)
-        return found
-
+    alike = alike_of(candidates)
+    tasks = [(trial, some) for trial in range(len(trials)) for some in range(len(alike))]
+    together = len(tasks) if workers.at_once == 1 else 1  # threads of one process share a table of all
+    tables: Iterator[Table] = (
+        {"trial": [trial for trial, _ in part], "alike": [some for _, some in part]}
+        for part in (tasks[at : at + together] for at in range(0, len(tasks), together))
+    )
+    job = FitCandidates([trial.train for trial in trials], start, alike)
     fitted: dict[str, list[TokenWeights]] = {candidate.name: [] for candidate in candidates}
-    for found in in_threads(fit, [(trial, some) for trial in trials for some in alike_of(candidates)]):
-        for name, weights in found.items():
-            fitted[name].append(weights)
+    for table in workers.map(job, tables, advance=advance):
+        columns = (table[name] for name in ("candidate", "table", "context", "made"))
+        for name, weights, context, made in zip(*columns, strict=True):
+            fitted[name].append(
+                TokenWeights(
+                    np.frombuffer(weights, np.float32),
+                    start.uniform.vocabulary,
+                    json.loads(made),
+                    None if context is None else np.frombuffer(context, np.float32),
+                )
+            )
     return fitted
+
+
+class FitCandidates(NamedTuple):
+    """A job: numbers of trials and of groups of candidates that are fitted one from the other in, weights out."""
+
+    train: Sequence[Sequence[JudgedQuery]]
+    start: Start
+    alike: Sequence[Sequence[Candidate]]
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.batch.workers.Job`."""
+
+        def fit(task: tuple[int, int]) -> list[tuple[str, TokenWeights]]:
+            found = []
+            for candidate, weights in fit_candidates(self.train[task[0]], self.start, self.alike[task[1]]):
+                found.append((candidate.name, weights))
+                advance(1)
+            return found
+
+        tasks = zip(table["trial"], table["alike"], strict=True)
+        fitted = [one for found in in_threads(fit, tasks) for one in found]
+        return {
+            "candidate": [name for name, _ in fitted],
+            "table": [weights.table.tobytes() for _, weights in fitted],
+            "context": [None if weights.context is None else weights.context.tobytes() for _, weights in fitted],
+            "made": [json.dumps(dict(weights.metadata)) for _, weights in fitted],
+        }
 
 
 def measure_trials(trials: Sequence[Trial], weights: Mapping[str, Sequence[TokenWeights]]) -> dict[str, Quality]:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.devices import PROCESSOR
+from chamfer.batch.vectors import from_columns, to_columns
+from chamfer.batch.workers import HERE, Table, Workers
+from chamfer.devices import PROCESSOR, chosen_device, scoring_device
 from chamfer.errors import InputError
 from chamfer.files import only_writer, write_json
 from chamfer.kernels import CodedDocuments
@@ -89,6 +91,10 @@ class EncodedCorpus:
             raise InputError(f"{folder / IDS} should hold {documents} ids; delete {folder} and encode again")
         return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"], device)
 
+    def __reduce__(self) -> "tuple[Callable[..., EncodedCorpus], tuple[Any, ...]]":
+        """What another process needs to open it: vectors do not travel."""
+        return _open_again, (str(self.folder.absolute()), dict(self.made_from), self.device != PROCESSOR)
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -141,6 +147,8 @@ def encode_corpus(
     made_from: Mapping[str, Any],
     advance: Advance = ignore,
     device: str = PROCESSOR,
+    workers: Workers = HERE,
+    gpu: bool = False,
 ) -> EncodedCorpus:
     """Encode a corpus into a folder, from where an earlier call stopped.
 
@@ -157,6 +165,8 @@ def encode_corpus(
             something else is refused.
         advance: told of the documents that are done, also by an earlier call.
         device: where the documents will be scored.
+        workers: who encodes; ``encode`` must be something that can be sent to them.
+        gpu: whether a worker should have a GPU.
     """
     if len(set(ids)) != len(ids) or len(ids) != len(texts):
         raise InputError(f"{len(texts)} documents need as many different ids")
@@ -175,11 +185,38 @@ def encode_corpus(
         if not manifest["complete"]:
             _drop_uncommitted(folder, manifest)
             advance(manifest["documents"])
-            for start in range(manifest["documents"], len(ids), COMMIT_EVERY):
-                chunk = slice(start, start + COMMIT_EVERY)
-                manifest = _append(folder, manifest, ids[chunk], encode(texts[chunk], advance))
+            chunks = [slice(at, at + COMMIT_EVERY) for at in range(manifest["documents"], len(ids), COMMIT_EVERY)]
+            tables: Iterator[Table] = ({"text": list(texts[chunk])} for chunk in chunks)
+            encoded = workers.map(EncodeTexts(encode), tables, advance=advance, gpu=gpu)
+            for chunk, table in zip(chunks, encoded, strict=True):
+                manifest = _append(folder, manifest, ids[chunk], from_columns(table))
             write_json(folder / MANIFEST, {**manifest, "complete": True})
     return EncodedCorpus.open(folder, device)
+
+
+@dataclass(frozen=True)
+class EncodeTexts:
+    """A job: texts in, their token vectors in 16 bits out."""
+
+    encode: Callable[[Sequence[str], Advance], TokenBatch]
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.batch.workers.Job`."""
+        batch = self.encode(table["text"], advance)
+        with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, which is refused
+            vectors = batch.vectors.astype(np.float16)
+        if not np.isfinite(vectors).all():
+            raise InputError("token vectors are too large for 16-bit floats; normalise them first")
+        return to_columns(TokenBatch(vectors, batch.token_ids, batch.offsets))
+
+
+def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> EncodedCorpus:
+    if not Path(folder).is_dir():
+        raise InputError(f"a worker does not see {folder}; keep the cache where all nodes of the cluster can read it")
+    corpus = EncodedCorpus.open(Path(folder), scoring_device(chosen_device()) if on_gpu else PROCESSOR)
+    if corpus.made_from != made_from:
+        raise InputError(f"{folder} holds other vectors on a worker than where it was sent from")
+    return corpus
 
 
 def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: TokenBatch) -> dict[str, Any]:
@@ -189,13 +226,9 @@ def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: T
             f"{folder} holds vectors of {dimensions} dimensions, the new ones have {batch.dimensions}; "
             "encode all documents with one model"
         )
-    with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, which is refused below
-        vectors = batch.vectors.astype(np.float16)
-    if not np.isfinite(vectors).all():
-        raise InputError("token vectors are too large for 16-bit floats; normalise them first")
     id_lines = "".join(json.dumps(identifier) + "\n" for identifier in ids).encode()
     for name, content in (
-        (VECTORS, vectors.tobytes()),
+        (VECTORS, batch.vectors.tobytes()),
         (TOKEN_IDS, batch.token_ids.astype(np.int32).tobytes()),
         (LENGTHS, batch.lengths.astype(np.int32).tobytes()),
         (IDS, id_lines),
@@ -211,7 +244,7 @@ def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: T
     committed = {
         **manifest,
         "documents": manifest["documents"] + len(ids),
-        "tokens": manifest["tokens"] + len(vectors),
+        "tokens": manifest["tokens"] + len(batch.vectors),
         "dimensions": dimensions,
         "id_bytes": manifest["id_bytes"] + len(id_lines),
     }

@@ -1,0 +1,54 @@
+"""An encoder for another process: how it was loaded travels, and it is loaded there again."""
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from chamfer.devices import AUTO, PROCESSOR, limit_torch, threads_of_torch
+from chamfer.encode.encoder import Arithmetic, Encoder, Engine, Role
+from chamfer.errors import InputError
+
+
+class Luggage(NamedTuple):
+    """All that decides vectors, to the last bit, on machines of one kind."""
+
+    name: str
+    query_length: int
+    document_length: int
+    device: str
+    arithmetic: Arithmetic
+    engine: Engine
+    threads: int
+    fingerprints: tuple[str, ...]
+
+
+def luggage(encoder: Encoder) -> Luggage:
+    """What an encoder of this process was loaded with."""
+    return Luggage(
+        name=str(Path(encoder.name).resolve()) if Path(encoder.name).is_dir() else encoder.name,
+        query_length=encoder.query_length,
+        document_length=encoder.document_length,
+        device=AUTO if encoder.may_use_gpu else PROCESSOR,
+        arithmetic=encoder.arithmetic,
+        engine=encoder.engine,
+        threads=threads_of_torch(),  # products of few rows are summed in another order by other numbers of threads
+        fingerprints=tuple(map(encoder.fingerprint, get_args(Role))),
+    )
+
+
+@cache  # a worker is sent several jobs with the same encoder
+def load_again(*packed: object) -> Encoder:
+    """Load the encoder that another process described, once in this process; refuse another model by that name."""
+    given = Luggage(*packed)  # type: ignore[arg-type]
+    limit_torch(given.threads)
+    encoder = Encoder.load(
+        given.name,
+        query_length=given.query_length,
+        document_length=given.document_length,
+        device=given.device,
+        arithmetic=given.arithmetic,
+        engine=given.engine,
+    )
+    if tuple(map(encoder.fingerprint, get_args(Role))) != given.fingerprints:
+        raise InputError(f"{given.name!r} is another model on a worker than where it was sent from; install one on all")
+    return encoder

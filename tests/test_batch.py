@@ -1,0 +1,226 @@
+"""Work in parts: in this process and on Ray, with the same results to the last bit."""
+
+import os
+import pickle
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+
+from chamfer import Encoder, InputError, build_index
+from chamfer import counting as counted_in
+from chamfer import reranking as reranked_in
+from chamfer.batch.workers import HERE, Table, Workers, workers_at
+from chamfer.cache import encode_cached
+from chamfer.counting import count_tokens
+from chamfer.documents import Document
+from chamfer.evaluation.beir import load_collection
+from chamfer.evaluation.experiment import evaluate
+from chamfer.evaluation.learning import learn_collection
+from chamfer.index import building
+from chamfer.index.building import add_corpus
+from chamfer.index.writing import writing
+from chamfer.learn import judged as judged_in
+from chamfer.progress import Advance
+from chamfer.store import corpus as store
+from chamfer.store.corpus import EncodeTexts
+from tests.checkpoints import WORDS
+from tests.conftest import write_collection
+
+pytest.importorskip("ray", reason="the extra ray is not installed")
+pytest.importorskip("pyarrow")
+
+from chamfer.batch.on_ray import Crew, crew_of, ray_workers
+
+# Ray copies settings of its own that it warns of, in threads of its own.
+pytestmark = pytest.mark.filterwarnings("default")
+
+DRAWN = np.random.default_rng(0).choice(WORDS, (90, 4))
+TEXTS = {f"d{place:02d}": " ".join([*row, *["cat"] * (place % 9)]) for place, row in enumerate(DRAWN)}
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """As many threads here as a worker has, because their number moves the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def on_ray(one_thread: None) -> Iterator[Workers]:
+    """Two workers on this machine."""
+    with ray_workers("local", object_store=100_000_000) as workers:
+        yield workers
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "COMMIT_EVERY", 16)
+    monkeypatch.setattr(counted_in, "CHUNK", 16)
+    monkeypatch.setattr(building, "CHUNK", 24)
+    monkeypatch.setattr(building, "sample_size", lambda tokens: tokens // 3)
+    monkeypatch.setattr(judged_in, "PART", 2)
+    monkeypatch.setattr(reranked_in, "TOGETHER", 2)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file of an index or a corpus, but for databases, whose pages may lie in any order, and locks."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".sqlite" and "lock" not in path.name
+    }
+
+
+def ids_and_texts() -> tuple[list[str], list[str]]:
+    return list(TEXTS), list(TEXTS.values())
+
+
+@dataclass(frozen=True)
+class DieOnce:
+    """A job that kills its process with the second table, the first time."""
+
+    job: EncodeTexts
+    marker: Path
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        if list(TEXTS.values())[16] in table["text"] and not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.job(table, advance)
+
+
+class TestOnRay:
+    def test_vectors_are_the_same_to_the_last_byte(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+        done: list[int] = []
+        here = encode_cached(tmp_path / "here", encoder, *ids_and_texts())
+        there = encode_cached(tmp_path / "there", encoder, *ids_and_texts(), advance=done.append, workers=on_ray)
+        assert files_of(here.folder) == files_of(there.folder)
+        assert sum(done) == len(TEXTS)
+        assert len(done) > 2, "progress is told table by table"
+
+    def test_frequencies_are_equal(self, encoder: Encoder, on_ray: Workers) -> None:
+        for sample in (1.0, 0.5):
+            texts = [*TEXTS.values(), "mat " * 100]
+            here = count_tokens(encoder, texts, sample=sample)
+            there = count_tokens(encoder, texts, sample=sample, workers=on_ray)
+            np.testing.assert_array_equal(here.frequencies.counts, there.frequencies.counts)
+            assert here.frequencies.documents == there.frequencies.documents
+            assert here.truncated == there.truncated == 1
+
+    @pytest.mark.parametrize("settings", [{}, {"precision": "2bit", "pool": 2, "projected": 8}])
+    def test_an_index_is_the_same_in_every_file(
+        self, encoder: Encoder, tmp_path: Path, on_ray: Workers, settings: dict[str, object]
+    ) -> None:
+        more = [Document(f"e{place}", text) for place, text in enumerate(TEXTS.values())]
+        for name, workers in (("here", HERE), ("there", on_ray)):
+            build_index(tmp_path / name, TEXTS, encoder, workers=workers, **settings)  # type: ignore[arg-type]
+            with writing(tmp_path / name) as writer:
+                assert add_corpus(writer, more[:60], encoder, workers=workers) == (60, 0)
+                assert add_corpus(writer, more, encoder, workers=workers) == (30, 0)
+        assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
+
+    def test_a_killed_worker_changes_nothing(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+        texts = list(TEXTS.values())
+        tables: list[Table] = [{"text": texts[at : at + 16]} for at in range(0, len(texts), 16)]
+        job = EncodeTexts(encoder.encode_documents)
+        expected = list(HERE.map(job, tables))
+        assert list(on_ray.map(DieOnce(job, tmp_path / "died"), tables)) == expected
+        assert (tmp_path / "died").exists()
+
+    def test_interrupted_work_goes_on_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+        def stop(done: int) -> None:
+            if done:
+                stopped.append(done)
+            if len(stopped) == 3:
+                raise KeyboardInterrupt
+
+        stopped: list[int] = []
+        with pytest.raises(KeyboardInterrupt):
+            encode_cached(tmp_path / "there", encoder, *ids_and_texts(), advance=stop, workers=on_ray)
+        done: list[int] = []
+        there = encode_cached(tmp_path / "there", encoder, *ids_and_texts(), advance=done.append, workers=on_ray)
+        assert done[0] == 32
+        assert sum(done) == len(TEXTS)
+        assert files_of(encode_cached(tmp_path / "here", encoder, *ids_and_texts()).folder) == files_of(there.folder)
+
+    def test_rankings_minima_and_learnt_weights_are_equal(
+        self, encoder: Encoder, tmp_path: Path, on_ray: Workers
+    ) -> None:
+        collection = load_collection(write_collection(tmp_path / "pets"))
+        results = []
+        for name, workers in (("here", HERE), ("there", on_ray)):
+            cache = tmp_path / name
+            ranked = evaluate(collection, encoder, ["uniform", "idf-soft"], cache=cache, workers=workers)
+            learn = partial(learn_collection, collection, encoder, cache=cache, splits=["test"], folds=2)
+            results.append((ranked, learn(workers=workers)))
+        (ranked_here, learnt_here), (ranked_there, learnt_there) = results
+        for here, there in zip(ranked_here.systems, ranked_there.systems, strict=True):
+            assert here.rankings == there.rankings
+        np.testing.assert_array_equal(learnt_here.weights.table, learnt_there.weights.table)
+        assert learnt_here.weights.metadata == learnt_there.weights.metadata
+        assert learnt_here.report.as_json() == learnt_there.report.as_json()
+        minima = [sorted((tmp_path / name).rglob("minima-*/*.npy")) for name in ("here", "there")]
+        assert [path.read_bytes() for path in minima[0]] == [path.read_bytes() for path in minima[1]]
+        assert len(minima[0]) > 1
+
+    def test_what_a_worker_refuses_is_told_in_its_sentence(self, encoder: Encoder, on_ray: Workers) -> None:
+        tables: list[Table] = [{"text": ["cat"]}, {"text": [" "]}]
+        with pytest.raises(InputError, match=r"^the query ' ' has no tokens; a query needs at least one word$"):
+            list(on_ray.map(EncodeTexts(encoder.encode_queries), tables))
+
+
+class TestWithoutRay:
+    def test_a_missing_extra_is_named(self) -> None:
+        with (
+            patch("importlib.util.find_spec", return_value=None),
+            pytest.raises(InputError, match=r"^Ray is not installed; run: pip install 'chamfer\[ray\]'$"),
+            workers_at("local"),
+        ):
+            pass
+
+    @pytest.mark.parametrize(
+        ("address", "sentence"),
+        [
+            ("127.0.0.1:1", "nothing answers at the Ray address '127.0.0.1:1' .*; start a cluster there with"),
+            ("somewhere", "a Ray cluster is given as host:port, auto or local, not 'somewhere'"),
+            ("ray://127.0.0.1:1", "a Ray cluster is given as host:port, auto or local"),
+        ],
+    )
+    def test_an_address_that_cannot_be_reached_is_told_at_once(self, address: str, sentence: str) -> None:
+        from chamfer.batch import on_ray
+
+        with pytest.raises(InputError, match=sentence):
+            on_ray._check_reachable(address)
+
+    def test_one_core_stays_free_and_a_worker_fits_its_node(self) -> None:
+        assert crew_of([{"CPU": 4.0}], 1) == Crew(3, 1)
+        assert crew_of([{"CPU": 2.0}, {"CPU": 1.0}], 1) == Crew(2, 1)
+        assert crew_of([{"CPU": 2.0}, {"CPU": 2.0}], 4) == Crew(1, 2)
+        assert crew_of([], 4) == Crew(1, 1)
+
+    def test_an_encoder_travels_by_name(self, encoder: Encoder) -> None:
+        sent = pickle.dumps(encoder)
+        assert len(sent) < 2000
+        again = pickle.loads(sent)
+        assert again.fingerprint("document") == encoder.fingerprint("document")
+        assert pickle.loads(sent) is again, "it is loaded once in a process"
+        with pytest.raises(InputError, match=r"cannot be sent to workers; use Encoder\.load"):
+            pickle.dumps(Encoder(encoder._model, "mine"))
+
+    def test_vectors_on_disk_travel_by_name(self, encoder: Encoder, tmp_path: Path) -> None:
+        corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
+        sent = pickle.dumps(corpus)
+        assert len(sent) < 2000
+        assert pickle.loads(sent).ids == corpus.ids
+        corpus.folder.rename(tmp_path / "elsewhere")
+        with pytest.raises(InputError, match="keep the cache where all nodes of the cluster can read it"):
+            pickle.loads(sent)
