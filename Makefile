@@ -105,6 +105,11 @@ bench-serving: .venv/installed
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/render.py
 
+# Shards on Ray under load while replicas are killed. Takes four minutes and wants a quiet machine.
+bench-sharded: .venv/installed
+	$(BIN)/python benchmarks/sharded.py
+	$(BIN)/python benchmarks/render.py
+
 # Batch work on two Ray nodes beside one process: the same bytes, and how fast. Takes a quarter of an hour.
 bench-ray: .venv/installed
 	$(BIN)/python benchmarks/ray_batch.py $(DATA)/scifact

@@ -327,6 +327,8 @@ nb::object minima_of(const std::string& path, const Packed& documents, const Tab
 }  // namespace
 
 NB_MODULE(_native, module) {
+    // At the end of a process others may still hold ours: Ray keeps threads, whose objects are then said to leak.
+    nb::set_leak_warnings(false);
     module.def("paths", [] {
         std::vector<std::string> names;
         for (const Path* path : paths()) names.emplace_back(path->name);

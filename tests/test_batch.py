@@ -39,13 +39,13 @@ pytest.importorskip("pyarrow")
 from chamfer.batch.on_ray import Crew, crew_of, ray_workers
 
 # Ray copies settings of its own that it warns of, in threads of its own.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 DRAWN = np.random.default_rng(0).choice(WORDS, (90, 4))
 TEXTS = {f"d{place:02d}": " ".join([*row, *["cat"] * (place % 9)]) for place, row in enumerate(DRAWN)}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def one_thread() -> Iterator[None]:
     """As many threads here as a worker has, because their number moves the last bits."""
     before = torch.get_num_threads()
@@ -54,7 +54,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def on_ray(one_thread: None) -> Iterator[Workers]:
     """Two workers on this machine."""
     with ray_workers("local", object_store=100_000_000) as workers:
@@ -181,8 +181,8 @@ class TestOnRay:
 class TestWithoutRay:
     def test_a_missing_extra_is_named(self) -> None:
         with (
-            patch("importlib.util.find_spec", return_value=None),
-            pytest.raises(InputError, match=r"^Ray is not installed; run: pip install 'chamfer\[ray\]'$"),
+            patch.dict("sys.modules", {"ray.data": None}),
+            pytest.raises(InputError, match=r"^ray.data is missing; install it with: pip install 'chamfer\[ray\]'$"),
             workers_at("local"),
         ):
             pass
@@ -196,10 +196,8 @@ class TestWithoutRay:
         ],
     )
     def test_an_address_that_cannot_be_reached_is_told_at_once(self, address: str, sentence: str) -> None:
-        from chamfer.batch import on_ray
-
-        with pytest.raises(InputError, match=sentence):
-            on_ray._check_reachable(address)
+        with pytest.raises(InputError, match=sentence), workers_at(address):
+            pass
 
     def test_one_core_stays_free_and_a_worker_fits_its_node(self) -> None:
         assert crew_of([{"CPU": 4.0}], 1) == Crew(3, 1)

@@ -393,7 +393,9 @@ class TestScores:
         answers = []
         for queries in (once, doubled):
             [found] = searcher.rank(queries, 5)
-            answers.append([hit.score for hit in searcher._hits(found, queries, 0, normalise=True)])
+            documents = searcher.index.documents(found.places)
+            hits = searcher.hits(documents, found.scores, queries.weights_of(0), normalise=True)
+            answers.append([hit.score for hit in hits])
         np.testing.assert_allclose(answers[0], answers[1], atol=1e-6)
 
     @pytest.mark.parametrize("precision", ["float16", "int8", "4bit"])

@@ -1,7 +1,6 @@
 """One object to hold: an index, an encoder, weights and a first stage."""
 
 import json
-import operator
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from chamfer import kernels
 from chamfer.devices import AUTO
+from chamfer.documents import Document
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
 from chamfer.explain import Explanation, Explanations, explain_tokens
@@ -19,9 +19,8 @@ from chamfer.index.building import check_finished, load_encoder
 from chamfer.index.manifest import needed_manifest, read_manifest
 from chamfer.index.reading import Index
 from chamfer.kernels import Form
-from chamfer.retrieve.exhaustive import best
-from chamfer.retrieve.stage import Candidates, FirstStage, Queries
-from chamfer.retrieve.stages import EXACT, chosen_name, depth_of, open_stage
+from chamfer.retrieve.ranker import Ranker, whole
+from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.tokens import TokenBatch
 from chamfer.weightings import check_weights, weights_by_name
 from chamfer.weights import TokenWeights
@@ -80,10 +79,9 @@ class Searcher:
             )
         self.index, self.encoder = index, encoder
         self._weights, self._first_stage, self.form = weights, first_stage, form
-        self._stages: dict[str, FirstStage] = {}
         self._weightings: dict[str, TokenWeights] = {}
         self.weighting(weights)
-        self._stage(first_stage)
+        self._ranker = Ranker(index, first_stage=first_stage, form=form)
 
     @classmethod
     def open(
@@ -188,10 +186,13 @@ class Searcher:
                 long queries can be compared with one threshold.
         """
         texts = [query] if isinstance(query, str) else query
-        k = _count(k, "a search finds at least 1 document")
+        k = whole(k, "a search finds at least 1 document")
         queries = self._queries(texts, weights)
         found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
-        hits = [self._hits(answer, queries, place, normalise=normalise) for place, answer in enumerate(found)]
+        hits = [
+            self.hits(self.index.documents(one.places), one.scores, queries.weights_of(place), normalise=normalise)
+            for place, one in enumerate(found)
+        ]
         return hits[0] if isinstance(query, str) else hits
 
     def rank(
@@ -212,20 +213,7 @@ class Searcher:
             depth: how many candidates of the first stage are scored exactly.
             allowed: ``(places,)`` which documents may be found; all that were not deleted if not given.
         """
-        name = chosen_name(first_stage or self._first_stage, self.index)
-        stage = self._stage(name)
-        allowed = self.index.live if allowed is None else allowed
-        if name == EXACT:
-            return stage.find(queries, k, allowed)
-        wanted = depth_of(name) if depth is None else _count(depth, "at least 1 candidate is scored")
-        depth = max(k, wanted)
-        few = len(self) if allowed is None else np.count_nonzero(allowed)
-        if few <= depth and few < len(self):  # a filter leaves no more than would be scored anyway
-            return self._stage(EXACT).find(queries, k, allowed)
-        found = stage.find(queries, depth, allowed)
-        answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self.form)
-        self.index.relieve()
-        return answers
+        return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
 
     def explain(self, query: str, ids: Sequence[str], *, weights: str | TokenWeights | None = None) -> Explanations:
         """Take the scores of some documents apart: which token matched what, and what that added.
@@ -246,24 +234,26 @@ class Searcher:
 
     def explained(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
         """Like :meth:`explain`, for one query that is encoded and weighted, and places; None without tokens."""
-        explained: list[Explanation | None] = []
-        for place, document in zip(places.tolist(), self.index.documents(places), strict=True):
-            tokens = self.index.tokens(place)
-            explained.append(
-                explain_tokens(
-                    query.tokens,
-                    query.weights,
-                    tokens,
-                    self.encoder.vocabulary,
-                    form=self.form,
-                    read=self.encoder.spans(document.text),
-                    document_id=document.id,
-                    document_text=document.text,
-                )
-                if len(tokens.vectors)
-                else None
-            )
-        return explained
+        documents = self.index.documents(places)
+        return [
+            self.explanation(query, document, self.index.tokens(place))
+            for place, document in zip(places.tolist(), documents, strict=True)
+        ]
+
+    def explanation(self, query: Queries, document: Document, tokens: TokenBatch) -> Explanation | None:
+        """Take apart the score of one document, wherever it and its vectors come from; None without tokens."""
+        if not len(tokens.vectors):
+            return None
+        return explain_tokens(
+            query.tokens,
+            query.weights,
+            tokens,
+            self.encoder.vocabulary,
+            form=self.form,
+            read=self.encoder.spans(document.text),
+            document_id=document.id,
+            document_text=document.text,
+        )
 
     def refreshed(self) -> Self:
         """A searcher of the last commit: this one if there is no newer."""
@@ -280,13 +270,21 @@ class Searcher:
     def _queries(self, texts: Sequence[str], weights: str | TokenWeights | None) -> Queries:
         return self.weighted(self.encoder.encode_queries(texts), texts, weights)
 
-    def _hits(self, found: Candidates, queries: Queries, place: int, *, normalise: bool) -> Hits:
-        scores = found.scores.astype(np.float64)
+    def hits(
+        self,
+        documents: Sequence[Document],
+        scores: npt.NDArray[np.floating],
+        weights: npt.NDArray[np.float32],
+        *,
+        normalise: bool = False,
+    ) -> Hits:
+        """Documents and their scores as a search gives them; ``weights`` are those of the query's tokens."""
+        scores = scores.astype(np.float64)
         if normalise:
-            scores = kernels.normalised(scores, queries.weights_of(place), self.form)
+            scores = kernels.normalised(scores, weights, self.form)
         return Hits(
             Hit(document.id, float(score), document.text, json.loads(document.metadata))
-            for document, score in zip(self.index.documents(found.places), scores, strict=True)
+            for document, score in zip(documents, scores, strict=True)
         )
 
     def weighting(self, weights: str | TokenWeights) -> TokenWeights:
@@ -300,19 +298,3 @@ class Searcher:
             name = "uniform" if weights in COUNTED and not counted.counts.any() else weights
             self._weightings[weights] = weights_by_name(name, self.encoder, lambda: counted, form=self.form)
         return self._weightings[weights]
-
-    def _stage(self, name: str) -> FirstStage:
-        name = chosen_name(name, self.index)
-        if name not in self._stages:
-            self._stages[name] = open_stage(name, self.index, form=self.form)
-        return self._stages[name]
-
-
-def _count(number: int, rule: str) -> int:
-    try:
-        whole = operator.index(number)
-    except TypeError:
-        whole = 0
-    if whole < 1:
-        raise InputError(f"{rule}, not {number!r}")
-    return whole

@@ -1,24 +1,20 @@
 """The workers of a Ray cluster. The only file that knows Ray Data."""
 
-import importlib.util
 import logging
 import os
-import socket
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from chamfer.batch.joining import imported, joined
 from chamfer.batch.workers import HERE, Job, Table
 from chamfer.devices import threads_of_torch
 from chamfer.errors import InputError
 from chamfer.progress import Advance, ignore
 from chamfer.threads import VARIABLE, free_cores
 
-LOCAL = "local"
-# How long a cluster may take to accept a connection. Ray itself would try for minutes.
-SECONDS = 5.0
 # Columns beside those of a result: how many rows it has, and how much was done for it; or instead, why there is none.
 ROWS, DONE, REFUSED = "_rows", "_done", "_refused"
 
@@ -28,41 +24,17 @@ def ray_workers(address: str, *, threads: int | None = None, object_store: int |
     """Workers of a cluster, as long as it is held.
 
     Args:
-        address: ``host:port`` of a cluster that this machine is a node of; ``auto`` for the one that runs here; or
-            ``local``, which starts Ray on this machine and ends it again.
+        address: see :func:`chamfer.batch.joining.joined`.
         threads: cores of a worker. The number of threads moves the last bits of vectors, so it is that of torch in
             this process if not given.
         object_store: bytes that ``local`` keeps in shared memory; Ray's own choice if not given.
     """
-    if importlib.util.find_spec("ray") is None or importlib.util.find_spec("pyarrow") is None:
-        raise InputError("Ray is not installed; run: pip install 'chamfer[ray]'")
-    import ray
-    import ray.data
-
+    imported("ray.data")
     threads = threads or threads_of_torch()
-    with _quiet("ray", "ray.data"):  # the library tells what it does by `advance`
-        if ray.is_initialized():  # by the caller, who also ends it
-            yield RayWorkers(threads)
-            return
-        settings: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
-        if address == LOCAL:
-            # One more than there are, because one stays free for others: so all cores do our work.
-            cores = max(free_cores(), threads) + 1
-            settings |= {"num_cpus": cores, "include_dashboard": False, "object_store_memory": object_store}
-        else:
-            _check_reachable(address)
-        try:
-            ray.init(**settings)
-        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-            raise InputError(
-                f"cannot join the Ray cluster at {address!r} ({said}); "
-                "is it running, and is this machine one of its nodes?"
-            ) from error
-        try:
-            yield RayWorkers(threads)
-        finally:
-            ray.shutdown()  # of this process's own connection, and of what it started
+    # One core more than there are, because one stays free for others: so all cores do our work.
+    cores = max(free_cores(), threads) + 1
+    with _quiet("ray", "ray.data"), joined(address, cores=cores, object_store=object_store):
+        yield RayWorkers(threads)
 
 
 class Crew(NamedTuple):
@@ -205,6 +177,7 @@ def _rows(table: Table) -> int:
 
 @contextmanager
 def _quiet(*names: str) -> Iterator[None]:
+    """Let Ray tell of nothing but errors: the library tells what it does by ``advance``."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -214,19 +187,3 @@ def _quiet(*names: str) -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def _check_reachable(address: str) -> None:
-    """Say at once what Ray would say after minutes."""
-    if address == "auto":
-        return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in host:
-        raise InputError(f"a Ray cluster is given as host:port, auto or local, not {address!r}")
-    try:
-        socket.create_connection((host, int(port)), timeout=SECONDS).close()
-    except OSError as error:
-        raise InputError(
-            f"nothing answers at the Ray address {address!r} ({error.strerror or error}); "
-            "start a cluster there with: ray start --head, or give local"
-        ) from error

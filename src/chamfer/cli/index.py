@@ -174,6 +174,36 @@ def compact(folder: Folder, as_json: AsJson = False) -> None:
     _tell(folder, as_json)
 
 
+@app.command("shard")
+def shard(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", help="The folder that the shards go to.")],
+    shards: Annotated[int, typer.Option("--shards", min=1, help="How many.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Split an index into shards, for chamfer serve --ray; again, after changes, as a new version of them.
+
+    Example: chamfer index shard index/ --out shards/ --shards 2
+    """
+    from chamfer.index.manifest import needed_manifest
+
+    needed_manifest(folder)
+
+    from chamfer.index.splitting import split_index
+
+    made = split_index(folder, out, shards=shards, progress=progress_bar)
+    each = ", ".join(str(part.documents) for part in made.shards)
+    say(f"version {made.version} in {out}: {made.documents} documents in {len(made.shards)} shards ({each})")
+    if as_json:
+        print_json(
+            {
+                "version": made.version,
+                "documents": made.documents,
+                "shards": {part.name: part.documents for part in made.shards},
+            }
+        )
+
+
 @app.command("info")
 def info(folder: Folder, as_json: AsJson = False) -> None:
     """Say what an index holds.

@@ -1,6 +1,7 @@
 """``chamfer serve``."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    folder: Annotated[Path, typer.Argument(help="The folder of an index.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of an index, or of shards.")],
     weights: Annotated[
         str | None,
         typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.", show_default="idf-soft"),
@@ -30,6 +31,14 @@ def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="The most that an answer may take.")] = 30.0,
     waiting: Annotated[int, typer.Option("--waiting", min=1, help="Requests that may wait; more get 429.")] = 64,
+    ray: Annotated[
+        str | None, typer.Option("--ray", help="Serve shards on Ray: local, or the address of a cluster.")
+    ] = None,
+    replicas: Annotated[int, typer.Option("--replicas", min=1, help="Of each shard.")] = 1,
+    cpus: Annotated[float, typer.Option("--cpus", min=0.01, help="Processors that each replica is given.")] = 1.0,
+    shard_seconds: Annotated[
+        float, typer.Option("--shard-seconds", min=0.1, help="What a shard may take, or its documents are missing.")
+    ] = 10.0,
 ) -> None:
     """Serve an index by HTTP, with a page to look at.
 
@@ -38,10 +47,16 @@ def serve(
     Example: chamfer serve index/ --port 8000
     """
     from chamfer.index.manifest import needed_manifest
+    from chamfer.index.shards import current_version, holds_shards
     from chamfer.retrieve.stages import check_stage
     from chamfer.weightings import NAMES
 
-    needed_manifest(folder)
+    if ray is None and holds_shards(folder):
+        raise InputError(f"{folder} holds shards; serve them with --ray local, or with the address of a Ray cluster")
+    if ray is not None and not holds_shards(folder):
+        raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
+    if ray is None:
+        needed_manifest(folder)
     check_stage(first_stage)
     first = weights or "idf-soft"
     if first not in NAMES and not Path(first).is_file():
@@ -63,18 +78,33 @@ def serve(
     at = listen(host, port)
     say(f"opening {folder}")
     from chamfer.search import Searcher
+    from chamfer.serve.sharded.deployments import deployed
+    from chamfer.serve.sharded.scatter import Scatter
+    from chamfer.serve.sharded.service import ShardedService, open_searcher
 
-    searcher = Searcher.open(folder, first_stage=first_stage, form=form.value)
+    if ray is None:
+        searcher = Searcher.open(folder, first_stage=first_stage, form=form.value)
+    else:
+        searcher = open_searcher(folder, current_version(folder), form=form.value)
     kept = Versions(first if first in NAMES else searcher.weighting(first), Path(first).stem, versions)
-    service = Service(searcher, kept)
-    service.check()
+    Service(searcher, kept).check()
     key = os.environ.get(KEY) or None
     local = host in LOCAL
     if not local and key is None:
         say(f"note: whoever reaches {host} may search and change the weights; set {KEY} to ask for a key")
     limits = Limits(seconds=seconds, waiting=waiting)
 
-    def started(address: str) -> None:
-        say(f"{len(searcher)} documents at {address}  (stop with Ctrl-C)")
+    with ExitStack() as running:
+        service = Service(searcher, kept)
+        if ray is not None:
+            say(f"starting {replicas} replicas of each shard")
+            shards = running.enter_context(
+                deployed(folder, ray, replicas=replicas, cpus=cpus, form=form.value, first_stage=first_stage)
+            )
+            service = sharded = ShardedService(searcher, kept, Scatter(shards, seconds=shard_seconds))
+            sharded.prepared(searcher.index.manifest.version)  # before anybody asks
 
-    run(create_app(service, limits=limits, key=key, local=local), at=at, limits=limits, started=started)
+        def started(address: str) -> None:
+            say(f"{service.documents} documents at {address}  (stop with Ctrl-C)")
+
+        run(create_app(service, limits=limits, key=key, local=local), at=at, limits=limits, started=started)

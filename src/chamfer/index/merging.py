@@ -43,11 +43,20 @@ def learnt_from(
 
 
 def merged_rows(
-    segments: Sequence[Segment], settings: Settings, before: Trained | None, learnt: Trained | None
+    segments: Sequence[Segment],
+    settings: Settings,
+    before: Trained | None,
+    learnt: Trained | None,
+    chosen: Sequence[npt.NDArray[np.int64]] | None = None,
 ) -> Iterator[Rows]:
-    """The rows of all live documents, in the order of their ids; for other centroids if some were learnt."""
-    alive = [segment.alive for segment in segments]
-    ids = np.concatenate([np.array(segment.database.all_ids(), object)[segment.alive] for segment in segments])
+    """The rows of all live documents, or of those at ``chosen`` places of each segment, in the order of their ids.
+
+    For other centroids if some were learnt.
+    """
+    alive = [segment.alive for segment in segments] if chosen is None else chosen
+    ids = np.concatenate(
+        [np.array(one.database.all_ids(), object)[places] for one, places in zip(segments, alive, strict=True)]
+    )
     order = np.argsort(ids, kind="stable")  # of runs that are sorted already, which costs little
     owner = np.repeat(np.arange(len(segments)), [len(places) for places in alive])[order]
     places = np.concatenate(alive)[order]

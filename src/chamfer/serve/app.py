@@ -21,9 +21,8 @@ from chamfer.serve import schemas
 from chamfer.serve.batches import Batches, BusyError
 from chamfer.serve.files import PAGE
 from chamfer.serve.guard import Application, Guard, Limits
-from chamfer.serve.learning import learn
 from chamfer.serve.metrics import Metrics
-from chamfer.serve.service import Service, Texts
+from chamfer.serve.service import LostError, Service, Texts
 
 # Texts of a re-rank request that are encoded at a time, so that searches get their turn between them.
 SLICE = 32
@@ -48,7 +47,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         421: "The server answers to names of this machine only.",
         422: "A field is missing, unknown or not as it should be.",
         429: "Too many requests wait; come again after Retry-After seconds.",
-        503: "The answer would take too long.",
+        503: "The answer would take too long; or no shard can be reached.",
     }.items()
 }
 
@@ -77,7 +76,7 @@ def create_app(
     queues: tuple[Sized, ...] = (searches, texts, explanations, changes, lessons)
     metrics.follow("chamfer_waiting", "Requests that wait.", lambda: sum(map(len, queues)))
     metrics.follow("chamfer_weights_version", "The version in use.", lambda: service.versions.current.number)
-    metrics.follow("chamfer_documents", "Documents in the index.", lambda: len(service.searcher))
+    metrics.follow("chamfer_documents", "Documents in the index.", lambda: service.documents)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
@@ -206,7 +205,7 @@ def create_app(
     )
     async def learn_weights(asked: schemas.LearnRequest) -> Response:
         try:
-            return _as_json(await lessons.ask(lambda: learn(service.searcher, service.versions, asked)))
+            return _as_json(await lessons.ask(lambda: service.learn(asked)))
         except UnknownNameError:
             raise
         except InputError as error:  # the marks are well-formed, but do not suffice
@@ -214,10 +213,12 @@ def create_app(
 
     @app.get("/health", summary="Whether the server is up, and what it serves.")
     async def health() -> schemas.HealthResponse:
+        missing = await asyncio.to_thread(service.missing_shards)
         return schemas.HealthResponse(
-            status="ok",
+            status="partial" if missing else "ok",
+            missing_shards=missing,
             index=service.searcher.index.folder.resolve().name,
-            documents=len(service.searcher),
+            documents=service.documents,
             encoder=_last(service.searcher.encoder.name),
             weights=service.versions.current.number,
             version=__version__,
@@ -264,6 +265,7 @@ def _answer_problems(app: FastAPI) -> None:
     on(UnknownNameError, lambda error: problem(404, str(error)))
     on(InUseError, lambda error: problem(409, str(error)))
     on(BusyError, lambda error: problem(429, "too many requests wait; come again later", **{"Retry-After": str(LATER)}))
+    on(LostError, lambda error: problem(503, str(error), **{"Retry-After": str(LATER)}))
     on(HTTPException, lambda error: problem(error.status_code, TOLD.get(error.detail, error.detail)))
     on(RequestValidationError, lambda error: problem(*_first_mistake(error)))
     on(Exception, lambda error: problem(500, "something went wrong in the server; its log says what"))

@@ -75,7 +75,16 @@ class Found(BaseModel):
     metadata: dict[str, Any]
 
 
-class SearchResponse(BaseModel):
+class Partial(BaseModel):
+    """An answer of an index that may lie in shards; one that is cut short says so."""
+
+    partial: Annotated[
+        bool, Field(description="Some shards gave no answer, so documents are missing that they hold.")
+    ] = False
+    missing_shards: Annotated[list[str], Field(description="Their names.")] = []
+
+
+class SearchResponse(Partial):
     """The best documents, the best first."""
 
     hits: list[Found]
@@ -173,7 +182,7 @@ class ExplainedDocument(BaseModel):
     matches: list[MatchedToken]
 
 
-class ExplainResponse(BaseModel):
+class ExplainResponse(Partial):
     """Scores taken apart, the best document first. Documents without tokens have no score and are left out."""
 
     query: str
@@ -299,7 +308,8 @@ class LearnResponse(BaseModel):
 class HealthResponse(BaseModel):
     """The server is up."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok", "partial"], Field(description="`partial`: some shards cannot be reached.")]
+    missing_shards: Annotated[list[str], Field(description="Their names.")] = []
     index: Annotated[str, Field(description="The name of its folder.")]
     documents: int
     encoder: str

@@ -10,13 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chamfer.documents import Document
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.explain import Explanation
 from chamfer.explain.words import Spelling
 from chamfer.reranking import relevance, rerank
-from chamfer.search import Hit, Searcher
+from chamfer.retrieve.stage import Queries
+from chamfer.search import Hit, Hits, Searcher
 from chamfer.serve import schemas
+from chamfer.serve.learning import learn
 from chamfer.serve.versions import Version, Versions
+from chamfer.tokens import TokenBatch
 from chamfer.weightings import check_weights
 from chamfer.weights import TokenWeights
 
@@ -36,11 +40,31 @@ class ScoredTexts(NamedTuple):
     tokens: int
 
 
+class Explained(NamedTuple):
+    """A document, and what its score is made of; None if it has no tokens."""
+
+    explanation: Explanation | None
+    document: Document
+
+
+class LostError(Exception):
+    """Nothing that holds documents can be reached."""
+
+
 class Service:
     """An index, as it is now, and the versions of its weights. Called from the thread that works, one at a time."""
 
     def __init__(self, searcher: Searcher, versions: Versions) -> None:
         self.searcher, self.versions = searcher, versions
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return len(self.searcher)
+
+    def missing_shards(self) -> list[str]:
+        """The parts of the index that cannot be reached now: none where there are no parts."""
+        return []
 
     def refresh(self) -> None:
         """Go on to the last commit of the index; where that cannot be opened, stay with the one at hand."""
@@ -63,19 +87,23 @@ class Service:
         answers: dict[int, schemas.SearchResponse] = {}
         for places in groups.values():
             one = asked[places[0]]
-            found = searcher.search(
-                [asked[place].query for place in places],
-                one.k,
-                weights=weights_for(one.weights, version),
-                where=one.where,
-                normalise=one.normalise,
-            )
+            texts = [asked[place].query for place in places]
+            found, missing = self._find(searcher, texts, one, weights_for(one.weights, version))
             number = version.number if one.weights == "current" else None
             for place, hits in zip(places, found, strict=True):
                 cut = searcher.encoder.tokenize([asked[place].query], "query").truncated > 0
                 found_all = [_found(hit) for hit in hits]
-                answers[place] = schemas.SearchResponse(hits=found_all, query_was_cut=cut, weights=number)
+                answers[place] = schemas.SearchResponse(
+                    hits=found_all, query_was_cut=cut, weights=number, partial=bool(missing), missing_shards=missing
+                )
         return [answers[place] for place in range(len(asked))]
+
+    def _find(
+        self, searcher: Searcher, texts: list[str], asked: schemas.SearchRequest, weights: str | TokenWeights
+    ) -> tuple[list[Hits], list[str]]:
+        """The best documents for several texts, and the shards whose documents could not be looked at."""
+        found = searcher.search(texts, asked.k, weights=weights, where=asked.where, normalise=asked.normalise)
+        return found, []
 
     def score_texts(self, asked: Sequence[Texts]) -> list[ScoredTexts]:
         """How relevant texts are for queries."""
@@ -101,16 +129,7 @@ class Service:
     def _explain(self, asked: schemas.ExplainRequest, version: Version, searcher: Searcher) -> schemas.ExplainResponse:
         tokens = searcher.encoder.encode_queries([asked.query])
         queries = searcher.weighted(tokens, [asked.query], weights_for(asked.weights, version))
-        if asked.ids is not None:
-            places = searcher.index.places(list(dict.fromkeys(asked.ids)))
-            allowed = searcher.index.allowed(asked.where)
-            places = places if allowed is None else places[allowed[places]]
-        else:
-            allowed = searcher.index.allowed(asked.where)
-            uniform = searcher.weighted(tokens, [asked.query], "uniform")
-            both = [searcher.rank(one, asked.k, allowed=allowed)[0].places for one in (queries, uniform)]
-            places = np.unique(np.concatenate(both))
-        explained = zip(searcher.explained(queries, places), searcher.index.documents(places), strict=True)
+        explained, missing = self._explanations(searcher, asked, tokens, queries)
         documents = [_explained(one, json.loads(document.metadata)) for one, document in explained if one is not None]
         spelling = Spelling(searcher.encoder.vocabulary)
         starts = spelling.starts(tokens.token_ids)
@@ -136,7 +155,28 @@ class Service:
                 )
             ],
             documents=sorted(documents, key=lambda one: (-one.score, one.id)),
+            partial=bool(missing),
+            missing_shards=missing,
         )
+
+    def _explanations(
+        self, searcher: Searcher, asked: schemas.ExplainRequest, tokens: TokenBatch, queries: Queries
+    ) -> tuple[list[Explained], list[str]]:
+        """The documents that are named, or the best, and the shards whose documents could not be looked at."""
+        allowed = searcher.index.allowed(asked.where)
+        if asked.ids is not None:
+            places = searcher.index.places(list(dict.fromkeys(asked.ids)))
+            places = places if allowed is None else places[allowed[places]]
+        else:
+            uniform = searcher.weighted(tokens, [asked.query], "uniform")
+            both = [searcher.rank(one, asked.k, allowed=allowed)[0].places for one in (queries, uniform)]
+            places = np.unique(np.concatenate(both))
+        explained = zip(searcher.explained(queries, places), searcher.index.documents(places), strict=True)
+        return [Explained(*pair) for pair in explained], []
+
+    def learn(self, asked: schemas.LearnRequest) -> schemas.LearnResponse:
+        """Learn weights from marks, as a version that is not used yet."""
+        return learn(self.searcher, self.versions, asked)
 
     def tokens(self, contains: str, order: str, limit: int) -> schemas.TokensResponse:
         """The heaviest or lightest tokens whose spelling contains a text."""

@@ -1,0 +1,73 @@
+"""To be part of a Ray cluster for a while: one that runs, or one that is started here for it."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from chamfer.errors import InputError
+
+LOCAL, AUTO = "local", "auto"
+# How long a cluster may take to accept a connection. Ray itself would try for minutes.
+SECONDS = 5.0
+
+
+@contextmanager
+def joined(address: str, *, cores: int, object_store: int | None = None) -> Iterator[bool]:
+    """Join a cluster, and leave it at the end; gives whether it is our own.
+
+    Where the caller has joined one already, nothing is done, and the caller leaves it.
+
+    Args:
+        address: ``host:port`` of a cluster that this machine is a node of; ``auto`` for the one that runs here; or
+            ``local``, which starts Ray on this machine and ends it again.
+        cores: as many as ``local`` may give away.
+        object_store: bytes that ``local`` keeps in shared memory; Ray's own choice if not given.
+    """
+    ray = imported("ray")
+    if ray.is_initialized():
+        yield False
+        return
+    settings: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
+    if address == LOCAL:
+        settings |= {"num_cpus": cores, "include_dashboard": False, "object_store_memory": object_store}
+    else:
+        _check_reachable(address)
+    try:
+        ray.init(**settings)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(
+            f"cannot join the Ray cluster at {address!r} ({said}); is it running, is this machine one of its nodes, "
+            "and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set here as there?"
+        ) from error
+    try:
+        yield address == LOCAL
+    finally:
+        ray.shutdown()  # of this process's own connection, and of what it started
+
+
+def imported(name: str) -> Any:  # noqa: ANN401 -- a module of Ray, which may be missing
+    """A module that an extra brings."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is missing; install it with: pip install 'chamfer[ray]'") from error
+
+
+def _check_reachable(address: str) -> None:
+    """Say at once what Ray would say after minutes."""
+    if address == AUTO:
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        raise InputError(f"a Ray cluster is given as host:port, auto or local, not {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS).close()
+    except OSError as error:
+        raise InputError(
+            f"nothing answers at the Ray address {address!r} ({error.strerror or error}); "
+            "start a cluster there with: ray start --head, or give local"
+        ) from error

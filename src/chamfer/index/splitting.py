@@ -1,0 +1,148 @@
+"""An index cut into shards: rows are copied, nothing is encoded again, and a version counts whole or not at all."""
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.files import keep_names, only_writer, written_whole
+from chamfer.index.building import check_finished
+from chamfer.index.manifest import MANIFEST, SEGMENTS, File, Manifest, needed_manifest, write_manifest
+from chamfer.index.merging import merged_rows
+from chamfer.index.reading import Index
+from chamfer.index.segment import SegmentWriter
+from chamfer.index.settings import DISTINCT
+from chamfer.index.shards import (
+    Part,
+    ShardSet,
+    current_version,
+    owner_of,
+    read_set,
+    use_version,
+    version_folder,
+    write_set,
+)
+from chamfer.progress import Progress, quiet
+
+Places = npt.NDArray[np.int64]
+
+# Names that a writer of the shard would give its first commit.
+SEGMENT, TRAINED, FREQUENCIES = "00000001", "trained-00000001.safetensors", "frequencies-00000001.i64"
+OWN = re.compile(r"\.?\d{8}")
+# The version before the last stays: a server may not have left it yet, and a replica that is restarted opens it again.
+KEPT = 2
+
+
+def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: Progress = quiet) -> ShardSet:
+    """Cut an index into shards, as a new version of the set in a folder; servers of that folder go on to it.
+
+    Deleted documents are left behind. Takes the disk space of the index once more; the version before the last goes.
+
+    Args:
+        folder: the index, which stays as it is; a writer may commit to it meanwhile.
+        out: where the set lies, or will lie.
+        shards: how many; a set keeps their number in every version.
+        progress: told of the documents that are copied.
+    """
+    folder, out = Path(folder), Path(out)
+    check_finished(needed_manifest(folder), folder)
+    if shards < 1:
+        raise InputError(f"an index is split into at least 1 shard, not {shards}")
+    if (out / MANIFEST).exists():
+        raise InputError(f"{out} holds an index; shards need a folder of their own")
+    index = Index.open(folder)
+    chosen = _chosen(index, shards)
+    with only_writer(out):
+        last = current_version(out)
+        if last and len(read_set(out, last).shards) != shards:
+            raise InputError(
+                f"{out} holds a set of {len(read_set(out, last).shards)} shards, which a server has places for; "
+                "give that number, or another folder"
+            )
+        unfinished = out / f".{last + 1:08d}"
+        shutil.rmtree(unfinished, ignore_errors=True)  # what a crash may have left
+        shutil.rmtree(version_folder(out, last + 1), ignore_errors=True)
+        try:
+            whole = _write(index, chosen, unfinished, last + 1, progress)
+            unfinished.rename(version_folder(out, last + 1))
+            keep_names(out)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        use_version(out, last + 1)
+        for path in out.iterdir():
+            if OWN.fullmatch(path.name) and int(path.name.lstrip(".")) <= last + 1 - KEPT:
+                shutil.rmtree(path, ignore_errors=True)
+    return whole
+
+
+def _chosen(index: Index, shards: int) -> list[list[Places]]:
+    """For each shard, the places of its documents in each segment of the index."""
+    chosen: list[list[Places]] = [[] for _ in range(shards)]
+    for segment in index.segments:
+        ids = segment.database.all_ids()
+        alive = segment.alive
+        owners = np.array([owner_of(ids[place], shards) for place in alive.tolist()], np.int64)
+        for number in range(shards):
+            chosen[number].append(alive[owners == number])
+    empty = next((number for number, places in enumerate(chosen) if not sum(map(len, places))), None)
+    if empty is not None:
+        raise InputError(f"none of {index.manifest.documents} documents would be in shard {empty}; make fewer shards")
+    return chosen
+
+
+def _write(index: Index, chosen: list[list[Places]], folder: Path, version: int, progress: Progress) -> ShardSet:
+    manifest = index.manifest
+    assert manifest.trained is not None
+    for entry in manifest.segments:  # what is copied gets checksums of its own, which must not be those of damage
+        for file in entry.files:
+            file.check(index.folder / SEGMENTS / entry.name)
+    folder.mkdir()
+    index.trained.save(folder / TRAINED)
+    counts = np.zeros(manifest.settings.vocabulary_size, np.int64)
+    parts = []
+    with progress("copying documents", manifest.documents) as advance:
+        for number, places in enumerate(chosen):
+            shard = folder / f"shard-{number:02d}"
+            counts += _write_shard(index, places, shard)
+            documents = sum(map(len, places))
+            parts.append(Part(shard.name, documents, 1))
+            advance(documents)
+    if not np.array_equal(counts, index.frequencies.counts):
+        raise InputError(f"the document frequencies of {index.folder} are not those of its documents; build it again")
+    whole = ShardSet(
+        version,
+        manifest.settings,
+        File.of(folder / TRAINED),
+        _write_counts(folder / FREQUENCIES, counts),
+        manifest.documents,
+        tuple(parts),
+        (index.folder.resolve().name, manifest.version),
+    )
+    write_set(folder, whole)
+    return whole
+
+
+def _write_shard(index: Index, places: Sequence[Places], folder: Path) -> npt.NDArray[np.int64]:
+    """Write an index of some documents; in how many of them each token appears."""
+    settings = index.settings
+    counts = np.zeros(settings.vocabulary_size, np.int64)
+    with SegmentWriter(folder, SEGMENT, settings) as segment:
+        for rows in merged_rows(index.segments, settings, None, None, places):
+            segment.append(rows)
+            counts += np.bincount(rows.columns[DISTINCT], minlength=len(counts))
+        entry = segment.finish()
+    os.link(folder.parent / TRAINED, folder / TRAINED)
+    frequencies = _write_counts(folder / FREQUENCIES, counts)
+    write_manifest(folder, Manifest(1, settings, File.of(folder / TRAINED), frequencies, (entry,)))
+    return counts
+
+
+def _write_counts(path: Path, counts: npt.NDArray[np.int64]) -> File:
+    with written_whole(path) as file:
+        file.write(counts.data)
+    return File.of(path)

@@ -1,0 +1,79 @@
+"""A first stage and exact scores, joined: queries that are encoded and weighted in, the best documents out."""
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.index.reading import Index
+from chamfer.kernels import Form
+from chamfer.retrieve.exhaustive import best
+from chamfer.retrieve.stage import Candidates, FirstStage, Queries
+from chamfer.retrieve.stages import EXACT, chosen_name, depth_of, open_stage
+
+
+class Ranker:
+    """Ranks the documents of an index. Needs no encoder.
+
+    Args:
+        index: opened.
+        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+        form: ``l2`` or ``cosine``.
+    """
+
+    def __init__(self, index: Index, *, first_stage: str = "auto", form: Form = "l2") -> None:
+        self.index, self._first_stage, self.form = index, first_stage, form
+        self._stages: dict[str, FirstStage] = {}
+        self._stage(first_stage)
+
+    def rank(
+        self,
+        queries: Queries,
+        k: int,
+        *,
+        first_stage: str | None = None,
+        depth: int | None = None,
+        allowed: npt.NDArray[np.bool_] | None = None,
+    ) -> list[Candidates]:
+        """Places and scores of the best ``k`` documents for each query.
+
+        Args:
+            queries: in the dimensions that the index keeps.
+            k: how many documents to find.
+            first_stage: another than the ranker's own.
+            depth: how many candidates of the first stage are scored exactly.
+            allowed: ``(places,)`` which documents may be found; all that were not deleted if not given.
+        """
+        name = chosen_name(first_stage or self._first_stage, self.index)
+        stage = self._stage(name)
+        allowed = self.index.live if allowed is None else allowed
+        if name == EXACT:
+            return stage.find(queries, k, allowed)
+        documents = self.index.manifest.documents
+        wanted = depth_of(name) if depth is None else whole(depth, "at least 1 candidate is scored")
+        depth = max(k, wanted)
+        few = documents if allowed is None else np.count_nonzero(allowed)
+        if few <= depth and few < documents:  # a filter leaves no more than would be scored anyway
+            return self._stage(EXACT).find(queries, k, allowed)
+        found = stage.find(queries, depth, allowed)
+        answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self.form)
+        self.index.relieve()
+        return answers
+
+    def _stage(self, name: str) -> FirstStage:
+        name = chosen_name(name, self.index)
+        if name not in self._stages:
+            self._stages[name] = open_stage(name, self.index, form=self.form)
+        return self._stages[name]
+
+
+def whole(number: int, rule: str) -> int:
+    """A number of at least 1, or an error that states the rule."""
+    try:
+        counted = operator.index(number)
+    except TypeError:
+        counted = 0
+    if counted < 1:
+        raise InputError(f"{rule}, not {number!r}")
+    return counted

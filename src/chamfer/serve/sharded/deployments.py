@@ -1,0 +1,138 @@
+"""Shards as deployments of Ray Serve: some replicas each, restarted by Ray where they are lost."""
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from math import ceil
+from pathlib import Path
+from typing import Any, TypeVar
+
+from chamfer.batch.joining import LOCAL, imported, joined
+from chamfer.errors import InputError
+from chamfer.index.shards import current_version, read_set
+from chamfer.kernels import Form
+from chamfer.retrieve.stage import Queries
+from chamfer.serve.sharded.scatter import Response
+from chamfer.serve.sharded.shard import Kept, Ranked, Shard
+from chamfer.threads import VARIABLE
+
+# What Ray may keep in shared memory where it is started here: answers that are on their way.
+OBJECT_BYTES = 512 << 20
+# Ray looks so often whether a replica lives, which decides how soon a lost one is replaced.
+HEALTH_SECONDS = 2.0
+# Questions that a replica takes in; it works on one at a time.
+ONGOING = 64
+
+Answer = TypeVar("Answer")
+
+
+class ShardReplica:
+    """One replica: a shard, asked one question at a time, on as many threads as Ray gives it processors."""
+
+    def __init__(self, folder: str, number: int, form: Form, first_stage: str, threads: int) -> None:
+        os.environ.setdefault(VARIABLE, str(threads))
+        self._shard = Shard(folder, number, form=form, first_stage=first_stage)
+        # A version is opened beside the work, for that may take long.
+        self._working, self._opening = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+
+    async def prepare(self, version: int) -> int:
+        """See :meth:`Shard.prepare`."""
+        return await _run(self._opening, self._shard.prepare, version)
+
+    async def rank(self, version: int, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+        """See :meth:`Shard.rank`."""
+        return await _run(self._working, self._shard.rank, version, queries, k, where)
+
+    async def documents(self, version: int, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+        """See :meth:`Shard.documents`."""
+        return await _run(self._working, self._shard.documents, version, ids, where)
+
+    async def about(self, _version: int) -> tuple[int, list[int]]:
+        """The process of the replica that answers, and the versions that it has open."""
+        return os.getpid(), self._shard.versions
+
+
+async def _run(executor: Executor, function: Callable[..., Answer], *arguments: Any) -> Answer:  # noqa: ANN401
+    return await asyncio.get_running_loop().run_in_executor(executor, function, *arguments)
+
+
+class RayReplicas:
+    """The replicas of one shard; Ray Serve chooses the one that answers, and retries what none had begun to answer.
+
+    What a replica had begun when it was lost is an error here, and asked again by
+    :class:`chamfer.serve.sharded.scatter.Scatter`.
+    """
+
+    def __init__(self, handle: Any) -> None:  # noqa: ANN401 -- a DeploymentHandle, which mypy may not know
+        self._handle = handle
+
+    def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- those of the method
+        """Ask without waiting."""
+        response: Response = getattr(self._handle, method).remote(*arguments)
+        return response
+
+
+@contextmanager
+def deployed(
+    folder: str | Path,
+    address: str = LOCAL,
+    *,
+    replicas: int = 1,
+    cpus: float = 1.0,
+    form: Form = "l2",
+    first_stage: str = "auto",
+) -> Iterator[dict[str, RayReplicas]]:
+    """The shards of a set on Ray, by name, as long as the context lasts.
+
+    Args:
+        folder: of the set; every machine that runs a replica reads it at this path.
+        address: of a Ray cluster; ``local`` starts Ray on this machine, and ends it afterwards.
+        replicas: of each shard.
+        cpus: processors that each replica is given, and threads that it uses.
+        form: ``l2`` or ``cosine``.
+        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+    """
+    serve = imported("ray.serve")
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)  # it tells of every step
+    folder = Path(folder).resolve()
+    names = [part.name for part in read_set(folder, current_version(folder)).shards]
+    # One set may be served once on a cluster, several sets beside each other.
+    prefix = f"chamfer-{hashlib.sha256(f'{folder} {form} {first_stage}'.encode()).hexdigest()[:8]}"
+    applications = [f"{prefix}-{name}" for name in names]
+    # Replicas may be more than processors, on one machine; Ray would wait for ever for some that are free.
+    cores = max(os.cpu_count() or 1, ceil(len(names) * replicas * cpus) + 1)
+    with joined(address, cores=cores, object_store=OBJECT_BYTES) as is_ours:
+        deploying = False
+        try:
+            serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
+            if serve.status().applications.keys() & set(applications):
+                raise InputError(f"{folder} is served on this cluster already; stop the other server first")
+            deploying = True
+            made = serve.deployment(
+                ShardReplica,
+                num_replicas=replicas,
+                max_ongoing_requests=ONGOING,
+                health_check_period_s=HEALTH_SECONDS,
+                graceful_shutdown_timeout_s=5.0,
+                ray_actor_options={"num_cpus": cpus},
+            )
+            targets = [
+                serve.RunTarget(
+                    made.options(name=name).bind(str(folder), number, form, first_stage, max(1, int(cpus))),
+                    name=application,
+                    route_prefix=None,
+                )
+                for number, (name, application) in enumerate(zip(names, applications, strict=True))
+            ]
+            handles = serve.run_many(targets)
+            yield {name: RayReplicas(handle) for name, handle in zip(names, handles, strict=True)}
+        finally:
+            if is_ours:
+                serve.shutdown()
+            elif deploying:
+                for application in applications:
+                    serve.delete(application)

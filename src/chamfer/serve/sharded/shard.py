@@ -1,0 +1,101 @@
+"""What one shard answers: queries that are encoded and weighted in, documents out. It needs no encoder."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.documents import Document
+from chamfer.errors import InputError
+from chamfer.index.shards import current_version, open_shard
+from chamfer.kernels import Form
+from chamfer.retrieve.ranker import Ranker
+from chamfer.retrieve.stage import Queries
+from chamfer.tokens import TokenBatch
+
+# Versions that are open at a time: the one that is searched, and the one that comes or has just gone.
+OPEN = 2
+
+
+class Ranked(NamedTuple):
+    """The best documents of a shard for one query, the best first."""
+
+    documents: list[Document]
+    scores: npt.NDArray[np.float32]
+
+
+class Kept(NamedTuple):
+    """A document as a shard keeps it, and whether a filter holds for it."""
+
+    document: Document
+    tokens: TokenBatch
+    allowed: bool
+
+
+class Shard:
+    """One shard of a set, in the versions that are asked for.
+
+    Every question names the version that it is for, so that answers of several shards always fit each other; a version
+    that is not open yet, in a replica that has just started, is opened for the question.
+
+    Args:
+        folder: of the set.
+        number: which shard, from 0.
+        form: ``l2`` or ``cosine``.
+        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+    """
+
+    def __init__(self, folder: str | Path, number: int, *, form: Form = "l2", first_stage: str = "auto") -> None:
+        self._folder, self._number, self._form, self._first_stage = Path(folder), number, form, first_stage
+        self._opened: dict[int, Ranker] = {}
+        self._turns = Lock()
+        try:
+            self.prepare(current_version(self._folder))
+        except (InputError, OSError) as error:  # a server may be content with the version before, and asks for that
+            logging.getLogger("chamfer").warning("shard %d is not opened yet: %s", number, error)
+
+    @property
+    def versions(self) -> list[int]:
+        """Those that are open."""
+        with self._turns:
+            return sorted(self._opened)
+
+    def prepare(self, version: int) -> int:
+        """Open a version, with all that its first stage needs; how many documents the shard has in it."""
+        return self._ranker(version).index.manifest.documents
+
+    def rank(self, version: int, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+        """The best ``k`` documents for each query, of those that a filter holds for."""
+        ranker = self._ranker(version)
+        index = ranker.index
+        found = ranker.rank(queries, k, allowed=index.allowed(where))
+        return [Ranked(index.documents(one.places), one.scores) for one in found]
+
+    def documents(self, version: int, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+        """Those of some documents that are in this shard, with their vectors."""
+        index = self._ranker(version).index
+        among = index.allowed(None, ids)
+        allowed = index.allowed(where)
+        places = np.arange(0) if among is None else np.flatnonzero(among)
+        return [
+            Kept(document, index.tokens(place), bool(allowed is None or allowed[place]))
+            for place, document in zip(places.tolist(), index.documents(places), strict=True)
+        ]
+
+    def _ranker(self, version: int) -> Ranker:
+        with self._turns:
+            if version in self._opened:
+                self._opened[version] = self._opened.pop(version)  # the last to go
+                return self._opened[version]
+        # Not in turns: what is open answers while another version is opened, which may take a first stage minutes.
+        index = open_shard(self._folder, version, self._number)
+        ranker = Ranker(index, first_stage=self._first_stage, form=self._form)
+        with self._turns:
+            self._opened[version] = ranker
+            while len(self._opened) > OPEN:
+                del self._opened[next(iter(self._opened))]
+        return ranker

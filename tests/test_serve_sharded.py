@@ -1,0 +1,309 @@
+"""Shards behind HTTP: the answers of one index, whatever is lost meanwhile, or an answer that says what is missing."""
+
+import json
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+
+from starlette.testclient import TestClient
+
+from chamfer import Encoder, Searcher, build_index
+from chamfer.documents import Document
+from chamfer.index.shards import current_version
+from chamfer.index.splitting import split_index
+from chamfer.index.writing import writing
+from chamfer.kernels import Form
+from chamfer.serve.app import create_app
+from chamfer.serve.service import Service
+from chamfer.serve.sharded import scatter as scattering
+from chamfer.serve.sharded.scatter import Scatter
+from chamfer.serve.sharded.service import ShardedService, open_searcher
+from chamfer.serve.sharded.shard import OPEN, Shard
+from chamfer.serve.versions import Versions
+from tests.test_shards import build_changed, many_documents
+
+QUERY = "why do cats sleep"
+LOCAL = "http://localhost"
+SHARDS = 3
+
+
+class Answering:
+    """A future, as Ray's responses are asked."""
+
+    def __init__(self, future: "Future[bytes]") -> None:
+        self._future = future
+
+    def result(self, *, timeout_s: float | None = None) -> Any:
+        return pickle.loads(self._future.result(timeout_s))
+
+    def cancel(self) -> None:
+        self._future.cancel()
+
+
+class Threads:
+    """Replicas of a shard in this process; what is asked and answered travels as bytes, as it does on Ray.
+
+    ``fault`` is called before every answer, with the number of the replica, and may raise or wait.
+    """
+
+    def __init__(self, make: Callable[[], Shard], replicas: int = 2) -> None:
+        self.shards = [make() for _ in range(replicas)]
+        self.fault: Callable[[int], None] = lambda replica: None
+        self.asked = 0
+        self._pool = ThreadPoolExecutor(8)
+
+    def ask(self, method: str, *arguments: Any) -> Answering:
+        self.asked += 1
+        sent, replica = pickle.dumps(arguments), self.asked % len(self.shards)
+
+        def answer() -> bytes:
+            self.fault(replica)
+            return pickle.dumps(getattr(self.shards[replica], method)(*pickle.loads(sent)))
+
+        return Answering(self._pool.submit(answer))
+
+
+def shards_of(folder: Path, *, form: Form = "l2", first_stage: str = "auto") -> dict[str, Threads]:
+    def make(number: int) -> Callable[[], Shard]:
+        return lambda: Shard(folder, number, form=form, first_stage=first_stage)
+
+    return {f"shard-{number:02d}": Threads(make(number)) for number in range(SHARDS)}
+
+
+@pytest.fixture
+def folder(encoder: Encoder, tmp_path: Path) -> Path:
+    return build_changed(tmp_path / "index", encoder)
+
+
+@pytest.fixture
+def shards(folder: Path, tmp_path: Path) -> dict[str, Threads]:
+    split_index(folder, tmp_path / "shards", shards=SHARDS)
+    return shards_of(tmp_path / "shards")
+
+
+def served(
+    folder: Path, shards: dict[str, Threads], encoder: Encoder, *, form: Form = "l2", seconds: float = 5.0
+) -> TestClient:
+    searcher = open_searcher(folder, current_version(folder), encoder=encoder, form=form)
+    service = ShardedService(searcher, Versions("idf-soft", "idf-soft"), Scatter(shards, seconds=seconds))
+    return TestClient(create_app(service, local=True), LOCAL)
+
+
+@pytest.fixture
+def client(shards: dict[str, Threads], tmp_path: Path, encoder: Encoder) -> Iterator[TestClient]:
+    with served(tmp_path / "shards", shards, encoder) as client:
+        yield client
+
+
+@pytest.fixture
+def whole(folder: Path, encoder: Encoder) -> Iterator[TestClient]:
+    """The index that was split, served as it is."""
+    service = Service(Searcher.open(folder, encoder=encoder), Versions("idf-soft", "idf-soft"))
+    with TestClient(create_app(service, local=True), LOCAL) as client:
+        yield client
+
+
+class TestTheSameInterface:
+    @pytest.mark.parametrize("weights", ["current", "uniform", "idf", "idf-soft"])
+    @pytest.mark.parametrize("where", [None, "number < 12", "number > 1000"])
+    def test_searches_are_answered_as_by_the_index(
+        self, client: TestClient, whole: TestClient, weights: str, where: str | None
+    ) -> None:
+        for query in (QUERY, "blue sky", "the dog barks at night", "zebra"):
+            for k, normalise in ((1, False), (5, True), (100, False)):
+                asked = {"query": query, "k": k, "weights": weights, "where": where, "normalise": normalise}
+                answer, expected = client.post("/search", json=asked), whole.post("/search", json=asked)
+                assert answer.content == expected.content
+                assert not answer.json()["partial"]
+
+    @pytest.mark.parametrize("form", ["l2", "cosine"])
+    @pytest.mark.parametrize("precision", ["float16", "int8", "2bit"])
+    def test_whatever_the_index_keeps(self, encoder: Encoder, tmp_path: Path, form: Form, precision: str) -> None:
+        index = build_changed(tmp_path / "index", encoder, precision=precision, pool=2)
+        split_index(index, tmp_path / "shards", shards=SHARDS)
+        searcher = Searcher.open(index, encoder=encoder, form=form, first_stage="exhaustive")
+        shards = shards_of(tmp_path / "shards", form=form, first_stage="exhaustive")
+        with served(tmp_path / "shards", shards, encoder, form=form) as client:
+            for query in (QUERY, "blue sky"):
+                found = client.post("/search", json={"query": query, "k": 30}).json()["hits"][:29]
+                assert [(one["id"], one["score"]) for one in found] == [hit[:2] for hit in searcher.search(query, k=29)]
+
+    def test_explanations_and_re_ranked_texts_too(self, client: TestClient, whole: TestClient) -> None:
+        for asked in (
+            {"query": QUERY, "k": 4},
+            {"query": QUERY, "k": 4, "where": "number < 12", "weights": "idf"},
+            {"query": QUERY, "ids": ["d001", "d002", "d004", "d001"]},
+            {"query": QUERY, "ids": ["d001", "d022", "empty"], "where": "number < 12"},
+            {"query": QUERY, "ids": ["d003"]},
+            {"query": QUERY, "where": "number <"},
+        ):
+            answer, expected = client.post("/explain", json=asked), whole.post("/explain", json=asked)
+            assert (answer.status_code, answer.content) == (expected.status_code, expected.content)
+        asked = {"query": QUERY, "documents": ["a dog", "cats sleep"]}
+        results = [one.post("/rerank", json=asked).json()["results"] for one in (client, whole)]
+        assert results[0] == results[1]
+
+    def test_the_description_and_the_errors_are_the_same(self, client: TestClient, whole: TestClient) -> None:
+        assert client.get("/openapi.json").json() == whole.get("/openapi.json").json()
+        for asked in ({"query": " "}, {"query": "cat", "where": "number <"}, {"query": "cat", "typo": 1}):
+            answer, expected = client.post("/search", json=asked), whole.post("/search", json=asked)
+            assert (answer.status_code, answer.content) == (expected.status_code, expected.content)
+        told = client.get("/health").json()
+        assert (told["status"], told["documents"], told["missing_shards"]) == ("ok", 58, [])
+        assert "chamfer_documents 58.0" in client.get("/metrics").text
+
+    def test_weights_can_be_changed(self, client: TestClient, whole: TestClient) -> None:
+        for one in (client, whole):
+            assert one.put("/weights", json={"tokens": {"cats": 50.0}}).json()["version"] == 2
+        answers = [one.post("/search", json={"query": QUERY}) for one in (client, whole)]
+        assert answers[0].json() == answers[1].json()
+        assert answers[0].json()["weights"] == 2
+
+    def test_learning_is_refused_in_one_sentence(self, client: TestClient) -> None:
+        marks = [{"query": QUERY, "relevant": ["d004"]}, {"query": "blue sky", "relevant": ["d001"]}]
+        answer = client.post("/learn", json={"judgements": marks})
+        assert (answer.status_code, "not learnt from shards" in answer.json()["message"]) == (409, True)
+
+
+def fail(replica: int) -> None:
+    raise ConnectionError("the replica is gone")
+
+
+class TestLosses:
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(scattering, "LOOK", 0.05)
+
+    def test_a_question_that_a_replica_leaves_open_is_asked_of_another(
+        self, client: TestClient, whole: TestClient, shards: dict[str, Threads]
+    ) -> None:
+        def first_fails(replica: int) -> None:
+            if replica == 0:
+                raise ConnectionError("the replica is gone")
+
+        for one in shards.values():
+            one.fault = first_fails
+        for _ in range(10):
+            answer = client.post("/search", json={"query": QUERY})
+            assert answer.content == whole.post("/search", json={"query": QUERY}).content
+
+    def test_a_replica_that_hangs_is_passed_over(
+        self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, whole: TestClient
+    ) -> None:
+        go_on = threading.Event()
+        shards["shard-01"].fault = lambda replica: None if replica else (go_on.wait(20), None)[1]
+        with served(tmp_path / "shards", shards, encoder, seconds=1.5) as client:
+            answers = [client.post("/search", json={"query": QUERY}).content for _ in range(3)]
+            go_on.set()
+        assert set(answers) == {whole.post("/search", json={"query": QUERY}).content}
+
+    def test_an_answer_without_a_shard_says_so_until_it_is_back(
+        self, client: TestClient, whole: TestClient, shards: dict[str, Threads]
+    ) -> None:
+        complete = whole.post("/search", json={"query": QUERY, "k": 100}).json()
+        shards["shard-01"].fault = fail
+        answer = client.post("/search", json={"query": QUERY, "k": 100})
+        found = answer.json()
+        assert (answer.status_code, found["partial"], found["missing_shards"]) == (200, True, ["shard-01"])
+        assert [one for one in complete["hits"] if one in found["hits"]] == found["hits"]
+        assert len(found["hits"]) < len(complete["hits"])
+        explained = client.post("/explain", json={"query": QUERY, "k": 9}).json()
+        assert (explained["partial"], explained["missing_shards"]) == (True, ["shard-01"])
+        health = client.get("/health").json()
+        assert (health["status"], health["missing_shards"]) == ("partial", ["shard-01"])
+        shards["shard-01"].fault = lambda replica: None
+        stop = time.monotonic() + 10
+        while client.get("/health").json()["status"] != "ok" and time.monotonic() < stop:
+            time.sleep(0.02)
+        assert client.post("/search", json={"query": QUERY, "k": 100}).json() == complete
+
+    def test_nobody_waits_for_a_shard_that_is_lost(
+        self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
+    ) -> None:
+        go_on = threading.Event()
+        shards["shard-02"].fault = lambda replica: (go_on.wait(20), None)[1]
+        with served(tmp_path / "shards", shards, encoder, seconds=0.6) as client:
+            took = []
+            for _ in range(4):
+                started = time.monotonic()
+                assert client.post("/search", json={"query": QUERY}).json()["missing_shards"] == ["shard-02"]
+                took.append(time.monotonic() - started)
+            go_on.set()
+        assert took[0] > 0.5 > max(took[1:])
+
+    def test_without_any_shard_there_is_no_answer(self, client: TestClient, shards: dict[str, Threads]) -> None:
+        for one in shards.values():
+            one.fault = fail
+        answer = client.post("/search", json={"query": QUERY})
+        assert (answer.status_code, "no shard answers" in answer.json()["message"]) == (503, True)
+        assert client.get("/health").json()["missing_shards"] == list(shards)
+
+
+class TestVersions:
+    def test_an_answer_never_mixes_versions(self, encoder: Encoder, tmp_path: Path) -> None:
+        documents = many_documents()
+        for version in (1, 2, 3):  # other texts under the same ids
+            texts = [one.text for one in documents[version:] + documents[:version]]
+            marked = [
+                Document(document.id, text, json.dumps({"version": version}))
+                for document, text in zip(documents, texts, strict=True)
+            ]
+            build_index(tmp_path / str(version), marked, encoder)
+        expected = {}
+        for version in (1, 2, 3):
+            hits = Searcher.open(tmp_path / str(version), encoder=encoder).search(QUERY, k=20)
+            expected[version] = [hit[:2] for hit in hits]
+        out = tmp_path / "shards"
+        split_index(tmp_path / "1", out, shards=SHARDS)
+        shards = shards_of(out)
+        seen: set[int] = set()
+        with served(out, shards, encoder) as client, ThreadPoolExecutor(4) as threads:
+            stop = threading.Event()
+
+            def ask() -> int:
+                answered = 0
+                while not stop.is_set():
+                    found = client.post("/search", json={"query": QUERY, "k": 20}).json()
+                    [version] = {one["metadata"]["version"] for one in found["hits"]}
+                    assert [(one["id"], one["score"]) for one in found["hits"]] == expected[version]
+                    assert not found["partial"]
+                    seen.add(version)
+                    answered += 1
+                return answered
+
+            asking = [threads.submit(ask) for _ in range(4)]
+            try:
+                for version in (2, 3):
+                    split_index(tmp_path / str(version), out, shards=SHARDS)
+                    patience = time.monotonic() + 20
+                    while version not in seen and time.monotonic() < patience:
+                        time.sleep(0.02)
+            finally:
+                stop.set()
+            assert all(one.result() for one in asking)
+        assert seen == {1, 2, 3}
+        assert all(len(shard.versions) <= OPEN for one in shards.values() for shard in one.shards)
+
+    def test_a_version_that_a_shard_cannot_open_is_not_served(
+        self, folder: Path, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, caplog: Any
+    ) -> None:
+        out = tmp_path / "shards"
+        service = ShardedService(open_searcher(out, 1, encoder=encoder), Versions("idf", "idf"), Scatter(shards))
+        with writing(folder) as writer:
+            writer.delete(["d001"])
+        split_index(folder, out, shards=SHARDS)
+        (out / "00000002" / "shard-01" / "index.json").unlink()
+        stop = time.monotonic() + 10
+        while "cannot open version 2" not in caplog.text and time.monotonic() < stop:
+            service.refresh()
+            time.sleep(0.02)
+        assert "shard-01 cannot open version 2" in caplog.text
+        assert (service.documents, service.missing_shards()) == (58, [])

@@ -1,0 +1,171 @@
+"""Shards on Ray itself: replicas are processes, and are killed as processes are."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
+
+from starlette.testclient import TestClient
+
+from chamfer import Encoder, Searcher
+from chamfer.index.shards import version_folder
+from chamfer.index.splitting import split_index
+from chamfer.index.writing import writing
+from chamfer.serve.app import create_app
+from chamfer.serve.service import Service
+from chamfer.serve.sharded.deployments import RayReplicas, deployed
+from chamfer.serve.sharded.scatter import Scatter
+from chamfer.serve.sharded.service import ShardedService, open_searcher
+from chamfer.serve.versions import Versions
+from tests.test_shards import build_changed
+
+# Ray leaves files and sockets to the end of the process.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+QUERIES = ("why do cats sleep", "blue sky", "the dog barks at night")
+LOCAL = "http://localhost"
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def folder(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_changed(tmp_path_factory.mktemp("ray") / "index", encoder)
+
+
+@pytest.fixture(scope="module")
+def shards(folder: Path) -> Iterator[dict[str, RayReplicas]]:
+    split_index(folder, folder.parent / "shards", shards=2)
+    with deployed(folder.parent / "shards", replicas=2, cpus=0.1) as shards:
+        yield shards
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path, shards: dict[str, RayReplicas], encoder: Encoder) -> Iterator[TestClient]:
+    searcher = open_searcher(folder.parent / "shards", 1, encoder=encoder)
+    service = ShardedService(searcher, Versions("idf-soft", "idf-soft"), Scatter(shards, seconds=20))
+    with TestClient(create_app(service, local=True), LOCAL) as client:
+        yield client
+
+
+def by_the_index(folder: Path, encoder: Encoder) -> dict[str, Any]:
+    service = Service(Searcher.open(folder, encoder=encoder), Versions("idf-soft", "idf-soft"))
+    with TestClient(create_app(service, local=True), LOCAL) as whole:
+        return {query: whole.post("/search", json={"query": query, "k": 20}).json() for query in QUERIES}
+
+
+def same(answer: Any, expected: Any) -> bool:
+    """Whether answers are equal but for the last bits of scores: queries that are encoded together are rounded so."""
+    if not isinstance(answer, dict) or answer["partial"]:
+        return False
+    hits, wanted = answer["hits"], expected["hits"]
+    close = [one["score"] for one in hits] == pytest.approx([one["score"] for one in wanted], abs=1e-6)
+    return close and [one["id"] for one in hits] == [one["id"] for one in wanted]
+
+
+def processes(replicas: RayReplicas, wanted: int = 2) -> set[int]:
+    """The processes of all replicas of a shard."""
+    found: set[int] = set()
+    stop = time.monotonic() + PATIENCE
+    while len(found) < wanted and time.monotonic() < stop:
+        found.add(replicas.ask("about", 1).result(timeout_s=PATIENCE)[0])
+    return found
+
+
+class Asking:
+    """Asks from several threads until it is told to stop, and keeps every answer."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.answers: list[tuple[str, Any]] = []
+        self._client, self._stop = client, threading.Event()
+        self._threads = ThreadPoolExecutor(4)
+        self._asking = [self._threads.submit(self._ask, number) for number in range(4)]
+
+    def _ask(self, number: int) -> None:
+        while not self._stop.is_set():
+            query = QUERIES[(len(self.answers) + number) % len(QUERIES)]
+            answer = self._client.post("/search", json={"query": query, "k": 20})
+            self.answers.append((query, answer.json() if answer.status_code == 200 else answer.text))
+
+    def some_more(self, count: int = 20) -> None:
+        wanted, stop = len(self.answers) + count, time.monotonic() + PATIENCE
+        while len(self.answers) < wanted and time.monotonic() < stop:
+            time.sleep(0.01)
+
+    def end(self) -> None:
+        self._stop.set()
+        for one in self._asking:
+            one.result()
+
+
+def test_answers_are_those_of_the_index(client: TestClient, folder: Path, encoder: Encoder) -> None:
+    for query, expected in by_the_index(folder, encoder).items():
+        assert client.post("/search", json={"query": query, "k": 20}).json() == expected
+    assert client.get("/health").json()["status"] == "ok"
+
+
+def test_a_killed_replica_is_not_noticed(
+    client: TestClient, shards: dict[str, RayReplicas], folder: Path, encoder: Encoder
+) -> None:
+    expected = by_the_index(folder, encoder)
+    asking = Asking(client)
+    for name in shards:
+        asking.some_more()
+        os.kill(processes(shards[name]).pop(), signal.SIGKILL)
+        asking.some_more()
+    asking.end()
+    assert [answer for query, answer in asking.answers if not same(answer, expected[query])] == []
+
+
+def test_versions_are_switched_on_all_shards_at_once(
+    client: TestClient, shards: dict[str, RayReplicas], folder: Path, encoder: Encoder
+) -> None:
+    before = by_the_index(folder, encoder)
+    with writing(folder) as writer:
+        writer.delete([f"d{number:03d}" for number in range(20, 30)])
+    after = by_the_index(folder, encoder)
+    asking = Asking(client)
+    asking.some_more()
+    split_index(folder, folder.parent / "shards", shards=2)
+    stop = time.monotonic() + PATIENCE
+    while client.get("/health").json()["documents"] != 48 and time.monotonic() < stop:
+        time.sleep(0.05)
+    asking.some_more()
+    asking.end()
+    assert [
+        answer for query, answer in asking.answers if not same(answer, before[query]) and not same(answer, after[query])
+    ] == []
+    assert client.post("/search", json={"query": QUERIES[0], "k": 20}).json() == after[QUERIES[0]]
+
+
+def test_a_shard_that_is_gone_is_named_and_comes_back(
+    shards: dict[str, RayReplicas], folder: Path, encoder: Encoder
+) -> None:
+    out = folder.parent / "shards"
+    service = ShardedService(open_searcher(out, 2, encoder=encoder), Versions("idf", "idf"), Scatter(shards, seconds=3))
+    hidden = version_folder(out, 2) / "shard-01"
+    with TestClient(create_app(service, local=True), LOCAL) as client:
+        complete = client.post("/search", json={"query": QUERIES[0], "k": 100}).json()
+        assert not complete["partial"]
+        alive = processes(shards["shard-01"])
+        hidden.rename(hidden.with_name("hidden"))  # so that replicas that Ray starts anew cannot open it
+        for process in alive:
+            os.kill(process, signal.SIGKILL)
+        answer = client.post("/search", json={"query": QUERIES[0], "k": 100})
+        found = answer.json()
+        assert (answer.status_code, found["partial"], found["missing_shards"]) == (200, True, ["shard-01"])
+        assert 0 < len(found["hits"]) < len(complete["hits"])
+        assert client.get("/health").json()["missing_shards"] == ["shard-01"]
+        hidden.with_name("hidden").rename(hidden)
+        stop = time.monotonic() + 2 * PATIENCE
+        while client.get("/health").json()["status"] != "ok" and time.monotonic() < stop:
+            time.sleep(0.2)
+        assert client.post("/search", json={"query": QUERIES[0], "k": 100}).json() == complete
