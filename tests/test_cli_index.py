@@ -10,6 +10,7 @@ import pytest
 from chamfer.cli.app import main
 from chamfer.encode import Encoder
 from chamfer.index import building
+from chamfer.index.writing import Writer
 from tests.conftest import DOCUMENTS, write_lines
 from tests.test_cli import Done, Run, assert_refused
 
@@ -222,18 +223,18 @@ class TestIndex:
 
     def test_the_same_command_goes_on_after_an_interruption(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(building, "CHUNK", 2)
-        add = building.add_documents
+        add = Writer.add_rows
         calls = 0
 
-        def add_twice(*arguments: Any, **named: Any) -> int:
+        def add_twice(*arguments: Any, **named: Any) -> None:
             nonlocal calls
             calls += 1
             if calls == 3:
                 raise OSError(28, "No space left on device", "index/segments")
-            return add(*arguments, **named)
+            add(*arguments, **named)
 
         with monkeypatch.context() as patched:
-            patched.setattr(building, "add_documents", add_twice)
+            patched.setattr(Writer, "add_rows", add_twice)
             done = run("index", "build", "corpus.jsonl", "--out", "index")
             assert_refused(done, "No space left on device, at index/segments")
         assert "4 of 5 documents" in run("index", "info", "index").stdout

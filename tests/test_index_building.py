@@ -16,6 +16,7 @@ from chamfer.encode import Role
 from chamfer.index import building
 from chamfer.index.building import add_documents, described, load_encoder
 from chamfer.index.description import describe
+from chamfer.index.encoding import MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, read_manifest
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
@@ -277,21 +278,28 @@ class TestCorpora:
         assert not (tmp_path / "index").exists()
 
 
-class TestAdding:
-    def test_vectors_that_are_known_are_not_made_again(self, encoder: Encoder, tmp_path: Path, spy: Spy) -> None:
+class TestRows:
+    @pytest.mark.parametrize("settings", [{}, {"precision": "2bit", "pool": 2}])
+    def test_vectors_that_are_known_are_not_made_again(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, settings: dict[str, Any]
+    ) -> None:
         corpus = texts(6)
         some = dict(list(corpus.items())[1:4])
         known = store.encode_corpus(
             tmp_path / "known", list(some), list(some.values()), encode=encoder.encode_documents, made_from={}
         )
-        build_index(tmp_path / "index", {"first": "a mat"}, encoder)
+        build_index(tmp_path / "index", corpus, encoder, **settings)
+        index = Index.open(tmp_path / "index")
+        documents = [Document(*pair) for pair in corpus.items()]
         spy.encoded = []
-        with writing(tmp_path / "index") as writer:
-            add_documents(writer, [Document(*pair) for pair in corpus.items()], encoder, known=known)
+        job = MakeRows(encoder, index.settings, index.trained)
+        made = columns_of_rows(job(texts_and_known(documents, known), ignore), index.settings)
         assert spy.encoded == [corpus[name] for name in corpus if name not in some]
-        encoded = {name: encoder.encode_documents([text]).token_ids.tolist() for name, text in corpus.items()}
-        assert {document.id: ids for document, ids in contents(tmp_path / "index") if document.id in corpus} == encoded
+        for name, values in index.segments[0].columns.items():
+            np.testing.assert_array_equal(made[name], values)
 
+
+class TestAdding:
     def test_another_length_or_model_is_refused(self, encoder: Encoder, plain_checkpoint: Path, tmp_path: Path) -> None:
         build_index(tmp_path, texts(3), encoder)
         shorter = Encoder.load(str(plain_checkpoint), document_length=8)

@@ -5,20 +5,30 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from chamfer.batch.workers import HERE, Table, Workers
+from chamfer.batch.workers import HERE, Job, Table, Workers
 from chamfer.cache import fingerprint
 from chamfer.devices import AUTO
 from chamfer.documents import Document, corpus_file, read_documents
 from chamfer.encode import Encoder, Role
 from chamfer.errors import InputError
-from chamfer.index.encoding import EncodeDocuments, texts_of, tokens_of
+from chamfer.index.encoding import (
+    TRUNCATED,
+    EncodeDocuments,
+    MakeRows,
+    columns_of_rows,
+    texts_and_known,
+    texts_of,
+    tokens_of,
+)
 from chamfer.index.manifest import SAMPLE, Manifest, read_manifest
+from chamfer.index.rows import Rows
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import sample_size
@@ -60,7 +70,7 @@ def build_index(
         projected: keep so many dimensions.
         allow_empty: keep documents without text, which rank last.
         progress: shows long work.
-        workers: who encodes; this process alone writes.
+        workers: who encodes and makes rows of it; this process alone writes.
     """
     folder = Path(folder)
     corpus = Path(corpus) if isinstance(corpus, str) else corpus
@@ -96,13 +106,15 @@ def build_index(
         truncated = 0
         with progress("encoding documents", total) as advance:
             advance(building["done"])
-            rest = _chunks(islice(read(), building["done"], None), chunk_for(encoder))
-            narrow = pool == 1 and projected is None
-            for chunk, encoded in encode_chunks(
-                rest, encoder, known=sample, narrow=narrow, advance=advance, workers=workers
-            ):
+            rest = islice(read(), building["done"], None)
+            chunks = (sorted(chunk, key=lambda document: document.id) for chunk in _chunks(rest, chunk_for(encoder)))
+            learnt = writer.trained
+            assert learnt is not None  # from the sample, now or before an interruption
+            job = MakeRows(encoder, settings, learnt)
+            for chunk, made in _mapped(job, chunks, partial(texts_and_known, known=sample), encoder, advance, workers):
                 building = {**building, "done": building["done"] + len(chunk)}
-                truncated += add_documents(writer, chunk, encoder, known=sample, building=building, encoded=encoded)
+                writer.add_rows(Rows(chunk, columns_of_rows(made, settings)), building=building)
+                truncated += made[TRUNCATED][0]
         writer.set_building(None)  # which also removes the sample
     return truncated
 
@@ -114,8 +126,6 @@ def add_documents(
     *,
     replacing: bool = False,
     advance: Advance = ignore,
-    known: EncodedCorpus | None = None,
-    building: Mapping[str, Any] | None = None,
     encoded: Table | None = None,
 ) -> int:
     """Encode documents and add them, in one commit; say how many texts were cut.
@@ -126,20 +136,16 @@ def add_documents(
         encoder: gives their vectors.
         replacing: see :meth:`Writer.add`.
         advance: told of the documents that are done.
-        known: vectors of some of them, so that these are not encoded again.
-        building: how far a build is after this.
         encoded: what :class:`EncodeDocuments` made of them, if that is done already.
     """
-    if building is None:
-        check_finished(writer.manifest)
+    check_finished(writer.manifest)
     _check_encoder(writer, encoder)
     if not documents:
         return 0
     if encoded is None:
-        encoded = EncodeDocuments(encoder)(texts_of(documents, known), advance)
-    tokens, distinct = tokens_of(encoded, documents, known)
-    writer.add(documents, tokens, distinct, replacing=replacing, building=building)
-    return int(sum(encoded["truncated"]))
+        encoded = EncodeDocuments(encoder)(texts_of(documents), advance)
+    writer.add(documents, *tokens_of(encoded), replacing=replacing)
+    return int(sum(encoded[TRUNCATED]))
 
 
 def add_corpus(
@@ -166,22 +172,21 @@ def add_corpus(
             yield [document for document in chunk if document.id not in there]
 
     added = truncated = 0
-    for chunk, encoded in encode_chunks(new(), encoder, advance=advance, workers=workers):
+    for chunk, encoded in _mapped(EncodeDocuments(encoder), new(), texts_of, encoder, advance, workers):
         truncated += add_documents(writer, chunk, encoder, replacing=replacing, encoded=encoded)
         added += len(chunk)
     return added, truncated
 
 
-def encode_chunks(
+def _mapped(
+    job: Job,
     chunks: Iterable[Sequence[Document]],
+    table_of: Callable[[Sequence[Document]], Table],
     encoder: Encoder,
-    *,
-    known: EncodedCorpus | None = None,
-    narrow: bool = False,
-    advance: Advance = ignore,
-    workers: Workers = HERE,
+    advance: Advance,
+    workers: Workers,
 ) -> Iterator[tuple[Sequence[Document], Table]]:
-    """Give chunks of documents with what :class:`EncodeDocuments` makes of each; empty ones are left out.
+    """Give chunks of documents with what a job makes of each; empty ones are left out.
 
     A chunk is encoded by one worker, as one process would encode it, so that vectors are the same to the last bit.
     """
@@ -191,11 +196,10 @@ def encode_chunks(
         for chunk in chunks:
             if chunk:
                 sent.append(chunk)
-                yield texts_of(chunk, known)
+                yield table_of(chunk)
 
-    job = EncodeDocuments(encoder, narrow=narrow)
-    for encoded in workers.map(job, tables(), advance=advance, gpu=encoder.may_use_gpu):
-        yield sent.popleft(), encoded
+    for made in workers.map(job, tables(), advance=advance, gpu=encoder.may_use_gpu):
+        yield sent.popleft(), made
 
 
 def _chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:

@@ -1,4 +1,4 @@
-"""Documents to vectors and distinct tokens: what one chunk of an index needs before it is written."""
+"""Texts to what an index takes: token vectors to be added, or rows that are ready to be written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,64 +9,106 @@ from chamfer.batch.vectors import from_columns, to_columns
 from chamfer.batch.workers import Table
 from chamfer.documents import Document
 from chamfer.encode import Encoder
+from chamfer.index.pooling import pool
+from chamfer.index.rows import Columns, check_unit, columns_in_parts
+from chamfer.index.settings import KINDS, Settings
+from chamfer.index.trained import Trained
 from chamfer.progress import Advance
 from chamfer.store.corpus import EncodedCorpus
-from chamfer.tokens import TokenBatch, TokenIds, offsets_of
+from chamfer.tokens import TokenBatch, TokenIds
 
-TEXT, IS_KNOWN, DISTINCT, TRUNCATED = "text", "is_known", "distinct", "truncated"
+TEXT, DISTINCT, TRUNCATED, VECTORS, TOKEN_IDS = "text", "distinct", "truncated", "vectors", "token_ids"
 
 
 @dataclass(frozen=True)
 class EncodeDocuments:
-    """A job: texts in; token vectors, distinct tokens and the number of texts that were cut out.
-
-    Args:
-        encoder: gives the vectors.
-        narrow: give them in 16 bits, where nothing is computed from them before they are kept in 16 bits.
-    """
+    """A job: texts in; token vectors, distinct tokens and the number of texts that were cut out."""
 
     encoder: Encoder
-    narrow: bool = False
 
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.batch.workers.Job`."""
         tokenized = self.encoder.tokenize(table[TEXT], "document")
-        is_new = ~np.array(table[IS_KNOWN], dtype=bool)
-        batch = self.encoder.encode_documents([table[TEXT][place] for place in np.flatnonzero(is_new)], advance)
-        advance(int((~is_new).sum()))
-        if self.narrow:  # vectors of unit length, so that no number is too large
-            batch = TokenBatch(batch.vectors.astype(np.float16), batch.token_ids, batch.offsets)
-        # A document whose vectors are known comes back without any.
-        lengths = np.zeros(len(is_new), np.int64)
-        lengths[is_new] = batch.lengths
-        all_of_them = TokenBatch(batch.vectors, batch.token_ids, offsets_of(lengths))
         return {
-            **to_columns(all_of_them),
+            **to_columns(self.encoder.encode_documents(table[TEXT], advance)),
             DISTINCT: [np.unique(ids).astype(np.int32).tobytes() for ids in tokenized.token_ids],
-            TRUNCATED: [tokenized.truncated, *[0] * (len(is_new) - 1)],  # a number of the table, not of a text
+            TRUNCATED: [tokenized.truncated, *[0] * (len(table[TEXT]) - 1)],  # a number of the table, not of a text
         }
 
 
-def texts_of(documents: Sequence[Document], known: EncodedCorpus | None = None) -> Table:
-    """The table of some documents, of which some have vectors already."""
+def texts_of(documents: Sequence[Document]) -> Table:
+    """What :class:`EncodeDocuments` takes."""
+    return {TEXT: [document.text for document in documents]}
+
+
+def tokens_of(encoded: Table) -> tuple[TokenBatch, list[TokenIds]]:
+    """Token vectors and the distinct tokens of each document, of what :class:`EncodeDocuments` gave."""
+    return from_columns(encoded), [np.frombuffer(ids, np.int32) for ids in encoded[DISTINCT]]
+
+
+@dataclass(frozen=True)
+class MakeRows:
+    """A job: texts in, and the vectors of those that were encoded before; the rows of a segment out, in one row.
+
+    Args:
+        encoder: gives the vectors.
+        settings: of the index.
+        trained: what the index has learnt.
+    """
+
+    encoder: Encoder
+    settings: Settings
+    trained: Trained
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.batch.workers.Job`."""
+        tokenized = self.encoder.tokenize(table[TEXT], "document")
+        is_new = [vectors is None for vectors in table[VECTORS]]
+        encoded = self.encoder.encode_documents(
+            [text for text, new in zip(table[TEXT], is_new, strict=True) if new], advance
+        )
+        advance(len(is_new) - len(encoded))
+        tokens = encoded
+        if len(encoded) < len(is_new):
+            rows = iter(range(len(encoded)))
+            shape = (-1, self.encoder.dimensions)
+            each = [
+                encoded[next(rows)]
+                if vectors is None
+                else TokenBatch.pack(
+                    [np.frombuffer(vectors, np.float16).reshape(shape)], [np.frombuffer(ids, np.int32)]
+                )
+                for vectors, ids in zip(table[VECTORS], table[TOKEN_IDS], strict=True)
+            ]
+            tokens = TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each])
+        check_unit(tokens)
+        distinct = [np.unique(ids) for ids in tokenized.token_ids]
+        parts = [
+            columns
+            for _, columns in columns_in_parts(pool(tokens, self.settings.pool), distinct, self.settings, self.trained)
+        ]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in self.settings.columns}
+        return {**{name: [values.tobytes()] for name, values in joined.items()}, TRUNCATED: [tokenized.truncated]}
+
+
+def texts_and_known(documents: Sequence[Document], known: EncodedCorpus | None) -> Table:
+    """What :class:`MakeRows` takes: nothing stands for the vectors of a text that is not known."""
     place = {} if known is None else known.place
+    each = [
+        known.tokens[place[document.id]] if known is not None and document.id in place else None
+        for document in documents
+    ]
     return {
-        TEXT: [document.text for document in documents],
-        IS_KNOWN: [document.id in place for document in documents],
+        **texts_of(documents),
+        VECTORS: [None if one is None else one.vectors.tobytes() for one in each],
+        TOKEN_IDS: [None if one is None else one.token_ids.tobytes() for one in each],
     }
 
 
-def tokens_of(
-    encoded: Table, documents: Sequence[Document], known: EncodedCorpus | None = None
-) -> tuple[TokenBatch, list[TokenIds]]:
-    """Token vectors, those that are known among them, and the distinct tokens of each document."""
-    tokens = from_columns(encoded)
-    distinct = [np.frombuffer(ids, np.int32) for ids in encoded[DISTINCT]]
-    place = {} if known is None else known.place
-    if known is None or not any(document.id in place for document in documents):
-        return tokens, distinct
-    each = [
-        known.tokens[place[document.id]] if document.id in place else tokens[row]
-        for row, document in enumerate(documents)
-    ]
-    return TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each]), distinct
+def columns_of_rows(made: Table, settings: Settings) -> Columns:
+    """The arrays that :class:`MakeRows` gave."""
+    columns = {}
+    for name, column in settings.columns.items():
+        values = np.frombuffer(made[name][0], KINDS[name.rpartition(".")[2]])
+        columns[name] = values if column.width == 1 else values.reshape(-1, column.width)
+    return columns

@@ -1,7 +1,8 @@
 """Documents as a segment keeps them: texts and arrays, cut from vectors or gathered from other segments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,8 @@ from chamfer.index.settings import (
 )
 from chamfer.index.trained import Trained
 from chamfer.kernels import Codes
-from chamfer.threads import in_threads
-from chamfer.tokens import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, rows_at
+from chamfer.threads import free_cores, in_threads
+from chamfer.tokens import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, parts, rows_at
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -41,22 +42,27 @@ class Rows:
     columns: Columns
 
 
-def rows_of(
-    documents: Sequence[Document],
-    tokens: TokenBatch,
-    distinct: Sequence[TokenIds],
-    settings: Settings,
-    trained: Trained,
-) -> Rows:
-    """Turn documents into rows.
+def columns_in_parts(
+    tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Settings, trained: Trained
+) -> Iterator[tuple[slice, Columns]]:
+    """The columns of documents, some at a time, and of which; as many parts are made at once as there are cores.
 
     Args:
-        documents: what a user knows of them.
         tokens: their vectors, pooled already.
         distinct: the different tokens of each text.
         settings: what is kept.
         trained: the projection, the centroids and the levels of residuals.
     """
+
+    def make(part: slice) -> tuple[slice, Columns]:
+        return part, _columns(tokens[part], distinct[part], settings, trained)
+
+    waiting = parts(tokens.offsets)
+    while some := list(islice(waiting, free_cores())):
+        yield from in_threads(make, some)
+
+
+def _columns(tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Settings, trained: Trained) -> Columns:
     kept = trained.projected(tokens)
     with np.errstate(over="ignore"):
         batch = TokenBatch(kept.vectors.astype(np.float16), kept.token_ids, kept.offsets)
@@ -69,13 +75,13 @@ def rows_of(
         DISTINCT: np.concatenate([*distinct, np.empty(0, np.int32)]).astype(np.int32),
     }
     if trained.residuals is not None:
-        return Rows(documents, {**columns, RESIDUALS: _residuals(wide, columns[CENTROIDS], trained)})
+        return {**columns, RESIDUALS: _residuals(wide, columns[CENTROIDS], trained)}
     codes = Codes.of(batch)
     if settings.precision == "float16":
         columns[VECTORS] = batch.vectors
     else:
         codes = codes.alone(batch)
-    return Rows(documents, {**columns, CODES: codes.codes, SCALES: codes.scales, BOUNDS: codes.bounds.T})
+    return {**columns, CODES: codes.codes, SCALES: codes.scales, BOUNDS: codes.bounds.T}
 
 
 def check_unit(tokens: TokenBatch) -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,12 @@ from chamfer.index.manifest import (
 )
 from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merged_rows
 from chamfer.index.pooling import pool
-from chamfer.index.rows import Rows, check_unit, rows_of
+from chamfer.index.rows import Rows, check_unit, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import DISTINCT, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import Trained, train
-from chamfer.threads import free_cores, in_threads
-from chamfer.tokens import TokenBatch, TokenIds, parts, rows_at
+from chamfer.tokens import TokenBatch, TokenIds, rows_at
 
 # What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
 OWN = re.compile(
@@ -166,12 +164,32 @@ class Writer:
         if learnt is None:
             learnt = train(pooled.vectors, settings, tokens=len(pooled.vectors))
             changes["trained"] = self._keep(learnt)
+        ordered = [documents[n] for n in order]
+        made = columns_in_parts(pooled, [counted[n] for n in order], settings, learnt)
+        self._append((Rows(ordered[part], columns) for part, columns in made), added, known, **changes)
+
+    def add_rows(self, rows: Rows, *, building: Mapping[str, Any]) -> None:
+        """Add documents of a build, in the order of their ids, as rows that were made with what this index has learnt.
+
+        Nothing is learnt again for them, as :meth:`add` may do: a build learns from a sample of all its documents.
+        """
+        known = self._find([document.id for document in rows.documents])
+        self._append([rows], self._counts(rows.columns[DISTINCT]), known, building=building)
+
+    def _append(
+        self,
+        made: Iterable[Rows],
+        counts: npt.NDArray[np.int64],
+        known: Mapping[Entry, Sequence[int]],
+        **changes: Any,  # noqa: ANN401 -- fields of the manifest
+    ) -> None:
+        """Write a segment in the place of documents that are known, and commit it."""
         removed, entries = self._without(known)
-        with SegmentWriter(self._folder, self._next_name(), settings) as segment:
-            for rows in self._rows([documents[n] for n in order], pooled, [counted[n] for n in order], learnt):
+        with SegmentWriter(self._folder, self._next_name(), self.manifest.settings) as segment:
+            for rows in made:
                 segment.append(rows)
             entries.append(segment.finish())
-        self._commit(segments=tuple(entries), frequencies=self._frequencies(added - removed), **changes)
+        self._commit(segments=tuple(entries), frequencies=self._frequencies(counts - removed), **changes)
         try:
             self._merge_small()
         except (OSError, InputError) as error:  # the documents are in all the same; the next addition tries again
@@ -234,18 +252,6 @@ class Writer:
             for path in (self._folder / place).glob("*"):
                 if OWN_SEGMENT.fullmatch(path.name) and path.name not in kept:
                     shutil.rmtree(path, ignore_errors=True)
-
-    def _rows(
-        self, documents: Sequence[Document], tokens: TokenBatch, distinct: Sequence[TokenIds], learnt: Trained
-    ) -> Iterator[Rows]:
-        """Rows of all documents, as many parts at a time as there are cores."""
-
-        def make(part: slice) -> Rows:
-            return rows_of(documents[part], tokens[part], distinct[part], self.manifest.settings, learnt)
-
-        waiting = parts(tokens.offsets)
-        while some := list(islice(waiting, free_cores())):
-            yield from in_threads(make, some)
 
     def _merge_small(self) -> None:
         """Merge the last segments while there are many of like size, so that their number grows like a logarithm."""
