@@ -1,7 +1,7 @@
 """Batch work on two Ray nodes, separate processes on loopback, against one process: the same bytes, and how fast.
 
 Writes ``results/ray-batch.json``. Every worker has one thread, and so has the process that it is compared with: another
-number of threads may move the last bits of vectors. A second measurement with all threads says whether it does here.
+number of threads may move the last bits of vectors. A worker is killed while the two encode the whole collection.
 """
 
 import argparse
@@ -10,10 +10,11 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,10 +30,16 @@ from chamfer.cache import encode_cached
 from chamfer.counting import count_tokens
 from chamfer.evaluation.beir import Collection, load_collection
 from chamfer.evaluation.experiment import evaluate
+from chamfer.files import write_json
 from chamfer.progress import Advance, ignore
 from chamfer.reproduce.environment import environment
+from chamfer.store.corpus import EncodedCorpus
 
 RESULT = Path(__file__).parent / "results" / "ray-batch.json"
+# Documents that rates are taken of, and how often; the whole collection is encoded once by each.
+SAMPLE, REPEATS = 512, 3
+OBJECT_STORE = 500_000_000
+ALONE = "one process of 1 thread"
 T = TypeVar("T")
 
 
@@ -69,7 +76,7 @@ def where(table: Table, advance: Advance) -> Table:
 
 
 def workers_of(cluster: Cluster) -> list[int]:
-    """Processes of the cluster that work on a table now: children of its raylets, whom Ray names by what they do."""
+    """Processes of the cluster that work on a table now: children of its raylets, which Ray names by what they do."""
     nodes = cluster.list_all_nodes()  # type: ignore[no-untyped-call]
     raylets = {node.all_processes["raylet"][0].process.pid for node in nodes}
     found = []
@@ -90,101 +97,105 @@ def main() -> None:
     parser.add_argument("collection", type=Path, nargs="?", default=Path("../shared/data/scifact"))
     parser.add_argument("--documents", type=int, help="only the first so many")
     parser.add_argument("--queries", type=int, help="only the first so many judged queries")
-    parser.add_argument("--length", type=int, help="of documents, in tokens; the model's own if not given")
-    parser.add_argument("--depth", type=int, default=1000)
-    parser.add_argument("--object-store", type=int, default=500_000_000)
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     collection = part_of(load_collection(arguments.collection), arguments.documents, arguments.queries)
-    ids, texts = list(collection.documents), list(collection.documents.values())
     folder = Path(tempfile.mkdtemp(prefix="chamfer-ray-"))
-    all_threads = torch.get_num_threads()
-    encoder = Encoder.load("minilm", document_length=arguments.length)
-    found: dict[str, Any] = {
-        "environment": environment(),
-        "ray": ray.__version__,
-        "collection": collection.name,
-        "documents": len(ids),
-        "queries": len(collection.judged_queries("test")),
-        "seconds": {},
-    }
+    try:
+        found = Bench(collection, folder).run()
+    finally:
+        shutil.rmtree(folder)
+    write_json(arguments.out, found)
+    print(json.dumps({key: value for key, value in found.items() if key != "environment"}, indent=2))
 
-    def encode(name: str, workers: Workers, advance: Advance = ignore) -> dict[str, str]:
-        corpus, seconds = timed(
-            lambda: encode_cached(folder / name, encoder, ids, texts, workers=workers, advance=advance)
-        )
-        found["seconds"][f"encode, {name}"] = round(seconds, 2)
-        print(f"{name}: {len(ids)} documents in {seconds:.1f} s, {len(ids) / seconds:.1f} a second", flush=True)
-        return digest(corpus.folder)
 
-    def everything(name: str, workers: Workers) -> dict[str, Any]:
-        """The index, the frequencies and the rankings."""
-        index = folder / f"index-{name}"
-        _, built = timed(lambda: build_index(index, collection.documents, encoder, workers=workers))
-        counted, counting = timed(lambda: count_tokens(encoder, texts, workers=workers))
-        ranked, ranking = timed(
-            lambda: evaluate(
-                collection,
-                encoder,
-                ["uniform", "idf-soft"],
-                cache=folder / name,
-                depth=arguments.depth,
-                workers=workers,
-            )
-        )
-        seconds = {"build": built, "count": counting, "evaluate": ranking}
-        found["seconds"] |= {f"{step}, {name}": round(taken, 2) for step, taken in seconds.items()}
-        searcher = Searcher.open(index, encoder=encoder)
-        asked = list(collection.judged_queries("test").values())[:20]
+class Bench:
+    """One collection, by one process and by two nodes."""
+
+    def __init__(self, collection: Collection, folder: Path) -> None:
+        self.collection, self.folder = collection, folder
+        self.encoder = Encoder.load("minilm")
+        self.seconds: dict[str, float] = {}
+        self.rates: dict[str, list[float]] = {}
+
+    def run(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        threads = torch.get_num_threads()
+        self.measure(f"one process of {threads} threads", HERE)
+        torch.set_num_threads(1)
+        self.measure(ALONE, HERE)
+        expected = self.everything(ALONE, HERE)
+        killed: list[int] = []
+        with head(OBJECT_STORE) as cluster:
+            with ray_workers(cluster.address) as workers:
+                self.measure("one worker", workers)
+            cluster.add_node(num_cpus=1, object_store_memory=OBJECT_STORE)
+            cluster.wait_for_nodes()
+            with ray_workers(cluster.address) as workers:
+                places = list(workers.map(where, [{"number": [n]} for n in range(8)]))
+                self.measure("two workers", workers)
+
+                def kill_one(done: int) -> None:
+                    if done and not killed and (working := workers_of(cluster)):
+                        killed.append(working[0])
+                        os.kill(working[0], signal.SIGKILL)
+
+                spread = self.everything("two workers", workers, kill_one)
+        rates = {name: statistics.median(own) for name, own in self.rates.items()}
         return {
-            "index files": digest(index),
-            "frequencies": counted.frequencies.counts.tolist(),
-            "rankings": [(system.name, system.rankings) for system in ranked.systems],
-            "searches": [[(hit.id, hit.score) for hit in searcher.search(query)] for query in asked],
+            "environment": environment(),
+            "ray": ray.__version__,
+            "collection": self.collection.name,
+            "documents": len(self.collection.documents),
+            "queries": len(self.collection.judged_queries("test")),
+            "documents_for_rates": SAMPLE,
+            "documents_per_second": {name: [round(rate, 1) for rate in own] for name, own in self.rates.items()},
+            "two_workers_against_one": round(rates["two workers"] / rates["one worker"], 2),
+            "seconds": {name: round(taken, 1) for name, taken in self.seconds.items()},
+            "tables_of_each_node": sorted(Counter(table["node"][0] for table in places).values()),
+            "killed": len(killed),
+            "same": {name: spread[name] == expected[name] for name in expected},
         }
 
-    torch.set_num_threads(all_threads)
-    vectors_all = encode(f"one process of {all_threads} threads", HERE)
-    torch.set_num_threads(1)
-    here = "one process of 1 thread"
-    vectors = encode(here, HERE)
-    expected = everything(here, HERE)
-    with head(arguments.object_store) as cluster:
-        with ray_workers(cluster.address) as workers:
-            list(workers.map(where, [{"number": [n]} for n in range(4)]))
-            encode_cached(folder / "warm", encoder, ids[:300], texts[:300], workers=workers)
-            one = encode("one worker", workers)
-        cluster.add_node(num_cpus=1, object_store_memory=arguments.object_store)
-        cluster.wait_for_nodes()
-        with ray_workers(cluster.address) as workers:
-            encode_cached(folder / "warm again", encoder, ids[:600], texts[:600], workers=workers)
-            places = list(workers.map(where, [{"number": [n]} for n in range(8)]))
-            found["tables of each node"] = sorted(Counter(table["node"][0] for table in places).values())
-            two = encode("two workers", workers)
-            spread = everything("two workers", workers)
-            killed: list[int] = []
+    def measure(self, name: str, workers: Workers) -> None:
+        """How many documents are encoded in a second, several times, after one that does not count."""
+        documents = dict(list(self.collection.documents.items())[:SAMPLE])
+        for turn in range(REPEATS + 1):
+            seconds = self.encode(self.folder / f"{name} {turn}", documents, workers)[1]
+            if turn:
+                self.rates.setdefault(name, []).append(len(documents) / seconds)
+        print(name, [round(rate, 1) for rate in self.rates[name]], flush=True)
 
-            def kill_one(done: int) -> None:
-                if done and not killed and (working := workers_of(cluster)):
-                    killed.append(working[0])
-                    os.kill(working[0], signal.SIGKILL)
+    def encode(
+        self, cache: Path, documents: Mapping[str, str], workers: Workers, advance: Advance = ignore
+    ) -> tuple[EncodedCorpus, float]:
+        """Into a folder, and in how many seconds."""
+        ids, texts = list(documents), list(documents.values())
+        return timed(lambda: encode_cached(cache, self.encoder, ids, texts, workers=workers, advance=advance))
 
-            survived = encode("two workers, one killed", workers, kill_one)
-    found["killed"] = len(killed)
-    found["same"] = {
-        "vectors, all threads": vectors_all == vectors,
-        "vectors, one worker": one == vectors,
-        "vectors, two workers": two == vectors,
-        "vectors, a worker killed": survived == vectors,
-        **{name: spread[name] == expected[name] for name in expected},
-    }
-    found["two workers against one"] = round(
-        found["seconds"]["encode, one worker"] / found["seconds"]["encode, two workers"], 2
-    )
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(found, indent=2) + "\n")
-    print(json.dumps({key: value for key, value in found.items() if key != "environment"}, indent=2))
-    shutil.rmtree(folder)
+    def everything(self, name: str, workers: Workers, advance: Advance = ignore) -> dict[str, Any]:
+        """The vectors, the index, the frequencies and the rankings of the whole collection."""
+        collection, index = self.collection, self.folder / f"index-{name}"
+        corpus, encoding = self.encode(self.folder / name, collection.documents, workers, advance)
+        _, building = timed(lambda: build_index(index, collection.documents, self.encoder, workers=workers))
+        texts = list(collection.documents.values())
+        counted, counting = timed(lambda: count_tokens(self.encoder, texts, workers=workers))
+        weights = ["uniform", "idf-soft"]
+        ranked, ranking = timed(
+            lambda: evaluate(collection, self.encoder, weights, cache=self.folder / name, workers=workers)
+        )
+        seconds = {"encode": encoding, "build": building, "count": counting, "evaluate": ranking}
+        self.seconds |= {f"{step}, {name}": taken for step, taken in seconds.items()}
+        print(name, seconds, flush=True)
+        searcher = Searcher.open(index, encoder=self.encoder)
+        asked = list(collection.judged_queries("test").values())
+        return {
+            "vectors": digest(corpus.folder),
+            "files of the index": digest(index),
+            "frequencies": counted.frequencies.counts.tolist(),
+            "rankings": [(system.name, system.rankings) for system in ranked.systems],
+            "searches": [[(hit.id, hit.score) for hit in hits] for hits in searcher.search(asked)],
+        }
 
 
 def part_of(collection: Collection, documents: int | None, queries: int | None) -> Collection:

@@ -19,7 +19,8 @@ from typing import Any
 
 from chamfer import Encoder, Searcher, build_index
 from chamfer.evaluation.docstrings import docstring_collection
-from chamfer.index.shards import owner_of
+from chamfer.files import write_json
+from chamfer.index.shards import owner_of, version_folder
 from chamfer.index.splitting import split_index
 from chamfer.reproduce.environment import environment
 
@@ -132,8 +133,12 @@ async def loaded(
     connections: int,
     seconds: float,
     kill: int,
+    hide: Path | None = None,
 ) -> dict[str, Any]:
-    """A closed loop of connections; at half time so many replicas of one shard are killed."""
+    """A closed loop of connections; at half time so many replicas of one shard are killed.
+
+    Where a folder is given, it is hidden until three quarters of the time are over, so that no replica can open it.
+    """
     load = Load(expected)
     queries = list(expected)
     stop = time.perf_counter() + seconds
@@ -143,8 +148,13 @@ async def loaded(
     await asyncio.sleep(seconds / 2)
     alive = replicas_of(server, "shard-00")
     load.killed = time.perf_counter()
+    if hide is not None:
+        hide.rename(hide.with_name("hidden"))
     for process in alive[:kill]:
         os.kill(process, signal.SIGKILL)
+    if hide is not None:
+        await asyncio.sleep(seconds / 4)
+        hide.with_name("hidden").rename(hide)
     replaced: float | None = None
     while time.perf_counter() < stop and replaced is None:
         await asyncio.sleep(0.1)
@@ -194,12 +204,26 @@ def main() -> None:
     # Some more than are asked for: those that score like the last one may stand in its place.
     expected = {query: [hit[:2] for hit in searcher.search(query, 2 * K)] for query in queries}
     measured: dict[str, Any] = {}
-    for name, kill in (("one_replica_killed", 1), ("all_replicas_of_a_shard_killed", REPLICAS)):
+    gone = version_folder(arguments.shards, made.version) / made.shards[0].name
+    for name, kill, hide in (
+        ("one_replica_killed", 1, None),
+        ("all_replicas_of_a_shard_killed", REPLICAS, None),
+        ("a_shard_gone", REPLICAS, gone),
+    ):
         with served(arguments.shards, arguments.shard_seconds) as (port, server):
             asyncio.run(loaded(port, server, dict(list(expected.items())[:8]), connections=4, seconds=4, kill=0))
             measured[name] = asyncio.run(
-                loaded(port, server, expected, connections=arguments.connections, seconds=arguments.seconds, kill=kill)
+                loaded(
+                    port,
+                    server,
+                    expected,
+                    connections=arguments.connections,
+                    seconds=arguments.seconds,
+                    kill=kill,
+                    hide=hide,
+                )
             )
+            print(name, measured[name], flush=True)
     told = {
         "environment": environment(),
         "documents": made.documents,
@@ -210,8 +234,7 @@ def main() -> None:
         "shard_seconds": arguments.shard_seconds,
         **measured,
     }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(told, indent=2) + "\n")
+    write_json(arguments.out, told)
     print(json.dumps({name: value for name, value in told.items() if name != "environment"}, indent=2))
 
 

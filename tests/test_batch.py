@@ -1,8 +1,10 @@
 """Work in parts: in this process and on Ray, with the same results to the last bit."""
 
+import json
 import os
 import pickle
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,14 +14,18 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from chamfer import Encoder, InputError, build_index
 from chamfer import counting as counted_in
 from chamfer import reranking as reranked_in
+from chamfer.batch.on_ray import Crew, crew_of, ray_workers
 from chamfer.batch.workers import HERE, Table, Workers, workers_at
 from chamfer.cache import encode_cached
+from chamfer.cli.app import app
 from chamfer.counting import count_tokens
 from chamfer.documents import Document
+from chamfer.encode.travel import luggage
 from chamfer.evaluation.beir import load_collection
 from chamfer.evaluation.experiment import evaluate
 from chamfer.evaluation.learning import learn_collection
@@ -28,15 +34,13 @@ from chamfer.index.building import add_corpus
 from chamfer.index.writing import writing
 from chamfer.learn import judged as judged_in
 from chamfer.progress import Advance
+from chamfer.ranking import Ranking
+from chamfer.reranking import rerank_all
 from chamfer.store import corpus as store
 from chamfer.store.corpus import EncodeTexts
+from chamfer.weights import TokenWeights
 from tests.checkpoints import WORDS
 from tests.conftest import write_collection
-
-pytest.importorskip("ray", reason="the extra ray is not installed")
-pytest.importorskip("pyarrow")
-
-from chamfer.batch.on_ray import Crew, crew_of, ray_workers
 
 # Ray copies settings of its own that it warns of, in threads of its own.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -57,6 +61,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="class")
 def on_ray(one_thread: None) -> Iterator[Workers]:
     """Two workers on this machine."""
+    pytest.importorskip("ray.data", reason="the extra chamfer[ray] is not installed")
     with ray_workers("local", object_store=100_000_000) as workers:
         yield workers
 
@@ -152,6 +157,25 @@ class TestOnRay:
         assert sum(done) == len(TEXTS)
         assert files_of(encode_cached(tmp_path / "here", encoder, *ids_and_texts()).folder) == files_of(there.folder)
 
+    def test_re_ranking_goes_on_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+        corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
+        candidates = [Ranking(name, tuple(TEXTS), (0.0,) * len(TEXTS)) for name in list(TEXTS)[:7]]
+        weightings = {"uniform": TokenWeights.uniform(encoder.vocabulary)}
+        rank = partial(rerank_all, corpus, candidates, corpus, weightings, k=5, keep=tmp_path / "cache")
+
+        def stop(done: int) -> None:
+            stopped.append(done)
+            if sum(stopped) >= 5:
+                raise KeyboardInterrupt
+
+        stopped: list[int] = []
+        with pytest.raises(KeyboardInterrupt):
+            rank(advance=stop)
+        done: list[int] = []
+        assert rank(advance=done.append, workers=on_ray) == rerank_all(corpus, candidates, corpus, weightings, k=5)
+        assert (done[0], sum(done)) == (4, 7)
+        assert list((tmp_path / "cache").glob("reranked-*")) == []
+
     def test_rankings_minima_and_learnt_weights_are_equal(
         self, encoder: Encoder, tmp_path: Path, on_ray: Workers
     ) -> None:
@@ -177,12 +201,80 @@ class TestOnRay:
         with pytest.raises(InputError, match=r"^the query ' ' has no tokens; a query needs at least one word$"):
             list(on_ray.map(EncodeTexts(encoder.encode_queries), tables))
 
+    def test_what_cannot_be_opened_there_is_told_and_not_tried_for_ever(
+        self, encoder: Encoder, tmp_path: Path, on_ray: Workers
+    ) -> None:
+        corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
+        job = judged_in.ComputeMinima(corpus, corpus, "l2")
+        corpus.folder.rename(tmp_path / "elsewhere")
+        with pytest.raises(InputError, match="keep the cache where all nodes of the cluster can read it"):
+            list(on_ray.map(job, [{"query": ["d00"], "documents": [["d01"]]}] * 2))
+
+    def test_errors_of_the_disk_arrive_as_such_and_empty_results_too(self, on_ray: Workers) -> None:
+        tables: list[Table] = [{"number": numbers} for numbers in ([], [1], [2, 3])]
+        done: list[int] = []
+        assert list(on_ray.map(odd, tables, advance=done.append)) == list(HERE.map(odd, tables))
+        assert sum(done) == 3
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            list(on_ray.map(odd, [{"number": [28]}, {"number": [1]}]))
+        assert (caught.value.errno, caught.value.filename) == (28, "/x/y")
+
+    def test_commands_give_the_same_on_ray(self, tmp_path: Path, on_ray: Workers, plain_checkpoint: Path) -> None:
+        folder = write_collection(tmp_path / "pets")
+        model = ["--encoder", str(plain_checkpoint)]
+        lines = [{"query": f"cat {n}", "documents": ["the cat", "a dog"]} for n in range(5)]
+        asked = "".join(json.dumps(line) + "\n" for line in lines)
+        answers: list[list[str]] = [[], []]
+        for place, more in enumerate(([], ["--ray", "local"])):
+            cache = ["--cache", str(tmp_path / f"cache{place}")]
+            for command, given in (
+                (["encode", str(folder), "--json", *cache], None),
+                (["rerank", str(folder), "--split", "test", "--weights", "idf-soft", *cache], None),
+                (["rerank", "--weights", "uniform"], asked),
+            ):
+                done = CliRunner().invoke(app, [*command, *model, *more], input=given)
+                assert done.exit_code == 0, done.output
+                answers[place].append(done.stdout.replace(f"cache{place}", "cache"))
+        assert answers[0] == answers[1]
+        assert answers[0][-1].count('"truncated"') == 5
+
+
+def odd(table: Table, advance: Advance) -> Table:
+    """A job that keeps odd numbers, and finds the disk full at 28."""
+    if 28 in table["number"]:
+        raise OSError(28, "No space left on device", "/x/y")
+    advance(len(table["number"]))
+    return {"odd": [number for number in table["number"] if number % 2]}
+
+
+class TestOnGPUs:
+    def test_a_worker_has_a_gpu_of_its_own(self) -> None:
+        """With GPUs that are declared, not there: what Ray gives to whom, and in which order results come."""
+        ray = pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
+        ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+        try:
+            with ray_workers("local") as workers:
+                tables: list[Table] = [{"number": [number]} for number in range(6)]
+                found = list(workers.map(on_which, tables, gpu=True))
+        finally:
+            ray.shutdown()
+        assert [table["number"] for table in found] == [table["number"] for table in tables]
+        assert {table["gpu"][0] for table in found} == {"0", "1"}
+
+
+def on_which(table: Table, advance: Advance) -> Table:
+    """A job that says which GPU it may use."""
+    time.sleep(0.3)  # so that both get some
+    return {**table, "gpu": [os.environ.get("CUDA_VISIBLE_DEVICES")]}
+
 
 class TestWithoutRay:
     def test_a_missing_extra_is_named(self) -> None:
         with (
-            patch.dict("sys.modules", {"ray.data": None}),
-            pytest.raises(InputError, match=r"^ray.data is missing; install it with: pip install 'chamfer\[ray\]'$"),
+            patch.dict("sys.modules", {"ray": None, "ray.data": None}),
+            pytest.raises(
+                InputError, match=r"^ray(\.data)? is missing; install it with: pip install 'chamfer\[ray\]'$"
+            ),
             workers_at("local"),
         ):
             pass
@@ -193,24 +285,32 @@ class TestWithoutRay:
             ("127.0.0.1:1", "nothing answers at the Ray address '127.0.0.1:1' .*; start a cluster there with"),
             ("somewhere", "a Ray cluster is given as host:port, auto or local, not 'somewhere'"),
             ("ray://127.0.0.1:1", "a Ray cluster is given as host:port, auto or local"),
+            ("a..b:1", r"nothing answers at the Ray address 'a\.\.b:1'"),
+            ("[::1]:1", "nothing answers at the Ray address"),
         ],
     )
     def test_an_address_that_cannot_be_reached_is_told_at_once(self, address: str, sentence: str) -> None:
         with pytest.raises(InputError, match=sentence), workers_at(address):
             pass
 
-    def test_one_core_stays_free_and_a_worker_fits_its_node(self) -> None:
-        assert crew_of([{"CPU": 4.0}], 1) == Crew(3, 1)
-        assert crew_of([{"CPU": 2.0}, {"CPU": 1.0}], 1) == Crew(2, 1)
-        assert crew_of([{"CPU": 2.0}, {"CPU": 2.0}], 4) == Crew(1, 2)
-        assert crew_of([], 4) == Crew(1, 1)
+    def test_a_worker_fits_its_node(self) -> None:
+        assert crew_of([{"CPU": 4.0}], 1) == Crew(4, 1)
+        assert crew_of([{"CPU": 16.0}, {"CPU": 16.0}], 16) == Crew(2, 16)
+        assert crew_of([{"CPU": 2.0}, {"CPU": 2.0}], 4) == Crew(2, 2)
+        with pytest.raises(InputError, match="has no processors to work on"):
+            crew_of([{"GPU": 1.0}], 4)
 
-    def test_an_encoder_travels_by_name(self, encoder: Encoder) -> None:
+    def test_an_encoder_travels_by_name(
+        self, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         sent = pickle.dumps(encoder)
         assert len(sent) < 2000
         again = pickle.loads(sent)
         assert again.fingerprint("document") == encoder.fingerprint("document")
         assert pickle.loads(sent) is again, "it is loaded once in a process"
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "minilm").mkdir()
+        assert luggage(Encoder.load("minilm")).name == "minilm"
         with pytest.raises(InputError, match=r"cannot be sent to workers; use Encoder\.load"):
             pickle.dumps(Encoder(encoder._model, "mine"))
 

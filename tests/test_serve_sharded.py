@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,17 +16,18 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 
 from starlette.testclient import TestClient
 
-from chamfer import Encoder, Searcher, build_index
+from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.documents import Document
-from chamfer.index.shards import current_version
+from chamfer.index.shards import current_version, owner_of
 from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
 from chamfer.kernels import Form
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
 from chamfer.serve.sharded import scatter as scattering
+from chamfer.serve.sharded.head import SetSearcher
 from chamfer.serve.sharded.scatter import Scatter
-from chamfer.serve.sharded.service import ShardedService, open_searcher
+from chamfer.serve.sharded.service import ShardedService
 from chamfer.serve.sharded.shard import OPEN, Shard
 from chamfer.serve.versions import Versions
 from tests.test_shards import build_changed, many_documents
@@ -51,12 +53,15 @@ class Answering:
 class Threads:
     """Replicas of a shard in this process; what is asked and answered travels as bytes, as it does on Ray.
 
-    ``fault`` is called before every answer, with the number of the replica, and may raise or wait.
+    ``fault`` is called before every answer, with the number of the replica, and may raise or wait; ``slow`` only
+    before questions that are work.
     """
 
     def __init__(self, make: Callable[[], Shard], replicas: int = 2) -> None:
         self.shards = [make() for _ in range(replicas)]
         self.fault: Callable[[int], None] = lambda replica: None
+        self.slow: Callable[[int], None] = lambda replica: None
+        self.count = replicas
         self.asked = 0
         self._pool = ThreadPoolExecutor(8)
 
@@ -66,6 +71,8 @@ class Threads:
 
         def answer() -> bytes:
             self.fault(replica)
+            if method in {"rank", "documents", "ready"}:
+                self.slow(replica)
             return pickle.dumps(getattr(self.shards[replica], method)(*pickle.loads(sent)))
 
         return Answering(self._pool.submit(answer))
@@ -92,7 +99,7 @@ def shards(folder: Path, tmp_path: Path) -> dict[str, Threads]:
 def served(
     folder: Path, shards: dict[str, Threads], encoder: Encoder, *, form: Form = "l2", seconds: float = 5.0
 ) -> TestClient:
-    searcher = open_searcher(folder, current_version(folder), encoder=encoder, form=form)
+    searcher = SetSearcher(folder, current_version(folder), encoder, form=form)
     service = ShardedService(searcher, Versions("idf-soft", "idf-soft"), Scatter(shards, seconds=seconds))
     return TestClient(create_app(service, local=True), LOCAL)
 
@@ -225,6 +232,52 @@ class TestLosses:
             time.sleep(0.02)
         assert client.post("/search", json={"query": QUERY, "k": 100}).json() == complete
 
+    def test_a_shard_that_takes_most_of_its_time_is_not_missing(
+        self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, whole: TestClient
+    ) -> None:
+        shards["shard-00"].slow = lambda replica: time.sleep(0.7)
+        with served(tmp_path / "shards", shards, encoder, seconds=1.2) as client:
+            answer = client.post("/search", json={"query": QUERY})
+        assert answer.content == whole.post("/search", json={"query": QUERY}).content
+
+    def test_a_shard_that_hangs_takes_no_time_from_another(
+        self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
+    ) -> None:
+        go_on = threading.Event()
+        shards["shard-00"].fault = lambda replica: (go_on.wait(20), None)[1]
+        tries = iter(range(3))
+
+        def fails_at_first(replica: int) -> None:
+            if next(tries, None) is not None:
+                raise ConnectionError("the replica is gone")
+
+        shards["shard-01"].fault = fails_at_first
+        with served(tmp_path / "shards", shards, encoder, seconds=1.5) as client:
+            assert client.post("/search", json={"query": QUERY}).json()["missing_shards"] == ["shard-00"]
+            go_on.set()
+
+    def test_a_shard_whose_work_hangs_is_not_back_because_it_is_there(
+        self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
+    ) -> None:
+        go_on = threading.Event()
+        shards["shard-02"].slow = lambda replica: (go_on.wait(20), None)[1]
+        with served(tmp_path / "shards", shards, encoder, seconds=0.6) as client:
+            took = []
+            for _ in range(4):
+                started = time.monotonic()
+                assert client.post("/search", json={"query": QUERY}).json()["missing_shards"] == ["shard-02"]
+                took.append(time.monotonic() - started)
+                time.sleep(0.2)  # some looks long
+            assert client.get("/health").json()["missing_shards"] == ["shard-02"]
+            go_on.set()
+        assert took[0] > 0.5 > max(took[1:])
+
+    def test_documents_of_a_missing_shard_are_not_unknown(self, client: TestClient, shards: dict[str, Threads]) -> None:
+        shards["shard-01"].fault = fail
+        own = next(name for name in (f"d{n:03d}" for n in range(60)) if owner_of(name, SHARDS) == 1)
+        answer = client.post("/explain", json={"query": QUERY, "ids": [own]})
+        assert (answer.status_code, answer.json()["missing_shards"]) == (200, ["shard-01"])
+
     def test_nobody_waits_for_a_shard_that_is_lost(
         self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
     ) -> None:
@@ -292,11 +345,80 @@ class TestVersions:
         assert seen == {1, 2, 3}
         assert all(len(shard.versions) <= OPEN for one in shards.values() for shard in one.shards)
 
+    def test_every_replica_has_opened_a_version_before_it_is_served(
+        self, folder: Path, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
+    ) -> None:
+        out = tmp_path / "shards"
+        service = ShardedService(
+            SetSearcher(out, current_version(out), encoder), Versions("idf", "idf"), Scatter(shards)
+        )
+        split_index(folder, out, shards=SHARDS)
+        newest = current_version(out)
+        assert service.prepared(newest).version == newest
+        assert all(shard.holds(newest) for one in shards.values() for shard in one.shards)
+
+    def test_a_shard_that_was_lost_for_two_versions_comes_back(
+        self, folder: Path, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, monkeypatch: Any
+    ) -> None:
+        monkeypatch.setattr(scattering, "LOOK", 0.05)
+        monkeypatch.setattr("chamfer.serve.sharded.service.AGAIN_SECONDS", 0.05)
+        out = tmp_path / "shards"
+        with served(out, shards, encoder, seconds=0.5) as client:
+            shards["shard-00"].fault = fail
+            assert client.post("/search", json={"query": QUERY}).json()["partial"]
+            for name in ("d021", "d022"):
+                with writing(folder) as writer:
+                    writer.delete([name])
+                split_index(folder, out, shards=SHARDS)
+            shards["shard-00"].fault = lambda replica: None
+            stop = time.monotonic() + 20
+            while client.get("/health").json()["documents"] != 56 and time.monotonic() < stop:
+                time.sleep(0.05)
+            while client.post("/search", json={"query": QUERY}).json()["partial"] and time.monotonic() < stop:
+                time.sleep(0.05)
+            found = client.post("/search", json={"query": QUERY, "k": 100}).json()
+        assert (found["partial"], len(found["hits"])) == (False, 56)
+
+    def test_a_set_that_was_made_anew_is_another(
+        self, folder: Path, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
+    ) -> None:
+        out = tmp_path / "shards"
+        before = current_version(out)
+        shutil.rmtree(out)
+        with writing(folder) as writer:
+            writer.delete(["d021"])
+        split_index(folder, out, shards=SHARDS)
+        assert current_version(out).number == before.number
+        assert not shards["shard-00"].shards[0].holds(current_version(out))
+        fresh = Shard(out, 0)
+        with pytest.raises(InputError, match="holds another version 1 than it did"):
+            fresh.prepare(before)
+
+    def test_a_set_that_cannot_be_read_for_a_while_is_followed_again(
+        self, folder: Path, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, monkeypatch: Any
+    ) -> None:
+        monkeypatch.setattr("chamfer.serve.sharded.service.AGAIN_SECONDS", 0.05)
+        out = tmp_path / "shards"
+        service = ShardedService(
+            SetSearcher(out, current_version(out), encoder), Versions("idf", "idf"), Scatter(shards)
+        )
+        whole = (out / "shards.json").read_bytes()
+        (out / "shards.json").write_text("{")
+        service.refresh()
+        (out / "shards.json").write_bytes(whole)
+        split_index(folder, out, shards=SHARDS)
+        stop = time.monotonic() + 10
+        while service.searcher.version.number != 2 and time.monotonic() < stop:
+            service.refresh()
+            time.sleep(0.02)
+        assert service.searcher.version == current_version(out)
+
     def test_a_version_that_a_shard_cannot_open_is_not_served(
         self, folder: Path, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, caplog: Any
     ) -> None:
         out = tmp_path / "shards"
-        service = ShardedService(open_searcher(out, 1, encoder=encoder), Versions("idf", "idf"), Scatter(shards))
+        searcher = SetSearcher(out, current_version(out), encoder)
+        service = ShardedService(searcher, Versions("idf", "idf"), Scatter(shards))
         with writing(folder) as writer:
             writer.delete(["d001"])
         split_index(folder, out, shards=SHARDS)

@@ -1,9 +1,13 @@
 """Shards on Ray itself: replicas are processes, and are killed as processes are."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,14 +21,16 @@ pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
 from starlette.testclient import TestClient
 
 from chamfer import Encoder, Searcher
-from chamfer.index.shards import version_folder
+from chamfer.index.reading import Index
+from chamfer.index.shards import current_version, version_folder
 from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
 from chamfer.serve.sharded.deployments import RayReplicas, deployed
+from chamfer.serve.sharded.head import SetSearcher
 from chamfer.serve.sharded.scatter import Scatter
-from chamfer.serve.sharded.service import ShardedService, open_searcher
+from chamfer.serve.sharded.service import ShardedService
 from chamfer.serve.versions import Versions
 from tests.test_shards import build_changed
 
@@ -50,7 +56,7 @@ def shards(folder: Path) -> Iterator[dict[str, RayReplicas]]:
 
 @pytest.fixture(scope="module")
 def client(folder: Path, shards: dict[str, RayReplicas], encoder: Encoder) -> Iterator[TestClient]:
-    searcher = open_searcher(folder.parent / "shards", 1, encoder=encoder)
+    searcher = SetSearcher(folder.parent / "shards", current_version(folder.parent / "shards"), encoder)
     service = ShardedService(searcher, Versions("idf-soft", "idf-soft"), Scatter(shards, seconds=20))
     with TestClient(create_app(service, local=True), LOCAL) as client:
         yield client
@@ -150,7 +156,8 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
     shards: dict[str, RayReplicas], folder: Path, encoder: Encoder
 ) -> None:
     out = folder.parent / "shards"
-    service = ShardedService(open_searcher(out, 2, encoder=encoder), Versions("idf", "idf"), Scatter(shards, seconds=3))
+    searcher = SetSearcher(out, current_version(out), encoder)
+    service = ShardedService(searcher, Versions("idf", "idf"), Scatter(shards, seconds=3))
     hidden = version_folder(out, 2) / "shard-01"
     with TestClient(create_app(service, local=True), LOCAL) as client:
         complete = client.post("/search", json={"query": QUERIES[0], "k": 100}).json()
@@ -169,3 +176,21 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
         while client.get("/health").json()["status"] != "ok" and time.monotonic() < stop:
             time.sleep(0.2)
         assert client.post("/search", json={"query": QUERIES[0], "k": 100}).json() == complete
+
+
+def test_by_the_command_line_until_it_is_told_to_end(folder: Path, tmp_path: Path) -> None:
+    split_index(folder, tmp_path / "shards", shards=2)
+    command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(tmp_path / "shards"), "--ray", "local"]
+    with subprocess.Popen(
+        [*command, "--port", "0", "--cpus", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        address = next(line for line in server.stderr if " at http://" in line).split(" at ")[1].split()[0]
+        body = json.dumps({"query": QUERIES[0], "k": 100}).encode()
+        asked = urllib.request.Request(f"{address}/search", body, {"content-type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+            found = json.load(answer)
+        server.send_signal(signal.SIGTERM)
+        told, _ = server.communicate(timeout=PATIENCE)
+    assert (found["partial"], len(found["hits"])) == (False, Index.open(folder).manifest.documents)
+    assert told == ""

@@ -12,13 +12,16 @@ from typer.testing import CliRunner
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.cli.app import app
 from chamfer.documents import Document
+from chamfer.index import splitting
 from chamfer.index.building import add_documents
+from chamfer.index.merging import merged_rows
 from chamfer.index.reading import Index
 from chamfer.index.settings import Precision
-from chamfer.index.shards import current_version, open_head, open_shard, owner_of, read_set, version_folder
+from chamfer.index.shards import Version, current_version, open_head, open_shard, owner_of, read_set, version_folder
 from chamfer.index.splitting import split_index
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
+from chamfer.serve.sharded.shard import Shard
 from tests.checkpoints import WORDS
 
 
@@ -58,7 +61,7 @@ class TestSplitting:
         assert made.documents == index.manifest.documents == 58 == sum(part.documents for part in made.shards)
         seen: set[str] = set()
         for number, part in enumerate(made.shards):
-            shard = open_shard(tmp_path / "shards", 1, number)
+            shard = open_shard(tmp_path / "shards", current_version(tmp_path / "shards"), number)
             assert verify(shard.folder) == []
             ids = shard.ids(np.arange(len(shard)))
             assert len(ids) == part.documents
@@ -72,10 +75,13 @@ class TestSplitting:
 
     def test_frequencies_are_those_of_the_whole_corpus(self, folder: Path, encoder: Encoder, tmp_path: Path) -> None:
         split_index(folder, tmp_path / "shards", shards=2)
-        head, index = open_head(tmp_path / "shards", 1), Index.open(folder)
+        head, index = open_head(tmp_path / "shards", current_version(tmp_path / "shards")), Index.open(folder)
         np.testing.assert_array_equal(head.frequencies.counts, index.frequencies.counts)
         assert head.frequencies.documents == index.frequencies.documents
-        parts = [open_shard(tmp_path / "shards", 1, number).frequencies for number in range(2)]
+        parts = [
+            open_shard(tmp_path / "shards", current_version(tmp_path / "shards"), number).frequencies
+            for number in range(2)
+        ]
         assert (parts[0] + parts[1]).counts.tolist() == index.frequencies.counts.tolist()
         for name in ("idf", "idf-soft"):
             of_set = Searcher(head, encoder, first_stage="exhaustive").weighting(name).table
@@ -85,12 +91,14 @@ class TestSplitting:
         self, folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
         out = tmp_path / "shards"
+        made: list[Version] = []
         for version in (1, 2, 3):
             with writing(folder) as writer:
                 writer.delete([f"d{version + 20:03d}"])
-            assert split_index(folder, out, shards=2).version == version == current_version(out)
+            assert split_index(folder, out, shards=2).version == version == current_version(out).number
+            made.append(current_version(out))
         assert [path.name for path in sorted(out.glob("0*"))] == ["00000002", "00000003"]
-        assert read_set(out, 2).documents == read_set(out, 3).documents + 1
+        assert read_set(out, made[1]).documents == read_set(out, made[2]).documents + 1
 
     def test_a_split_that_fails_leaves_the_set_as_it_was(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,13 +113,44 @@ class TestSplitting:
         with pytest.raises(OSError, match="full"):
             split_index(folder, out, shards=2)
         monkeypatch.undo()
-        assert (current_version(out), [path.name for path in out.glob("*0*")]) == (1, ["00000001"])
+        assert (current_version(out).number, [path.name for path in out.glob("*0*")]) == (1, ["00000001"])
         monkeypatch.setattr("chamfer.index.splitting.use_version", fail)  # all is there, but it does not count yet
         with pytest.raises(OSError, match="full"):
             split_index(folder, out, shards=2)
         monkeypatch.undo()
-        assert current_version(out) == 1
+        assert current_version(out).number == 1
         assert split_index(folder, out, shards=2).version == 2
+
+    def test_a_shard_may_be_empty(self, folder: Path, encoder: Encoder, tmp_path: Path) -> None:
+        out = tmp_path / "shards"
+        made = split_index(folder, out, shards=200)
+        assert sum(part.documents for part in made.shards) == 58
+        empty = next(number for number, part in enumerate(made.shards) if not part.documents)
+        shard = Shard(out, empty)
+        queries = Searcher.open(folder, encoder=encoder).weighted(encoder.encode_queries(["cats"]), ["cats"])
+        for first_stage in ("auto", "centroids", "bm25"):
+            [found] = Shard(out, empty, first_stage=first_stage).rank(current_version(out), queries, 5)
+            assert found.documents == []
+        assert shard.documents(current_version(out), ["d001"]) == []
+
+    def test_a_commit_meanwhile_is_split_instead(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        merged, commits = merged_rows, iter([True])
+
+        def compacted(*arguments: Any) -> Any:
+            if next(commits, False):
+                with writing(folder) as writer:
+                    writer.delete(["d001"])
+                    writer.compact()
+                for segment in arguments[0]:  # what a commit removes is not on disk any more
+                    assert not (folder / "segments" / segment.name).exists()
+                raise FileNotFoundError("segments/00000001/lengths.i32")
+            return merged(*arguments)
+
+        monkeypatch.setattr(splitting, "merged_rows", compacted)
+        made = split_index(folder, tmp_path / "shards", shards=2)
+        assert (made.documents, made.index[1]) == (57, Index.open(folder).manifest.version)
 
     def test_what_cannot_be_split_is_told(self, folder: Path, encoder: Encoder, tmp_path: Path) -> None:
         out = tmp_path / "shards"
@@ -121,7 +160,6 @@ class TestSplitting:
             ("holds no index", (tmp_path, tmp_path / "other", 2)),
             ("at least 1 shard, not 0", (folder, tmp_path / "other", 0)),
             ("holds an index", (folder, folder, 2)),
-            ("would be in shard", (folder, tmp_path / "other", 500)),
         ):
             with pytest.raises(InputError, match=problem):
                 split_index(arguments[0], arguments[1], shards=arguments[2])
@@ -133,14 +171,17 @@ class TestSplitting:
         made = split_index(folder, out, shards=2)
         with writing(version_folder(out, 1) / made.shards[0].name) as writer:
             add_documents(writer, [Document("new", "a cat")], encoder)
+        version = current_version(out)
         with pytest.raises(InputError, match="was changed after the index was split"):
-            open_shard(out, 1, 0)
-        assert open_shard(out, 1, 1)
+            open_shard(out, version, 0)
+        assert open_shard(out, version, 1)
         with pytest.raises(InputError, match="no version 7"):
-            read_set(out, 7)
+            read_set(out, Version(7, ""))
+        with pytest.raises(InputError, match="holds another version 1 than it did"):
+            read_set(out, Version(1, ""))
         (version_folder(out, 1) / "set.json").write_text("{")
         with pytest.raises(InputError, match="damaged"):
-            read_set(out, 1)
+            read_set(out, version)
 
     def test_by_the_command_line(self, folder: Path, tmp_path: Path) -> None:
         runner = CliRunner()

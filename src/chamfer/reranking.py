@@ -1,16 +1,21 @@
 """A query and its candidates in, a ranking out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer import kernels
-from chamfer.batch.workers import HERE, Table, Workers
+from chamfer.batch.workers import HERE, Table, Workers, add_row
 from chamfer.devices import PROCESSOR
 from chamfer.encode import Encoder
 from chamfer.errors import InputError
+from chamfer.files import only_writer, write_json
 from chamfer.kernels import Form
 from chamfer.progress import Advance, ignore
 from chamfer.ranking import Ranking
@@ -129,24 +134,57 @@ def rerank_all(
     *,
     form: Form = "l2",
     k: int | None = None,
+    keep: Path | None = None,
     advance: Advance = ignore,
     workers: Workers = HERE,
 ) -> dict[str, list[Ranking]]:
-    """Rank the candidates of many queries again, once for each weighting; workers read the vectors where they lie."""
-    if k is not None and len(weightings) == 1:
+    """Rank the candidates of many queries again, once for each weighting; workers read the vectors where they lie.
+
+    Args:
+        queries: encoded.
+        candidates: of each query.
+        corpus: the documents.
+        weightings: by name.
+        form: ``l2`` or ``cosine``.
+        k: keep the best of each.
+        keep: a folder for what is finished, so that the same call goes on there after an interruption.
+        advance: told of the queries that are done, also by an earlier call.
+        workers: who does it.
+    """
+    if k is not None and len(weightings) == 1 and corpus.device == PROCESSOR:
         _ = corpus.coded  # made here, once, or every worker would try
-    parts = [candidates[at : at + TOGETHER] for at in range(0, len(candidates), TOGETHER)]
-    tables: Iterator[Table] = (
+    tables: list[Table] = [
         {"query": [one.query_id for one in part], "documents": [list(one.document_ids) for one in part]}
-        for part in parts
-    )
+        for part in (candidates[at : at + TOGETHER] for at in range(0, len(candidates), TOGETHER))
+    ]
     job = RerankQueries(queries, corpus, dict(weightings), form, k)
+    on_gpu = corpus.device != PROCESSOR
+    if keep is None:
+        ranked = list(workers.map(job, tables, advance=advance, gpu=on_gpu))
+    else:
+        ranked = _kept(keep / f"reranked-{job.key(tables)}", job, tables, advance, workers, on_gpu=on_gpu)
     rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
-    for table in workers.map(job, tables, advance=advance, gpu=corpus.device != PROCESSOR):
+    for table in ranked:
         columns = (table[name] for name in ("weights", "query", "documents", "scores"))
         for name, query, documents, scores in zip(*columns, strict=True):
             rankings[name].append(Ranking(query, tuple(documents), tuple(scores)))
     return rankings
+
+
+def _kept(
+    folder: Path, job: "RerankQueries", tables: Sequence[Table], advance: Advance, workers: Workers, *, on_gpu: bool
+) -> list[Table]:
+    """Work through tables, each of which has a file once it is done; the folder goes when all are."""
+    paths = [folder / f"{place:06d}.json" for place in range(len(tables))]
+    with only_writer(folder):
+        missing = [place for place, path in enumerate(paths) if not path.exists()]
+        advance(sum(len(table["query"]) for table in tables) - sum(len(tables[place]["query"]) for place in missing))
+        made = workers.map(job, (tables[place] for place in missing), advance=advance, gpu=on_gpu)
+        for place, table in zip(missing, made, strict=True):
+            write_json(paths[place], table)
+        ranked: list[Table] = [json.loads(path.read_bytes()) for path in paths]
+        shutil.rmtree(folder, ignore_errors=True)
+    return ranked
 
 
 @dataclass(frozen=True)
@@ -159,6 +197,17 @@ class RerankQueries:
     form: Form
     k: int | None
 
+    def key(self, tables: Sequence[Table]) -> str:
+        """Equal for the same work."""
+        digest = hashlib.sha256()
+        for name, weights in self.weightings.items():
+            digest.update(name.encode())
+            digest.update(weights.table.tobytes())
+            digest.update(b"" if weights.context is None else weights.context.tobytes())
+        work = [self.form, self.k, self.corpus.made_from, self.queries.made_from, tables]
+        digest.update(json.dumps(work, sort_keys=True).encode())
+        return digest.hexdigest()[:16]
+
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.batch.workers.Job`."""
         ranked: Table = {"weights": [], "query": [], "documents": [], "scores": []}
@@ -167,10 +216,7 @@ class RerankQueries:
             found = Ranking(query_id, tuple(documents), (0.0,) * len(documents))
             again = rerank_encoded(tokens, found, self.corpus, self.weightings, form=self.form, k=self.k)
             for name, ranking in again.items():
-                for column, value in zip(
-                    ranked.values(), (name, query_id, list(ranking.document_ids), list(ranking.scores)), strict=True
-                ):
-                    column.append(value)
+                add_row(ranked, name, query_id, list(ranking.document_ids), list(ranking.scores))
             advance(1)
         return ranked
 
@@ -202,8 +248,6 @@ class RerankTexts:
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
             cut = self.encoder.tokenize([query], "query").truncated + self.encoder.tokenize(texts, "document").truncated
-            row = (query_id, list(ranking.document_ids), list(ranking.scores), cut)
-            for column, value in zip(ranked.values(), row, strict=True):
-                column.append(value)
+            add_row(ranked, query_id, list(ranking.document_ids), list(ranking.scores), cut)
             advance(1)
         return ranked

@@ -33,20 +33,45 @@ def joined(address: str, *, cores: int, object_store: int | None = None) -> Iter
     settings: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
     if address == LOCAL:
         settings |= {"num_cpus": cores, "include_dashboard": False, "object_store_memory": object_store}
-    else:
-        _check_reachable(address)
+    check_address(address)
+    with _printing_nothing():
+        try:
+            ray.init(**settings)
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            raise InputError(f"cannot {_purpose(address)} ({said})") from error
+        try:
+            yield address == LOCAL
+        finally:
+            ray.shutdown()  # of this process's own connection, and of what it started
+
+
+def _purpose(address: str) -> str:
+    if address == LOCAL:
+        return "start Ray on this machine"
+    if address == AUTO:
+        return "find a Ray cluster that runs on this machine; start one with: ray start --head"
+    return (
+        f"join the Ray cluster at {address!r}; is this machine one of its nodes, and if it wants a token, are "
+        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set here as there?"
+    )
+
+
+@contextmanager
+def _printing_nothing() -> Iterator[None]:
+    """Keep Ray from writing to our standard output, which may be a file of results, that a worker died.
+
+    There is no setting for it; what it would print goes to its logger, which shows errors only.
+    """
+    worker = import_module("ray._private.worker")
+    before = getattr(worker, "print_to_stdstream", None)
+    if before is not None:
+        vars(worker)["print_to_stdstream"] = lambda data, **_: logging.getLogger("ray").info("%s", data.get("lines"))
     try:
-        ray.init(**settings)
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InputError(
-            f"cannot join the Ray cluster at {address!r} ({said}); is it running, is this machine one of its nodes, "
-            "and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set here as there?"
-        ) from error
-    try:
-        yield address == LOCAL
+        yield
     finally:
-        ray.shutdown()  # of this process's own connection, and of what it started
+        if before is not None:
+            vars(worker)["print_to_stdstream"] = before
 
 
 def imported(name: str) -> Any:  # noqa: ANN401 -- a module of Ray, which may be missing
@@ -57,17 +82,20 @@ def imported(name: str) -> Any:  # noqa: ANN401 -- a module of Ray, which may be
         raise InputError(f"{error.name} is missing; install it with: pip install 'chamfer[ray]'") from error
 
 
-def _check_reachable(address: str) -> None:
-    """Say at once what Ray would say after minutes."""
-    if address == AUTO:
+def check_address(address: str) -> None:
+    """Say at once what is wrong with an address, which Ray would say after minutes."""
+    imported("ray")
+    if address in {LOCAL, AUTO}:
         return
     host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or "/" in host:
         raise InputError(f"a Ray cluster is given as host:port, auto or local, not {address!r}")
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()
-    except OSError as error:
+    except (OSError, OverflowError, UnicodeError) as error:
+        said = getattr(error, "strerror", None) or error
         raise InputError(
-            f"nothing answers at the Ray address {address!r} ({error.strerror or error}); "
+            f"nothing answers at the Ray address {address!r} ({said}); "
             "start a cluster there with: ray start --head, or give local"
         ) from error

@@ -1,37 +1,47 @@
-"""Token vectors as columns of a table: the bytes of each text."""
+"""Token vectors as a table of one row: the bytes of all texts."""
+
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.batch.workers import Table
-from chamfer.tokens import TokenBatch, Vectors, offsets_of
+from chamfer.tokens import TokenBatch, offsets_of
 
-VECTORS, TOKEN_IDS, DIMENSIONS = "vectors", "token_ids", "dimensions"
+VECTORS, TOKEN_IDS, LENGTHS, DIMENSIONS, KIND = "vectors", "token_ids", "lengths", "dimensions", "kind"
 
 
 def to_columns(batch: TokenBatch) -> Table:
-    """Give a row for each text: its vectors and token ids as bytes, and the dimensions.
+    """Give vectors, token ids and lengths as bytes, which are not copied as long as they stay in this process.
 
     >>> batch = TokenBatch.pack([np.eye(2, 3), np.ones((0, 3))], [[7, 8], []])
     >>> again = from_columns(to_columns(batch))
     >>> again.vectors.tolist() == batch.vectors.tolist(), again.lengths.tolist()
     (True, [2, 0])
     """
-    texts = [batch[place] for place in range(len(batch))]
     return {
-        VECTORS: [text.vectors.tobytes() for text in texts],
-        TOKEN_IDS: [text.token_ids.tobytes() for text in texts],
-        DIMENSIONS: [batch.dimensions] * len(batch),
+        VECTORS: [as_bytes(batch.vectors)],
+        TOKEN_IDS: [as_bytes(batch.token_ids.astype(np.int32, copy=False))],
+        LENGTHS: [as_bytes(batch.lengths.astype(np.int64, copy=False))],
+        DIMENSIONS: [batch.dimensions],
+        KIND: [batch.vectors.dtype.name],
     }
 
 
 def from_columns(table: Table) -> TokenBatch:
-    """Read what :func:`to_columns` gave, of at least one text."""
-    dimensions = int(table[DIMENSIONS][0])
-    vectors, token_ids = b"".join(table[VECTORS]), np.frombuffer(b"".join(table[TOKEN_IDS]), np.int32)
-    kind = np.float16 if len(vectors) == 2 * dimensions * len(token_ids) > 0 else np.float32
-    flat: Vectors = np.frombuffer(vectors, kind)
+    """Read what :func:`to_columns` gave."""
     return TokenBatch(
-        flat.reshape(-1, dimensions),
-        token_ids,
-        offsets_of([len(ids) // 4 for ids in table[TOKEN_IDS]]),
+        from_bytes(table[VECTORS][0], np.dtype(table[KIND][0])).reshape(-1, table[DIMENSIONS][0]),
+        from_bytes(table[TOKEN_IDS][0], np.int32),
+        offsets_of(from_bytes(table[LENGTHS][0], np.int64)),
     )
+
+
+def as_bytes(values: npt.NDArray[Any]) -> memoryview:
+    """The bytes of an array, where they are."""
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+def from_bytes(content: bytes | memoryview, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The array that :func:`as_bytes` gave, flat."""
+    return np.frombuffer(content, kind) if len(content) else np.empty(0, kind)

@@ -10,6 +10,12 @@ Table = dict[str, list[Any]]
 """Columns of one length by name, of texts, numbers, bytes or lists of these: what an Arrow table holds."""
 
 
+def add_row(table: Table, *values: Any) -> None:  # noqa: ANN401 -- one for each column
+    """Add a value to each column."""
+    for column, value in zip(table.values(), values, strict=True):
+        column.append(value)
+
+
 class Job(Protocol):
     """One step of work over tables, without memory of earlier ones: who does it, and in which order, changes nothing.
 

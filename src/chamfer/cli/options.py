@@ -10,6 +10,15 @@ from chamfer.errors import InputError
 from chamfer.weights import Special
 
 
+def checked_address(address: str | None) -> str | None:
+    """Refuse an address of Ray before anything is read or loaded."""
+    if address is not None:
+        from chamfer.batch.joining import check_address
+
+        check_address(address)
+    return address
+
+
 class FormName(StrEnum):
     """The forms of the score, for the command line."""
 
@@ -54,7 +63,12 @@ AllowEmpty: TypeAlias = Annotated[
 ]
 RayAddress: TypeAlias = Annotated[
     str | None,
-    typer.Option("--ray", help="Work on the Ray cluster at host:port, or on local workers.", metavar="ADDRESS|local"),
+    typer.Option(
+        "--ray",
+        help="Work on the Ray cluster at host:port, or on local workers.",
+        metavar="ADDRESS|local",
+        callback=checked_address,
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 

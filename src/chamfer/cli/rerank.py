@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chamfer.batch.workers import Table, workers_at
+from chamfer.batch.workers import Table, Workers, add_row, workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     CacheFolder,
@@ -25,7 +25,6 @@ from chamfer.cli.terminal import progress_bar, say, say_truncated
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
-    from chamfer.batch.workers import Workers
     from chamfer.frequencies import DocumentFrequencies
     from chamfer.ranking import Ranking
 
@@ -120,6 +119,7 @@ def rerank(
             cache=cache or default_cache(),
             form=form.value,
             k=k,
+            resume=True,
             progress=progress_bar,
             workers=workers,
         )[chosen]
@@ -159,9 +159,7 @@ def _requests(workers: "Workers", *, allow_empty: bool) -> Iterator[Table]:
                 query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
-            row = (where, query_id, query, list(documents), list(documents.values()))
-            for column, value in zip(table.values(), row, strict=True):
-                column.append(value)
+            add_row(table, where, query_id, query, list(documents), list(documents.values()))
         yield table
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chamfer.cli.options import FirstStage, FormName, FormOption
+from chamfer.cli.options import FirstStage, FormName, FormOption, checked_address
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 
@@ -32,7 +32,10 @@ def serve(
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="The most that an answer may take.")] = 30.0,
     waiting: Annotated[int, typer.Option("--waiting", min=1, help="Requests that may wait; more get 429.")] = 64,
     ray: Annotated[
-        str | None, typer.Option("--ray", help="Serve shards on Ray: local, or the address of a cluster.")
+        str | None,
+        typer.Option(
+            "--ray", help="Serve shards on Ray: local, or the address of a cluster.", callback=checked_address
+        ),
     ] = None,
     replicas: Annotated[int, typer.Option("--replicas", min=1, help="Of each shard.")] = 1,
     cpus: Annotated[float, typer.Option("--cpus", min=0.01, help="Processors that each replica is given.")] = 1.0,
@@ -79,13 +82,15 @@ def serve(
     say(f"opening {folder}")
     from chamfer.search import Searcher
     from chamfer.serve.sharded.deployments import deployed
+    from chamfer.serve.sharded.head import SetSearcher
     from chamfer.serve.sharded.scatter import Scatter
-    from chamfer.serve.sharded.service import ShardedService, open_searcher
+    from chamfer.serve.sharded.service import ShardedService
 
+    searcher: Searcher
     if ray is None:
         searcher = Searcher.open(folder, first_stage=first_stage, form=form.value)
     else:
-        searcher = open_searcher(folder, current_version(folder), form=form.value)
+        searcher = SetSearcher(folder, current_version(folder), form=form.value)
     kept = Versions(first if first in NAMES else searcher.weighting(first), Path(first).stem, versions)
     Service(searcher, kept).check()
     key = os.environ.get(KEY) or None
@@ -96,13 +101,13 @@ def serve(
 
     with ExitStack() as running:
         service = Service(searcher, kept)
-        if ray is not None:
-            say(f"starting {replicas} replicas of each shard")
+        if ray is not None and isinstance(searcher, SetSearcher):
+            say(f"starting shards on Ray, replicas of each: {replicas}")
             shards = running.enter_context(
                 deployed(folder, ray, replicas=replicas, cpus=cpus, form=form.value, first_stage=first_stage)
             )
             service = sharded = ShardedService(searcher, kept, Scatter(shards, seconds=shard_seconds))
-            sharded.prepared(searcher.index.manifest.version)  # before anybody asks
+            sharded.prepared(searcher.version)  # before anybody asks
 
         def started(address: str) -> None:
             say(f"{service.documents} documents at {address}  (stop with Ctrl-C)")

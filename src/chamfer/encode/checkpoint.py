@@ -58,6 +58,11 @@ def reason(error: Exception) -> str:
     return said.splitlines()[0].rstrip(".") if said else type(error).__name__
 
 
+def lasting_name(name: str) -> str:
+    """A name that means the same in another folder: of a checkpoint that lies in a folder, its whole path."""
+    return str(Path(name).resolve()) if name != "minilm" and Path(name).is_dir() else name
+
+
 def minilm_folder() -> Path:
     """Where the offline default model lies, after its weights were found to be the published ones."""
     spec = importlib.util.find_spec(MINILM_PACKAGE)

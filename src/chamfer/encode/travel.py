@@ -1,10 +1,10 @@
 """An encoder for another process: how it was loaded travels, and it is loaded there again."""
 
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple, get_args
 
-from chamfer.devices import AUTO, PROCESSOR, limit_torch, threads_of_torch
+from chamfer.devices import AUTO, PROCESSOR
+from chamfer.encode.checkpoint import lasting_name
 from chamfer.encode.encoder import Arithmetic, Encoder, Engine, Role
 from chamfer.errors import InputError
 
@@ -18,20 +18,18 @@ class Luggage(NamedTuple):
     device: str
     arithmetic: Arithmetic
     engine: Engine
-    threads: int
     fingerprints: tuple[str, ...]
 
 
 def luggage(encoder: Encoder) -> Luggage:
     """What an encoder of this process was loaded with."""
     return Luggage(
-        name=str(Path(encoder.name).resolve()) if Path(encoder.name).is_dir() else encoder.name,
+        name=lasting_name(encoder.name),
         query_length=encoder.query_length,
         document_length=encoder.document_length,
         device=AUTO if encoder.may_use_gpu else PROCESSOR,
         arithmetic=encoder.arithmetic,
         engine=encoder.engine,
-        threads=threads_of_torch(),  # products of few rows are summed in another order by other numbers of threads
         fingerprints=tuple(map(encoder.fingerprint, get_args(Role))),
     )
 
@@ -40,7 +38,6 @@ def luggage(encoder: Encoder) -> Luggage:
 def load_again(*packed: object) -> Encoder:
     """Load the encoder that another process described, once in this process; refuse another model by that name."""
     given = Luggage(*packed)  # type: ignore[arg-type]
-    limit_torch(given.threads)
     encoder = Encoder.load(
         given.name,
         query_length=given.query_length,

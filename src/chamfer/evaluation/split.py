@@ -73,17 +73,29 @@ def rank_split(
     cache: Path,
     form: Form = "l2",
     k: int | None = None,
+    resume: bool = False,
     progress: Progress = quiet,
     workers: Workers = HERE,
 ) -> dict[str, list[Ranking]]:
     """Rank the candidates of every query again, once for each weighting, and keep the best ``k``.
 
-    Documents and queries are encoded into ``cache``, or read from it, by ``workers``.
+    Documents and queries are encoded into ``cache``, or read from it, by ``workers``; where ``resume`` is set, rankings
+    are also kept there until all are done.
     """
     queries = {ranking.query_id: collection.queries[ranking.query_id] for ranking in candidates}
     encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress, workers=workers)
     with progress("re-ranking", len(candidates)) as advance:
-        return rerank_all(encoded, candidates, corpus, weightings, form=form, k=k, advance=advance, workers=workers)
+        return rerank_all(
+            encoded,
+            candidates,
+            corpus,
+            weightings,
+            form=form,
+            k=k,
+            keep=cache if resume else None,
+            advance=advance,
+            workers=workers,
+        )
 
 
 def without_own_document(ranking: Ranking, depth: int) -> Ranking:

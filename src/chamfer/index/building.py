@@ -5,18 +5,18 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from chamfer.batch.workers import HERE, Job, Table, Workers
+from chamfer.batch.workers import HERE, Table, Workers
 from chamfer.cache import fingerprint
 from chamfer.devices import AUTO
 from chamfer.documents import Document, corpus_file, read_documents
 from chamfer.encode import Encoder, Role
+from chamfer.encode.checkpoint import lasting_name
 from chamfer.errors import InputError
 from chamfer.index.encoding import (
     TRUNCATED,
@@ -31,7 +31,7 @@ from chamfer.index.manifest import SAMPLE, Manifest, read_manifest
 from chamfer.index.rows import Rows
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_documents
-from chamfer.index.trained import sample_size
+from chamfer.index.trained import Trained, sample_size
 from chamfer.index.writing import Writer, writing
 from chamfer.progress import Advance, Progress, ignore, quiet
 from chamfer.store.corpus import EncodedCorpus, encode_corpus
@@ -106,12 +106,13 @@ def build_index(
         truncated = 0
         with progress("encoding documents", total) as advance:
             advance(building["done"])
-            rest = islice(read(), building["done"], None)
-            chunks = (sorted(chunk, key=lambda document: document.id) for chunk in _chunks(rest, chunk_for(encoder)))
-            learnt = writer.trained
-            assert learnt is not None  # from the sample, now or before an interruption
-            job = MakeRows(encoder, settings, learnt)
-            for chunk, made in _mapped(job, chunks, partial(texts_and_known, known=sample), encoder, advance, workers):
+            done = building["done"]
+            # Read once to be sent and once to be written, so that no more than a chunk is here at a time.
+            sent, written = (_sorted_chunks(islice(read(), done, None), chunk_for(encoder)) for _ in range(2))
+            job = MakeRows(encoder, settings, _learnt(writer))
+            tables = (texts_and_known(chunk, sample) for chunk in sent)
+            for made in workers.map(job, tables, advance=advance, gpu=encoder.may_use_gpu):
+                chunk = next(written)
                 building = {**building, "done": building["done"] + len(chunk)}
                 writer.add_rows(Rows(chunk, columns_of_rows(made, settings)), building=building)
                 truncated += made[TRUNCATED][0]
@@ -172,40 +173,35 @@ def add_corpus(
             yield [document for document in chunk if document.id not in there]
 
     added = truncated = 0
-    for chunk, encoded in _mapped(EncodeDocuments(encoder), new(), texts_of, encoder, advance, workers):
-        truncated += add_documents(writer, chunk, encoder, replacing=replacing, encoded=encoded)
-        added += len(chunk)
-    return added, truncated
-
-
-def _mapped(
-    job: Job,
-    chunks: Iterable[Sequence[Document]],
-    table_of: Callable[[Sequence[Document]], Table],
-    encoder: Encoder,
-    advance: Advance,
-    workers: Workers,
-) -> Iterator[tuple[Sequence[Document], Table]]:
-    """Give chunks of documents with what a job makes of each; empty ones are left out.
-
-    A chunk is encoded by one worker, as one process would encode it, so that vectors are the same to the last bit.
-    """
-    sent: deque[Sequence[Document]] = deque()
+    sent: deque[list[Document]] = deque()
 
     def tables() -> Iterator[Table]:
-        for chunk in chunks:
+        for chunk in new():
             if chunk:
                 sent.append(chunk)
-                yield table_of(chunk)
+                yield texts_of(chunk)
 
-    for made in workers.map(job, tables(), advance=advance, gpu=encoder.may_use_gpu):
-        yield sent.popleft(), made
+    for encoded in workers.map(EncodeDocuments(encoder), tables(), advance=advance, gpu=encoder.may_use_gpu):
+        added += len(sent[0])
+        truncated += add_documents(writer, sent.popleft(), encoder, replacing=replacing, encoded=encoded)
+    return added, truncated
 
 
 def _chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
     rest = iter(documents)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def _sorted_chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+    for chunk in _chunks(documents, size):
+        yield sorted(chunk, key=lambda document: document.id)
+
+
+def _learnt(writer: Writer) -> Trained:
+    if writer.trained is None:
+        raise InputError("the index has learnt nothing yet; build it from the beginning")
+    return writer.trained
 
 
 def _check_encoder(writer: Writer, encoder: Encoder) -> None:
@@ -255,9 +251,8 @@ def chunk_for(encoder: Encoder) -> int:
 
 def described(encoder: Encoder) -> dict[str, Any]:
     """What an index keeps of its encoder: enough to load it again, and to refuse another."""
-    name = encoder.name
     return {
-        "name": str(Path(name).resolve()) if name != "minilm" and Path(name).is_dir() else name,
+        "name": lasting_name(encoder.name),
         "query_length": encoder.query_length,
         "document_length": encoder.document_length,
         "arithmetic": encoder.arithmetic,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chamfer.batch.vectors import from_columns, to_columns
+from chamfer.batch.vectors import as_bytes, from_bytes, from_columns, to_columns
 from chamfer.batch.workers import Table
 from chamfer.documents import Document
 from chamfer.encode import Encoder
@@ -17,22 +17,25 @@ from chamfer.progress import Advance
 from chamfer.store.corpus import EncodedCorpus
 from chamfer.tokens import TokenBatch, TokenIds
 
-TEXT, DISTINCT, TRUNCATED, VECTORS, TOKEN_IDS = "text", "distinct", "truncated", "vectors", "token_ids"
+TEXT, TRUNCATED, VECTORS, TOKEN_IDS = "text", "truncated", "vectors", "token_ids"
+DISTINCT, DISTINCT_LENGTHS = "distinct", "distinct_lengths"
 
 
 @dataclass(frozen=True)
 class EncodeDocuments:
-    """A job: texts in; token vectors, distinct tokens and the number of texts that were cut out."""
+    """A job: texts in; token vectors, distinct tokens and the number of texts that were cut out, in one row."""
 
     encoder: Encoder
 
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.batch.workers.Job`."""
         tokenized = self.encoder.tokenize(table[TEXT], "document")
+        distinct = [np.unique(ids) for ids in tokenized.token_ids]
         return {
             **to_columns(self.encoder.encode_documents(table[TEXT], advance)),
-            DISTINCT: [np.unique(ids).astype(np.int32).tobytes() for ids in tokenized.token_ids],
-            TRUNCATED: [tokenized.truncated, *[0] * (len(table[TEXT]) - 1)],  # a number of the table, not of a text
+            DISTINCT: [as_bytes(np.concatenate(distinct).astype(np.int32))],
+            DISTINCT_LENGTHS: [[len(ids) for ids in distinct]],
+            TRUNCATED: [tokenized.truncated],
         }
 
 
@@ -43,7 +46,8 @@ def texts_of(documents: Sequence[Document]) -> Table:
 
 def tokens_of(encoded: Table) -> tuple[TokenBatch, list[TokenIds]]:
     """Token vectors and the distinct tokens of each document, of what :class:`EncodeDocuments` gave."""
-    return from_columns(encoded), [np.frombuffer(ids, np.int32) for ids in encoded[DISTINCT]]
+    ends = np.cumsum(encoded[DISTINCT_LENGTHS][0])
+    return from_columns(encoded), np.split(from_bytes(encoded[DISTINCT][0], np.int32), ends[:-1])
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class MakeRows:
             for _, columns in columns_in_parts(pool(tokens, self.settings.pool), distinct, self.settings, self.trained)
         ]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in self.settings.columns}
-        return {**{name: [values.tobytes()] for name, values in joined.items()}, TRUNCATED: [tokenized.truncated]}
+        return {**{name: [as_bytes(values)] for name, values in joined.items()}, TRUNCATED: [tokenized.truncated]}
 
 
 def texts_and_known(documents: Sequence[Document], known: EncodedCorpus | None) -> Table:
@@ -100,8 +104,8 @@ def texts_and_known(documents: Sequence[Document], known: EncodedCorpus | None) 
     ]
     return {
         **texts_of(documents),
-        VECTORS: [None if one is None else one.vectors.tobytes() for one in each],
-        TOKEN_IDS: [None if one is None else one.token_ids.tobytes() for one in each],
+        VECTORS: [None if one is None else as_bytes(one.vectors) for one in each],
+        TOKEN_IDS: [None if one is None else as_bytes(one.token_ids) for one in each],
     }
 
 
@@ -109,6 +113,6 @@ def columns_of_rows(made: Table, settings: Settings) -> Columns:
     """The arrays that :class:`MakeRows` gave."""
     columns = {}
     for name, column in settings.columns.items():
-        values = np.frombuffer(made[name][0], KINDS[name.rpartition(".")[2]])
+        values = from_bytes(made[name][0], KINDS[name.rpartition(".")[2]])
         columns[name] = values if column.width == 1 else values.reshape(-1, column.width)
     return columns

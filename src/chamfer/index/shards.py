@@ -21,6 +21,13 @@ CURRENT = "shards.json"
 SET = "set.json"
 
 
+class Version(NamedTuple):
+    """One version of a set: its number, which begins anew in a new folder, and the checksum of what it is made of."""
+
+    number: int
+    checksum: str
+
+
 class Part(NamedTuple):
     """One shard: the name of its folder, how many documents it holds, and the commit of it that belongs to the set."""
 
@@ -62,9 +69,9 @@ def owner_of(identifier: str, shards: int) -> int:
     return int.from_bytes(digest, "little") % shards
 
 
-def version_folder(folder: Path, version: int) -> Path:
+def version_folder(folder: Path, number: int) -> Path:
     """Where a version lies."""
-    return folder / f"{version:08d}"
+    return folder / f"{number:08d}"
 
 
 def holds_shards(folder: Path) -> bool:
@@ -72,37 +79,42 @@ def holds_shards(folder: Path) -> bool:
     return (folder / CURRENT).is_file()
 
 
-def current_version(folder: Path) -> int:
-    """The version that counts; 0 where there is none."""
+def current_version(folder: Path) -> Version:
+    """The version that counts."""
     if not holds_shards(folder):
-        return 0
+        raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
     try:
-        return int(json.loads((folder / CURRENT).read_bytes())["version"])
+        content = json.loads((folder / CURRENT).read_bytes())
+        return Version(int(content["version"]), str(content["sha256"]))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / CURRENT} is damaged; split the index again, into another folder") from error
 
 
-def use_version(folder: Path, version: int) -> None:
+def use_version(folder: Path, version: Version) -> None:
     """Make a version the one that counts: before this nothing of it does, afterwards all of it."""
-    write_json(folder / CURRENT, {"version": version})
+    write_json(folder / CURRENT, {"version": version.number, "sha256": version.checksum})
 
 
-def write_set(folder: Path, whole: ShardSet) -> None:
+def write_set(folder: Path, whole: ShardSet) -> Version:
     """Write what a version is made of into its folder."""
     content = {"format": FORMAT, **asdict(whole)}
-    write_json(folder / SET, {"sha256": _checksum(content), "set": content})
+    checksum = _checksum(content)
+    write_json(folder / SET, {"sha256": checksum, "set": content})
+    return Version(whole.version, checksum)
 
 
-def read_set(folder: Path, version: int) -> ShardSet:
+def read_set(folder: Path, version: Version) -> ShardSet:
     """Read what a version is made of."""
-    path = version_folder(folder, version) / SET
+    path = version_folder(folder, version.number) / SET
     if not path.is_file():
-        raise InputError(f"{folder} holds no version {version} of shards; make one with: chamfer index shard")
+        raise InputError(f"{folder} holds no version {version.number} of shards; make one with: chamfer index shard")
     try:
         whole = json.loads(path.read_bytes())
         content: dict[str, Any] = whole["set"]
         if whole["sha256"] != _checksum(content):
             raise InputError(f"{path} is damaged: its checksum is another; split the index again")
+        if whole["sha256"] != version.checksum:
+            raise InputError(f"{folder} holds another version {version.number} than it did; it was made anew")
         if content.pop("format") != FORMAT:
             raise InputError(f"{path} was written by another version of chamfer; split the index again")
         return ShardSet(
@@ -121,18 +133,18 @@ def read_set(folder: Path, version: int) -> ShardSet:
         raise InputError(f"{path} is damaged; split the index again") from error
 
 
-def open_head(folder: Path, version: int) -> Index:
+def open_head(folder: Path, version: Version) -> Index:
     """A version without its documents: enough to encode queries for it and to weigh their tokens.
 
     Its frequencies are those of the whole corpus, so that ``idf`` means what it means for the index that was split.
     """
     whole = read_set(folder, version)
-    place = version_folder(folder, version)
+    place = version_folder(folder, version.number)
     for file in (whole.trained, whole.frequencies):
         file.check(place)
     return Index(
         folder,
-        Manifest(version, whole.settings, whole.trained, whole.frequencies),
+        Manifest(version.number, whole.settings, whole.trained, whole.frequencies),
         Trained.load(place / whole.trained.name),
         (),
         DocumentFrequencies(np.fromfile(place / whole.frequencies.name, np.int64), whole.documents),
@@ -140,10 +152,10 @@ def open_head(folder: Path, version: int) -> Index:
     )
 
 
-def open_shard(folder: Path, version: int, number: int) -> Index:
+def open_shard(folder: Path, version: Version, number: int) -> Index:
     """One shard of a version, as it was when the set was written."""
     part = read_set(folder, version).shards[number]
-    index = Index.open(version_folder(folder, version) / part.name)
+    index = Index.open(version_folder(folder, version.number) / part.name)
     if index.manifest.version != part.commit:
         raise InputError(
             f"{index.folder} was changed after the index was split, so that shards no longer fit each other; "

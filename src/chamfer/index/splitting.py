@@ -12,7 +12,15 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.files import keep_names, only_writer, written_whole
 from chamfer.index.building import check_finished
-from chamfer.index.manifest import MANIFEST, SEGMENTS, File, Manifest, needed_manifest, write_manifest
+from chamfer.index.manifest import (
+    MANIFEST,
+    SEGMENTS,
+    File,
+    Manifest,
+    needed_manifest,
+    read_manifest,
+    write_manifest,
+)
 from chamfer.index.merging import merged_rows
 from chamfer.index.reading import Index
 from chamfer.index.segment import SegmentWriter
@@ -20,7 +28,9 @@ from chamfer.index.settings import DISTINCT
 from chamfer.index.shards import (
     Part,
     ShardSet,
+    Version,
     current_version,
+    holds_shards,
     owner_of,
     read_set,
     use_version,
@@ -55,29 +65,44 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         raise InputError(f"an index is split into at least 1 shard, not {shards}")
     if (out / MANIFEST).exists():
         raise InputError(f"{out} holds an index; shards need a folder of their own")
-    index = Index.open(folder)
-    chosen = _chosen(index, shards)
     with only_writer(out):
-        last = current_version(out)
-        if last and len(read_set(out, last).shards) != shards:
-            raise InputError(
-                f"{out} holds a set of {len(read_set(out, last).shards)} shards, which a server has places for; "
-                "give that number, or another folder"
-            )
+        last = 0
+        if holds_shards(out):
+            before = current_version(out)
+            last = before.number
+            if len(read_set(out, before).shards) != shards:
+                raise InputError(
+                    f"{out} holds a set of {len(read_set(out, before).shards)} shards, which a server has places for; "
+                    "give that number, or another folder"
+                )
         unfinished = out / f".{last + 1:08d}"
-        shutil.rmtree(unfinished, ignore_errors=True)  # what a crash may have left
-        shutil.rmtree(version_folder(out, last + 1), ignore_errors=True)
+        shutil.rmtree(version_folder(out, last + 1), ignore_errors=True)  # what a crash may have left
         try:
-            whole = _write(index, chosen, unfinished, last + 1, progress)
+            whole, version = _write_as_it_is(folder, shards, unfinished, last + 1, progress)
             unfinished.rename(version_folder(out, last + 1))
             keep_names(out)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-        use_version(out, last + 1)
+        use_version(out, version)
         for path in out.iterdir():
             if OWN.fullmatch(path.name) and int(path.name.lstrip(".")) <= last + 1 - KEPT:
                 shutil.rmtree(path, ignore_errors=True)
     return whole
+
+
+def _write_as_it_is(
+    folder: Path, shards: int, unfinished: Path, number: int, progress: Progress
+) -> tuple[ShardSet, Version]:
+    """Write a version of the last commit of an index, which a writer may change meanwhile."""
+    while True:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        index = Index.open(folder)
+        try:
+            whole = _write(index, _chosen(index, shards), unfinished, number, progress)
+            return whole, write_set(unfinished, whole)
+        except (InputError, OSError):
+            if read_manifest(folder) == index.manifest:  # else a writer may have removed what was being read
+                raise
 
 
 def _chosen(index: Index, shards: int) -> list[list[Places]]:
@@ -89,13 +114,10 @@ def _chosen(index: Index, shards: int) -> list[list[Places]]:
         owners = np.array([owner_of(ids[place], shards) for place in alive.tolist()], np.int64)
         for number in range(shards):
             chosen[number].append(alive[owners == number])
-    empty = next((number for number, places in enumerate(chosen) if not sum(map(len, places))), None)
-    if empty is not None:
-        raise InputError(f"none of {index.manifest.documents} documents would be in shard {empty}; make fewer shards")
     return chosen
 
 
-def _write(index: Index, chosen: list[list[Places]], folder: Path, version: int, progress: Progress) -> ShardSet:
+def _write(index: Index, chosen: list[list[Places]], folder: Path, number: int, progress: Progress) -> ShardSet:
     manifest = index.manifest
     assert manifest.trained is not None
     for entry in manifest.segments:  # what is copied gets checksums of its own, which must not be those of damage
@@ -106,16 +128,16 @@ def _write(index: Index, chosen: list[list[Places]], folder: Path, version: int,
     counts = np.zeros(manifest.settings.vocabulary_size, np.int64)
     parts = []
     with progress("copying documents", manifest.documents) as advance:
-        for number, places in enumerate(chosen):
-            shard = folder / f"shard-{number:02d}"
+        for place, places in enumerate(chosen):
+            shard = folder / f"shard-{place:02d}"
             counts += _write_shard(index, places, shard)
             documents = sum(map(len, places))
             parts.append(Part(shard.name, documents, 1))
             advance(documents)
     if not np.array_equal(counts, index.frequencies.counts):
         raise InputError(f"the document frequencies of {index.folder} are not those of its documents; build it again")
-    whole = ShardSet(
-        version,
+    return ShardSet(
+        number,
         manifest.settings,
         File.of(folder / TRAINED),
         _write_counts(folder / FREQUENCIES, counts),
@@ -123,22 +145,23 @@ def _write(index: Index, chosen: list[list[Places]], folder: Path, version: int,
         tuple(parts),
         (index.folder.resolve().name, manifest.version),
     )
-    write_set(folder, whole)
-    return whole
 
 
 def _write_shard(index: Index, places: Sequence[Places], folder: Path) -> npt.NDArray[np.int64]:
     """Write an index of some documents; in how many of them each token appears."""
     settings = index.settings
     counts = np.zeros(settings.vocabulary_size, np.int64)
-    with SegmentWriter(folder, SEGMENT, settings) as segment:
-        for rows in merged_rows(index.segments, settings, None, None, places):
-            segment.append(rows)
-            counts += np.bincount(rows.columns[DISTINCT], minlength=len(counts))
-        entry = segment.finish()
+    entries = []
+    folder.mkdir()
+    if sum(map(len, places)):  # else few documents, or deletions, have left nothing for this shard
+        with SegmentWriter(folder, SEGMENT, settings) as segment:
+            for rows in merged_rows(index.segments, settings, None, None, places):
+                segment.append(rows)
+                counts += np.bincount(rows.columns[DISTINCT], minlength=len(counts))
+            entries.append(segment.finish())
     os.link(folder.parent / TRAINED, folder / TRAINED)
     frequencies = _write_counts(folder / FREQUENCIES, counts)
-    write_manifest(folder, Manifest(1, settings, File.of(folder / TRAINED), frequencies, (entry,)))
+    write_manifest(folder, Manifest(1, settings, File.of(folder / TRAINED), frequencies, tuple(entries)))
     return counts
 
 

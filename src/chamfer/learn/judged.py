@@ -175,7 +175,7 @@ def _read(
     tokens = [queries.tokens[queries.place[query_id]] for query_id, _, _ in part]
     ends = np.cumsum([len(plan[1]) * len(query.token_ids) for plan, query in zip(part, tokens, strict=True)])
     try:
-        flat = np.load(path, mmap_mode="r")
+        flat = np.asarray(np.load(path, mmap_mode="r"))  # a plain array, which workers of a machine can share
     except (ValueError, EOFError):
         flat = np.zeros(0, np.float32)
     if flat.shape != (ends[-1],) or flat.dtype != np.float32:

@@ -1,6 +1,7 @@
 """The routes: what each address takes, and what it answers."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -83,6 +84,7 @@ def create_app(
         following = asyncio.create_task(follow())
         yield
         following.cancel()
+        service.close()
         for executor in (working, learning):
             await asyncio.to_thread(executor.shutdown, wait=True, cancel_futures=True)
 
@@ -91,7 +93,10 @@ def create_app(
         while True:
             await asyncio.sleep(LOOK)
             with suppress(BusyError):
-                await changes.ask(service.refresh)
+                try:
+                    await changes.ask(service.refresh)
+                except OSError as error:  # which may pass
+                    logging.getLogger("chamfer").warning("the index could not be looked at: %s", error)
 
     app = FastAPI(
         title="chamfer",

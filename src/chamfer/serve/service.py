@@ -62,6 +62,9 @@ class Service:
         """How many there are."""
         return len(self.searcher)
 
+    def close(self) -> None:
+        """Leave nothing behind that goes on by itself."""
+
     def missing_shards(self) -> list[str]:
         """The parts of the index that cannot be reached now: none where there are no parts."""
         return []

@@ -123,10 +123,6 @@ class EncodedCorpus:
         """The documents where they are scored."""
         return self.tokens if self.on_device is None else self.on_device
 
-    def __getstate__(self) -> dict[str, object]:
-        """A copy in another process brings its documents to a GPU itself."""
-        return {name: value for name, value in self.__dict__.items() if name != "on_device"}
-
     @property
     def coded(self) -> CodedDocuments:
         """The documents with their 8-bit codes, which are made when they are first asked for."""

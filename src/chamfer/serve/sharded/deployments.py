@@ -4,28 +4,35 @@ import asyncio
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
+from threading import Thread
 from typing import Any, TypeVar
 
 from chamfer.batch.joining import LOCAL, imported, joined
 from chamfer.errors import InputError
-from chamfer.index.shards import current_version, read_set
+from chamfer.index.shards import Version, current_version, read_set
 from chamfer.kernels import Form
 from chamfer.retrieve.stage import Queries
-from chamfer.serve.sharded.scatter import Response
-from chamfer.serve.sharded.shard import Kept, Ranked, Shard
+from chamfer.serve.sharded.question import Response
+from chamfer.serve.sharded.shard import Kept, Opened, Ranked, Shard
 from chamfer.threads import VARIABLE
 
 # What Ray may keep in shared memory where it is started here: answers that are on their way.
 OBJECT_BYTES = 512 << 20
-# Ray looks so often whether a replica lives, which decides how soon a lost one is replaced.
-HEALTH_SECONDS = 2.0
+# Ray looks so often whether a replica lives, which decides how soon a lost one is replaced; and how long it may take to
+# say so, behind the questions that wait.
+HEALTH_SECONDS, HEALTH_PATIENCE = 2.0, 30.0
+# How often a replica looks for a new version of its set.
+LOOK = 1.0
 # Questions that a replica takes in; it works on one at a time.
 ONGOING = 64
+# Where it is noted who serves a set: as long as that process lives, so does an actor of this name.
+NAMESPACE = "chamfer"
 
 Answer = TypeVar("Answer")
 
@@ -34,26 +41,44 @@ class ShardReplica:
     """One replica: a shard, asked one question at a time, on as many threads as Ray gives it processors."""
 
     def __init__(self, folder: str, number: int, form: Form, first_stage: str, threads: int) -> None:
-        os.environ.setdefault(VARIABLE, str(threads))
+        os.environ[VARIABLE] = str(threads)
         self._shard = Shard(folder, number, form=form, first_stage=first_stage)
-        # A version is opened beside the work, for that may take long.
+        # A version is opened beside the work, for that may take long: when there is one, or when it is asked for.
         self._working, self._opening = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        Thread(target=self._follow, name="next-version", daemon=True).start()
 
-    async def prepare(self, version: int) -> int:
+    async def check_health(self) -> None:
+        """Asked by Ray: a replica whose work hangs does not answer, and is replaced."""
+        await _run(self._working, int)
+
+    async def prepare(self, version: Version) -> Opened:
         """See :meth:`Shard.prepare`."""
         return await _run(self._opening, self._shard.prepare, version)
 
-    async def rank(self, version: int, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+    async def ready(self, version: Version) -> Opened:
+        """See :meth:`Shard.ready`; behind other questions, as any."""
+        return await _run(self._working, self._shard.ready, version)
+
+    async def holds(self, version: Version) -> bool:
+        """See :meth:`Shard.holds`."""
+        return self._shard.holds(version)
+
+    async def rank(self, version: Version, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
         """See :meth:`Shard.rank`."""
         return await _run(self._working, self._shard.rank, version, queries, k, where)
 
-    async def documents(self, version: int, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+    async def documents(self, version: Version, ids: Sequence[str], where: str | None = None) -> list[Kept]:
         """See :meth:`Shard.documents`."""
         return await _run(self._working, self._shard.documents, version, ids, where)
 
-    async def about(self, _version: int) -> tuple[int, list[int]]:
+    async def about(self, _version: Version) -> tuple[int, list[Version]]:
         """The process of the replica that answers, and the versions that it has open."""
         return os.getpid(), self._shard.versions
+
+    def _follow(self) -> None:
+        while True:
+            time.sleep(LOOK)
+            self._shard.follow()
 
 
 async def _run(executor: Executor, function: Callable[..., Answer], *arguments: Any) -> Answer:  # noqa: ANN401
@@ -67,8 +92,8 @@ class RayReplicas:
     :class:`chamfer.serve.sharded.scatter.Scatter`.
     """
 
-    def __init__(self, handle: Any) -> None:  # noqa: ANN401 -- a DeploymentHandle, which mypy may not know
-        self._handle = handle
+    def __init__(self, handle: Any, count: int) -> None:  # noqa: ANN401 -- a DeploymentHandle, which mypy may not know
+        self._handle, self.count = handle, count
 
     def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- those of the method
         """Ask without waiting."""
@@ -105,18 +130,20 @@ def deployed(
     applications = [f"{prefix}-{name}" for name in names]
     # Replicas may be more than processors, on one machine; Ray would wait for ever for some that are free.
     cores = max(os.cpu_count() or 1, ceil(len(names) * replicas * cpus) + 1)
-    with joined(address, cores=cores, object_store=OBJECT_BYTES) as is_ours:
+    with joined(address, cores=cores, object_store=OBJECT_BYTES) as is_ours, _owned(prefix, folder):
         deploying = False
         try:
             serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
-            if serve.status().applications.keys() & set(applications):
-                raise InputError(f"{folder} is served on this cluster already; stop the other server first")
+            left = serve.status().applications.keys() & set(applications)
+            for application in left:  # by a server that was killed
+                serve.delete(application)
             deploying = True
             made = serve.deployment(
                 ShardReplica,
                 num_replicas=replicas,
                 max_ongoing_requests=ONGOING,
                 health_check_period_s=HEALTH_SECONDS,
+                health_check_timeout_s=HEALTH_PATIENCE,
                 graceful_shutdown_timeout_s=5.0,
                 ray_actor_options={"num_cpus": cpus},
             )
@@ -129,10 +156,28 @@ def deployed(
                 for number, (name, application) in enumerate(zip(names, applications, strict=True))
             ]
             handles = serve.run_many(targets)
-            yield {name: RayReplicas(handle) for name, handle in zip(names, handles, strict=True)}
+            yield {name: RayReplicas(handle, replicas) for name, handle in zip(names, handles, strict=True)}
         finally:
             if is_ours:
                 serve.shutdown()
             elif deploying:
                 for application in applications:
                     serve.delete(application)
+
+
+@contextmanager
+def _owned(name: str, folder: Path) -> Iterator[None]:
+    """Note that this process serves a set, for as long as it lives; one that another serves is refused."""
+    ray = imported("ray")
+    try:
+        actor = ray.remote(num_cpus=0)(_Owner).options(name=name, namespace=NAMESPACE).remote()
+    except ValueError as error:  # the name is taken
+        raise InputError(f"{folder} is served on this cluster already; stop the other server first") from error
+    try:
+        yield
+    finally:
+        ray.kill(actor)
+
+
+class _Owner:
+    """An actor that ends with the process that made it."""

@@ -1,33 +1,18 @@
-"""One question to many shards: asked again where a replica was lost, and told which shards are missing in the end."""
+"""One question to many shards at once, and told which of them are missing in the end."""
 
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from threading import Lock, Thread
-from typing import Any, NamedTuple, Protocol
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple
 
-# A question is asked so many times at most, each time of whichever replica is free; one that was lost or hangs is then
-# passed over. Waiting for a replica that is being started counts as one of them.
-TRIES = 3
-# Between two tries, and between two looks at whether a lost shard is back, in seconds.
-PAUSE, LOOK = 0.05, 1.0
+from chamfer.index.shards import Version
+from chamfer.serve.sharded.question import Question, Replicas
 
-
-class Response(Protocol):
-    """An answer that is on its way."""
-
-    def result(self, *, timeout_s: float | None = None) -> Any:  # noqa: ANN401 -- each question has its own answer
-        """Wait for it; ``TimeoutError`` if it takes longer."""
-
-    def cancel(self) -> None:
-        """It is no longer wanted."""
-
-
-class Replicas(Protocol):
-    """All replicas of one shard; each question is answered by one of them."""
-
-    def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- those of the method
-        """Ask without waiting."""
+# A shard is looked at for so long before the next one is, in seconds.
+TURN = 0.02
+# How often it is looked whether a lost shard is back: at first, and at the least for one that is lost again and again.
+LOOK, RARELY = 1.0, 30.0
 
 
 class Gathered(NamedTuple):
@@ -41,7 +26,7 @@ class Scatter:
     """All shards of a set.
 
     A shard that gives no answer in time is *lost*: it is not asked again, so that nobody waits for it, until it
-    answers to a thread that looks after it every second.
+    answers to a thread that looks after it.
 
     Args:
         shards: the replicas of each shard, by its name.
@@ -49,94 +34,103 @@ class Scatter:
     """
 
     def __init__(self, shards: Mapping[str, Replicas], *, seconds: float = 10.0) -> None:
-        self._shards, self._seconds = dict(shards), seconds
-        self._lost: dict[str, int] = {}
+        self.shards, self._seconds = dict(shards), seconds
+        self._lost: dict[str, float] = {}  # when it is looked at again
+        self._patience: dict[str, float] = {}
+        self._version: Version | None = None
         self._turns = Lock()
         self._watching: Thread | None = None
+        self._closed = Event()
+
+    def close(self) -> None:
+        """Look after nothing any more."""
+        self._closed.set()
 
     @property
-    def names(self) -> list[str]:
-        """Of the shards, in their order."""
-        return list(self._shards)
+    def lost(self) -> list[str]:
+        """The shards that are not asked now."""
+        with self._turns:
+            return list(self._lost)
 
-    def ask(
-        self,
-        version: int,
-        method: str,
-        arguments: Mapping[str, Sequence[Any]],
-        *,
-        seconds: float | None = None,
-        losing: bool = True,
-    ) -> Gathered:
+    def ask(self, version: Version, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
         """Ask some shards at once, and wait for all of them.
 
         Args:
             version: of the set; every answer is of this one.
             method: of :class:`chamfer.serve.sharded.shard.Shard`.
             arguments: beside the version, by the name of the shard.
-            seconds: other than usual.
-            losing: whether a shard that gives no answer counts as lost from now on.
         """
-        stop = time.monotonic() + (self._seconds if seconds is None else seconds)
+        self._version = version
+        lost = self.lost
+        there = {name: own for name, own in arguments.items() if name not in lost}
+        gathered = self.ask_all(version, method, there, seconds=self._seconds)
+        for name in gathered.answers:
+            self._patience.pop(name, None)
+        for name in gathered.missing:
+            self._lose(name)
+        return Gathered(gathered.answers, sorted({*gathered.missing, *(name for name in arguments if name in lost)}))
+
+    def ask_all(
+        self, version: Version, method: str, arguments: Mapping[str, Sequence[Any]], *, seconds: float
+    ) -> Gathered:
+        """Like :meth:`ask`, also those that are lost; who gives no answer is not lost for that."""
+        stop = time.monotonic() + seconds
+        asked = {name: Question(self.shards[name], seconds, method, version, *own) for name, own in arguments.items()}
+        waiting = dict(asked)
+        while waiting and (left := stop - time.monotonic()) > 0:
+            for name, question in list(waiting.items()):
+                question.look(min(TURN, left))
+                if question.is_over:
+                    del waiting[name]
+        for name, question in asked.items():
+            question.end()
+            if not question.is_answered:
+                logging.getLogger("chamfer").warning("%s gives no answer: %s", name, last_line(question.failure))
+        return Gathered(
+            {name: question.answer for name, question in asked.items() if question.is_answered},
+            sorted(name for name, question in asked.items() if not question.is_answered),
+        )
+
+    def _lose(self, name: str) -> None:
         with self._turns:
-            missing = [name for name in arguments if name in self._lost]
-        asked = [name for name in arguments if name not in missing]
-        started = {name: self._start(name, method, version, *arguments[name]) for name in asked}
-        answers: dict[str, Any] = {}
-        for name in asked:
-            try:
-                answers[name] = self._wait(name, started[name], stop, method, version, *arguments[name])
-            except Exception as error:
-                logging.getLogger("chamfer").warning("%s gives no answer: %s", name, _first_line(error))
-                missing.append(name)
-                if losing:
-                    self._lose(name, version)
-        return Gathered(answers, sorted(missing))
-
-    def _start(self, name: str, method: str, *arguments: Any) -> Response | Exception:  # noqa: ANN401
-        try:
-            return self._shards[name].ask(method, *arguments)
-        except Exception as error:  # told when it is waited for, as any other
-            return error
-
-    def _wait(self, name: str, response: Response | Exception, stop: float, method: str, *arguments: Any) -> Any:  # noqa: ANN401
-        for left in range(TRIES - 1, -1, -1):
-            try:
-                if isinstance(response, Exception):
-                    raise response
-                return response.result(timeout_s=max(0.0, (stop - time.monotonic()) / (left + 1)))
-            except Exception as error:
-                if isinstance(error, TimeoutError) and not isinstance(response, Exception):
-                    response.cancel()
-                if not left or time.monotonic() >= stop:
-                    raise
-            time.sleep(PAUSE)
-            response = self._start(name, method, *arguments)
-        raise AssertionError("the last try returns or raises")
-
-    def _lose(self, name: str, version: int) -> None:
-        with self._turns:
-            self._lost[name] = version
-            if self._watching is None:
+            patience = self._patience.get(name, LOOK)
+            self._patience[name] = min(2 * patience, max(RARELY, LOOK))
+            self._lost[name] = time.monotonic() + patience
+            if self._watching is None and not self._closed.is_set():
                 self._watching = Thread(target=self._watch, name="serve-lost-shards", daemon=True)
                 self._watching.start()
 
     def _watch(self) -> None:
-        while True:
-            time.sleep(LOOK)
+        """Ask lost shards for the work that they are wanted for, not only whether they are there."""
+        while not self._closed.wait(min(LOOK, TURN * 10)):
             with self._turns:
-                lost = dict(self._lost)
-                if not lost:
+                if not self._lost:
                     self._watching = None
                     return
-            for name, version in lost.items():
-                try:
-                    self._shards[name].ask("prepare", version).result(timeout_s=LOOK)
-                except Exception:  # not yet
-                    continue
+                now = time.monotonic()
+                due = [name for name, when in self._lost.items() if when <= now]
+                version = self._version
+            for name in due:
+                back = version is not None and self._is_ready(name, version)
                 with self._turns:
-                    del self._lost[name]
+                    if back:
+                        self._lost.pop(name, None)
+                    else:
+                        self._lost[name] = time.monotonic() + LOOK
+
+    def _is_ready(self, name: str, version: Version) -> bool:
+        try:
+            response = self.shards[name].ask("ready", version)
+        except Exception:  # not yet
+            return False
+        try:
+            response.result(timeout_s=LOOK)
+        except Exception:
+            response.cancel()
+            return False
+        return True
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).strip().splitlines()[-1]
+def last_line(error: Exception) -> str:
+    """What an error says, without the trace that Ray puts before it."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1]

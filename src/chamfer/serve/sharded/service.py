@@ -2,27 +2,24 @@
 
 import logging
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.documents import Document
-from chamfer.encode import Encoder
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.index.building import load_encoder
 from chamfer.index.filters import parse_filter
-from chamfer.index.shards import current_version, open_head, owner_of
-from chamfer.kernels import Form
+from chamfer.index.shards import Version, current_version, owner_of
 from chamfer.retrieve.stage import Queries
-from chamfer.retrieve.stages import EXACT
 from chamfer.search import Hits, Searcher
 from chamfer.serve import schemas
 from chamfer.serve.service import Explained, LostError, Service
-from chamfer.serve.sharded.scatter import Gathered, Scatter
+from chamfer.serve.sharded.head import SetSearcher
+from chamfer.serve.sharded.scatter import Gathered, Scatter, last_line
 from chamfer.serve.sharded.shard import Kept, Ranked
 from chamfer.serve.versions import Versions
 from chamfer.tokens import TokenBatch
@@ -30,15 +27,10 @@ from chamfer.weights import TokenWeights
 
 # How long shards may take to open a new version, and what is waited before they are asked to do so again.
 OPENING_SECONDS, AGAIN_SECONDS = 600.0, 10.0
+# Once each shard has opened it, how long the rest of its replicas may take: a lost one may not come back.
+SETTLING_SECONDS = 10.0
 # How long they may take to say that they are there.
 HEALTH_SECONDS = 2.0
-
-
-def open_searcher(folder: Path, version: int, *, form: Form = "l2", encoder: Encoder | None = None) -> Searcher:
-    """A searcher that encodes queries and weighs their tokens for a version, and finds nothing itself."""
-    head = open_head(folder, version)
-    encoder = encoder or load_encoder(head.settings, "query")
-    return Searcher(head, encoder, first_stage=EXACT, form=form)
 
 
 class ShardedService(Service):
@@ -47,12 +39,17 @@ class ShardedService(Service):
     The searcher is of one version of the set; who answers a request takes it once, and asks shards for that version.
     """
 
-    def __init__(self, searcher: Searcher, versions: Versions, scatter: Scatter) -> None:
+    searcher: SetSearcher
+
+    def __init__(self, searcher: SetSearcher, versions: Versions, scatter: Scatter) -> None:
         super().__init__(searcher, versions)
         self._scatter = scatter
-        self._thread = ThreadPoolExecutor(1, "serve-next-version")
-        self._coming: Future[Searcher] | None = None
+        self._coming: Future[SetSearcher] | None = None
         self._not_before = 0.0
+
+    def close(self) -> None:
+        """See :meth:`Service.close`."""
+        self._scatter.close()
 
     @property
     def documents(self) -> int:
@@ -60,35 +57,58 @@ class ShardedService(Service):
         return self.searcher.index.frequencies.documents
 
     def missing_shards(self) -> list[str]:
-        """Those that do not say at once that they can answer."""
-        return self._ask_all(self.searcher, "prepare", seconds=HEALTH_SECONDS, losing=False).missing
+        """Those that are lost, or do not say at once that they are there."""
+        asked = self._everywhere()
+        found = self._scatter.ask_all(self.searcher.version, "holds", asked, seconds=HEALTH_SECONDS)
+        return sorted({*found.missing, *self._scatter.lost})
 
     def refresh(self) -> None:
-        """Go on to the last version of the set, once every shard has opened it beside the one that is served."""
-        if self._coming is not None and self._coming.done():
-            coming, self._coming = self._coming, None
-            try:
+        """Go on to the last version of the set, once its shards have opened it beside the one that is served."""
+        try:
+            if self._coming is not None and self._coming.done():
+                coming, self._coming = self._coming, None
                 self.searcher = coming.result()
-            except (InputError, OSError) as error:
-                self._not_before = time.monotonic() + AGAIN_SECONDS
-                logging.getLogger("chamfer").warning("the new version cannot be served yet: %s", error)
-        newest = current_version(self.searcher.index.folder)
-        if self._coming is None and newest > _version(self.searcher) and time.monotonic() >= self._not_before:
-            self._coming = self._thread.submit(self.prepared, newest)
+            newest = current_version(self.searcher.index.folder)
+        except Exception as error:
+            self._not_before = time.monotonic() + AGAIN_SECONDS
+            logging.getLogger("chamfer").warning("the new version cannot be served yet: %s", last_line(error))
+            return
+        if self._coming is None and newest != self.searcher.version and time.monotonic() >= self._not_before:
+            self._coming = Future()
+            # Nobody waits for this thread at the end, which may wait for shards for minutes.
+            Thread(target=self._prepare, args=(newest, self._coming), name="serve-next-version", daemon=True).start()
 
-    def prepared(self, version: int) -> Searcher:
-        """Have every shard open a version; the searcher for it."""
+    def _prepare(self, version: Version, coming: "Future[SetSearcher]") -> None:
+        try:
+            coming.set_result(self.prepared(version))
+        except BaseException as error:
+            coming.set_exception(error)
+
+    def prepared(self, version: Version) -> SetSearcher:
+        """Have every shard open a version, all of its replicas if they can be reached; the searcher for it."""
         before = self.searcher
-        searcher = open_searcher(before.index.folder, version, form=before.form, encoder=before.encoder)
-        opened = self._ask_all(searcher, "prepare", seconds=OPENING_SECONDS, losing=False)
-        if opened.missing:
-            raise InputError(f"{', '.join(opened.missing)} cannot open version {version}; see the log of Ray for why")
-        counted = sum(opened.answers.values())
-        if counted != searcher.index.frequencies.documents:
-            raise InputError(
-                f"the shards of version {version} hold {counted} documents, not {searcher.index.frequencies.documents}"
-            )
-        return searcher
+        searcher = SetSearcher(before.index.folder, version, before.encoder, form=before.form)
+        seen: dict[str, set[str]] = {name: set() for name in self._scatter.shards}
+        settled = None
+        while True:
+            opened = self._scatter.ask_all(version, "prepare", self._everywhere(), seconds=OPENING_SECONDS)
+            if opened.missing:
+                raise InputError(
+                    f"{', '.join(opened.missing)} cannot open version {version.number}; see the log of Ray for why"
+                )
+            counted = sum(one.documents for one in opened.answers.values())
+            if counted != searcher.index.frequencies.documents:
+                raise InputError(
+                    f"the shards of version {version.number} hold {counted} documents, "
+                    f"not {searcher.index.frequencies.documents}"
+                )
+            for name, one in opened.answers.items():
+                seen[name].add(one.replica)
+            settled = settled or time.monotonic() + SETTLING_SECONDS
+            if all(len(seen[name]) >= replicas.count for name, replicas in self._scatter.shards.items()):
+                return searcher
+            if time.monotonic() >= settled:  # who opens it later does so when it is asked
+                return searcher
 
     def learn(self, asked: schemas.LearnRequest) -> schemas.LearnResponse:
         """Refused: learning reads the vectors of many documents, again and again."""
@@ -100,6 +120,7 @@ class ShardedService(Service):
     def _find(
         self, searcher: Searcher, texts: list[str], asked: schemas.SearchRequest, weights: str | TokenWeights
     ) -> tuple[list[Hits], list[str]]:
+        searcher = _of_a_set(searcher)
         _check(asked.where)
         queries = searcher.weighted(searcher.encoder.encode_queries(texts), texts, weights)
         found = self._rank(searcher, queries, asked.k, asked.where)
@@ -112,6 +133,7 @@ class ShardedService(Service):
     def _explanations(
         self, searcher: Searcher, asked: schemas.ExplainRequest, tokens: TokenBatch, queries: Queries
     ) -> tuple[list[Explained], list[str]]:
+        searcher = _of_a_set(searcher)
         _check(asked.where)
         missing: set[str] = set()
         ids = list(dict.fromkeys(asked.ids or ()))
@@ -121,7 +143,7 @@ class ShardedService(Service):
                 missing.update(found.missing)
                 best, _ = merged([answer[0] for answer in found.answers.values()], asked.k)
                 ids += [document.id for document in best if document.id not in ids]
-        names = self._scatter.names
+        names = list(self._scatter.shards)
         owned: dict[str, list[str]] = {}
         for identifier in ids:
             owned.setdefault(names[owner_of(identifier, len(names))], []).append(identifier)
@@ -141,15 +163,15 @@ class ShardedService(Service):
         ]
         return explained, sorted(missing)
 
-    def _rank(self, searcher: Searcher, queries: Queries, k: int, where: str | None) -> Gathered:
-        return self._ask_all(searcher, "rank", queries, k, where)
+    def _rank(self, searcher: SetSearcher, queries: Queries, k: int, where: str | None) -> Gathered:
+        return self._ask(searcher, "rank", self._everywhere(queries, k, where))
 
-    def _ask_all(self, searcher: Searcher, method: str, *arguments: Any, **options: Any) -> Gathered:  # noqa: ANN401
-        return self._ask(searcher, method, dict.fromkeys(self._scatter.names, arguments), **options)
+    def _everywhere(self, *arguments: Any) -> dict[str, Sequence[Any]]:  # noqa: ANN401 -- those of a method of shards
+        return dict.fromkeys(self._scatter.shards, arguments)
 
-    def _ask(self, searcher: Searcher, method: str, arguments: dict[str, Any], **options: Any) -> Gathered:  # noqa: ANN401
-        gathered = self._scatter.ask(_version(searcher), method, arguments, **options)
-        if not gathered.answers and options.get("losing", True):
+    def _ask(self, searcher: SetSearcher, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
+        gathered = self._scatter.ask(searcher.version, method, arguments)
+        if len(gathered.missing) == len(self._scatter.shards):
             raise LostError(f"no shard answers: {', '.join(gathered.missing)}; try again later")
         return gathered
 
@@ -161,8 +183,10 @@ def merged(found: Sequence[Ranked], k: int) -> tuple[list[Document], npt.NDArray
     return [document for document, _ in every[:k]], np.array([score for _, score in every[:k]], np.float32)
 
 
-def _version(searcher: Searcher) -> int:
-    return searcher.index.manifest.version
+def _of_a_set(searcher: Searcher) -> SetSearcher:
+    if not isinstance(searcher, SetSearcher):
+        raise TypeError("shards are asked for a version of their set")
+    return searcher
 
 
 def _check(where: str | None) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.documents import Document
 from chamfer.errors import InputError
-from chamfer.index.shards import current_version, open_shard
+from chamfer.index.shards import Version, current_version, open_shard
 from chamfer.kernels import Form
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
@@ -19,6 +20,13 @@ from chamfer.tokens import TokenBatch
 
 # Versions that are open at a time: the one that is searched, and the one that comes or has just gone.
 OPEN = 2
+
+
+class Opened(NamedTuple):
+    """Which replica has opened a version, and how many documents its shard has in it."""
+
+    replica: str
+    documents: int
 
 
 class Ranked(NamedTuple):
@@ -37,7 +45,7 @@ class Kept(NamedTuple):
 
 
 class Shard:
-    """One shard of a set, in the versions that are asked for.
+    """One shard of a set, in the versions that are asked for; one of its replicas, where there are several.
 
     Every question names the version that it is for, so that answers of several shards always fit each other; a version
     that is not open yet, in a replica that has just started, is opened for the question.
@@ -51,31 +59,45 @@ class Shard:
 
     def __init__(self, folder: str | Path, number: int, *, form: Form = "l2", first_stage: str = "auto") -> None:
         self._folder, self._number, self._form, self._first_stage = Path(folder), number, form, first_stage
-        self._opened: dict[int, Ranker] = {}
-        self._turns = Lock()
-        try:
-            self.prepare(current_version(self._folder))
-        except (InputError, OSError) as error:  # a server may be content with the version before, and asks for that
-            logging.getLogger("chamfer").warning("shard %d is not opened yet: %s", number, error)
+        self._name = uuid4().hex
+        self._opened: dict[Version, Ranker] = {}
+        self._turns, self._opening = Lock(), Lock()
+        self.follow()
 
     @property
-    def versions(self) -> list[int]:
+    def versions(self) -> list[Version]:
         """Those that are open."""
         with self._turns:
             return sorted(self._opened)
 
-    def prepare(self, version: int) -> int:
-        """Open a version, with all that its first stage needs; how many documents the shard has in it."""
-        return self._ranker(version).index.manifest.documents
+    def follow(self) -> None:
+        """Open the version that counts now, if that can be; a server may be content with the one before."""
+        try:
+            self._ranker(current_version(self._folder))
+        except (InputError, OSError) as error:
+            logging.getLogger("chamfer").warning("shard %d is not opened yet: %s", self._number, error)
 
-    def rank(self, version: int, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+    def prepare(self, version: Version) -> Opened:
+        """Open a version, with all that its first stage needs."""
+        return Opened(self._name, self._ranker(version).index.manifest.documents)
+
+    def ready(self, version: Version) -> Opened:
+        """The same, asked to know whether questions would be answered."""
+        return self.prepare(version)
+
+    def holds(self, version: Version) -> bool:
+        """Whether a version is open."""
+        with self._turns:
+            return version in self._opened
+
+    def rank(self, version: Version, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
         """The best ``k`` documents for each query, of those that a filter holds for."""
         ranker = self._ranker(version)
         index = ranker.index
         found = ranker.rank(queries, k, allowed=index.allowed(where))
         return [Ranked(index.documents(one.places), one.scores) for one in found]
 
-    def documents(self, version: int, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+    def documents(self, version: Version, ids: Sequence[str], where: str | None = None) -> list[Kept]:
         """Those of some documents that are in this shard, with their vectors."""
         index = self._ranker(version).index
         among = index.allowed(None, ids)
@@ -86,16 +108,25 @@ class Shard:
             for place, document in zip(places.tolist(), index.documents(places), strict=True)
         ]
 
-    def _ranker(self, version: int) -> Ranker:
+    def _ranker(self, version: Version) -> Ranker:
+        found = self._open(version)
+        if found is not None:
+            return found
+        # What is open answers meanwhile: to open another version may take a first stage minutes.
+        with self._opening:
+            found = self._open(version)
+            if found is not None:  # somebody else has opened it
+                return found
+            index = open_shard(self._folder, version, self._number)
+            ranker = Ranker(index, first_stage=self._first_stage, form=self._form)
+            with self._turns:
+                self._opened[version] = ranker
+                while len(self._opened) > OPEN:
+                    del self._opened[next(iter(self._opened))]
+            return ranker
+
+    def _open(self, version: Version) -> Ranker | None:
         with self._turns:
             if version in self._opened:
                 self._opened[version] = self._opened.pop(version)  # the last to go
-                return self._opened[version]
-        # Not in turns: what is open answers while another version is opened, which may take a first stage minutes.
-        index = open_shard(self._folder, version, self._number)
-        ranker = Ranker(index, first_stage=self._first_stage, form=self._form)
-        with self._turns:
-            self._opened[version] = ranker
-            while len(self._opened) > OPEN:
-                del self._opened[next(iter(self._opened))]
-        return ranker
+            return self._opened.get(version)

@@ -1,0 +1,19 @@
+"""What a server of shards has of their index: enough to encode queries for it and to weigh their tokens."""
+
+from pathlib import Path
+
+from chamfer.encode import Encoder
+from chamfer.index.building import load_encoder
+from chamfer.index.shards import Version, open_head
+from chamfer.kernels import Form
+from chamfer.retrieve.stages import EXACT
+from chamfer.search import Searcher
+
+
+class SetSearcher(Searcher):
+    """Encodes queries and weighs their tokens for a version of a set, and finds nothing itself."""
+
+    def __init__(self, folder: Path, version: Version, encoder: Encoder | None = None, *, form: Form = "l2") -> None:
+        head = open_head(folder, version)
+        super().__init__(head, encoder or load_encoder(head.settings, "query"), first_stage=EXACT, form=form)
+        self.version = version
