@@ -38,8 +38,8 @@ from chamfer.store.corpus import EncodedCorpus
 RESULT = Path(__file__).parent / "results" / "ray-batch.json"
 # Documents that rates are taken of, and how often; the whole collection is encoded once by each.
 SAMPLE, REPEATS = 512, 3
-LENGTH = 128  # of documents, in tokens
-OBJECT_STORE = 500_000_000
+LENGTH = 64  # of documents, in tokens
+OBJECT_STORE = 2_000_000_000
 ALONE = "one process of 1 thread"
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 @contextmanager
 def head(object_store: int) -> Iterator[Cluster]:
     """A cluster of one node with one worker; its processes are our children and end with us."""
-    settings = {"num_cpus": 2, "object_store_memory": object_store, "include_dashboard": False}
+    settings = {"num_cpus": 1, "object_store_memory": object_store, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=settings)
     try:
         yield cluster

@@ -328,7 +328,9 @@ nb::object minima_of(const std::string& path, const Packed& documents, const Tab
 
 NB_MODULE(_native, module) {
     // At the end of a process others may still hold ours: Ray keeps threads, whose objects are then said to leak.
+#ifndef CHAMFER_SANITIZE
     nb::set_leak_warnings(false);
+#endif
     module.def("paths", [] {
         std::vector<std::string> names;
         for (const Path* path : paths()) names.emplace_back(path->name);
