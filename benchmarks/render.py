@@ -12,6 +12,7 @@ import capacity_tables
 import gpu_tables
 import index_tables
 import qdrant_tables
+import ray_tables
 import reproduce_tables
 import serving_tables
 
@@ -50,6 +51,8 @@ def main() -> None:
         "capacity-plans": capacity_tables.plans(),
         "capacity-tail": capacity_tables.tail(),
         "qdrant": qdrant_tables.parity(),
+        "ray-batch": ray_tables.batch(),
+        "sharded": ray_tables.shards(),
         "serving": serving_tables.serving(),
     }
     stale = []

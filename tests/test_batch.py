@@ -133,13 +133,16 @@ class TestOnRay:
                 assert add_corpus(writer, more, encoder, workers=workers) == (30, 0)
         assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
 
-    def test_a_killed_worker_changes_nothing(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+    def test_a_killed_worker_changes_nothing(
+        self, encoder: Encoder, tmp_path: Path, on_ray: Workers, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         texts = list(TEXTS.values())
         tables: list[Table] = [{"text": texts[at : at + 16]} for at in range(0, len(texts), 16)]
         job = EncodeTexts(encoder.encode_documents)
         expected = list(HERE.map(job, tables))
         assert list(on_ray.map(DieOnce(job, tmp_path / "died"), tables)) == expected
         assert (tmp_path / "died").exists()
+        assert capfd.readouterr().out == "", "results may go to standard output"
 
     def test_interrupted_work_goes_on_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
         def stop(done: int) -> None:

@@ -1,13 +1,9 @@
 """Shards on Ray itself: replicas are processes, and are killed as processes are."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +17,6 @@ pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
 from starlette.testclient import TestClient
 
 from chamfer import Encoder, Searcher
-from chamfer.index.reading import Index
 from chamfer.index.shards import current_version, version_folder
 from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
@@ -176,21 +171,3 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
         while client.get("/health").json()["status"] != "ok" and time.monotonic() < stop:
             time.sleep(0.2)
         assert client.post("/search", json={"query": QUERIES[0], "k": 100}).json() == complete
-
-
-def test_by_the_command_line_until_it_is_told_to_end(folder: Path, tmp_path: Path) -> None:
-    split_index(folder, tmp_path / "shards", shards=2)
-    command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(tmp_path / "shards"), "--ray", "local"]
-    with subprocess.Popen(
-        [*command, "--port", "0", "--cpus", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stderr is not None
-        address = next(line for line in server.stderr if " at http://" in line).split(" at ")[1].split()[0]
-        body = json.dumps({"query": QUERIES[0], "k": 100}).encode()
-        asked = urllib.request.Request(f"{address}/search", body, {"content-type": "application/json"})
-        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
-            found = json.load(answer)
-        server.send_signal(signal.SIGTERM)
-        told, _ = server.communicate(timeout=PATIENCE)
-    assert (found["partial"], len(found["hits"])) == (False, Index.open(folder).manifest.documents)
-    assert told == ""
