@@ -160,6 +160,7 @@ class TestSplitting:
             ("holds no index", (tmp_path, tmp_path / "other", 2)),
             ("at least 1 shard, not 0", (folder, tmp_path / "other", 0)),
             ("holds an index", (folder, folder, 2)),
+            ("holds something else", (folder, tmp_path, 2)),
         ):
             with pytest.raises(InputError, match=problem):
                 split_index(arguments[0], arguments[1], shards=arguments[2])

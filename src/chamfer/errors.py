@@ -11,3 +11,8 @@ class InputError(ValueError):
 
 class UnknownNameError(InputError):
     """Something was named that is not there: a document, a token, a version."""
+
+
+def last_line(error: Exception) -> str:
+    """What an error says, without the trace that Ray puts before it."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1]

@@ -38,21 +38,21 @@ def joined(address: str, *, cores: int, object_store: int | None = None) -> Iter
         try:
             ray.init(**settings)
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-            raise InputError(f"cannot {_purpose(address)} ({said})") from error
+            raise InputError(f"cannot {_purpose(address, error)}") from error
         try:
             yield address == LOCAL
         finally:
             ray.shutdown()  # of this process's own connection, and of what it started
 
 
-def _purpose(address: str) -> str:
-    if address == LOCAL:
-        return "start Ray on this machine"
-    if address == AUTO:
+def _purpose(address: str, error: Exception) -> str:
+    if address == AUTO:  # what Ray says names an option of its own
         return "find a Ray cluster that runs on this machine; start one with: ray start --head"
+    said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    if address == LOCAL:
+        return f"start Ray on this machine ({said})"
     return (
-        f"join the Ray cluster at {address!r}; is this machine one of its nodes, and if it wants a token, are "
+        f"join the Ray cluster at {address!r} ({said}); is this machine one of its nodes, and if it wants a token, are "
         "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set here as there?"
     )
 

@@ -12,7 +12,7 @@ from chamfer import devices, threads
 from chamfer.batch.in_worker import DONE, ERROR, TABLE, Worker, packed, row_of, table_of, work
 from chamfer.batch.joining import imported, joined
 from chamfer.batch.workers import HERE, Job, Table
-from chamfer.errors import InputError
+from chamfer.errors import InputError, last_line
 from chamfer.progress import Advance, ignore
 
 # How often a part is done again whose worker died: more often, and it may be the part that kills.
@@ -116,8 +116,9 @@ class RayWorkers:
                 advance(row[DONE])
                 yield table_of(row[TABLE])
         except ray.exceptions.RayError as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[-1]
-            raise InputError(f"the work failed on a worker, also when it was tried again: {said}") from error
+            raise InputError(
+                f"the work failed on a worker, also when it was tried again: {last_line(error)}"
+            ) from error
 
 
 def _nodes() -> list[Mapping[str, float]]:

@@ -65,7 +65,7 @@ RayAddress: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--ray",
-        help="Work on the Ray cluster at host:port, or on local workers.",
+        help="Work on the Ray cluster at host:port (auto: the one that runs here), or on local workers.",
         metavar="ADDRESS|local",
         callback=checked_address,
     ),

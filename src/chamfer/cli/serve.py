@@ -34,7 +34,10 @@ def serve(
     ray: Annotated[
         str | None,
         typer.Option(
-            "--ray", help="Serve shards on Ray: local, or the address of a cluster.", callback=checked_address
+            "--ray",
+            help="Serve shards on Ray: local, or the address of a cluster.",
+            metavar="ADDRESS|local",
+            callback=checked_address,
         ),
     ] = None,
     replicas: Annotated[int, typer.Option("--replicas", min=1, help="Of each shard.")] = 1,

@@ -44,6 +44,7 @@ Places = npt.NDArray[np.int64]
 # Names that a writer of the shard would give its first commit.
 SEGMENT, TRAINED, FREQUENCIES = "00000001", "trained-00000001.safetensors", "frequencies-00000001.i64"
 OWN = re.compile(r"\.?\d{8}")
+OURS = re.compile(rf"{OWN.pattern}|\.lock")  # what a first split that was interrupted may leave
 # The version before the last stays: a server may not have left it yet, and a replica that is restarted opens it again.
 KEPT = 2
 
@@ -65,6 +66,8 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         raise InputError(f"an index is split into at least 1 shard, not {shards}")
     if (out / MANIFEST).exists():
         raise InputError(f"{out} holds an index; shards need a folder of their own")
+    if not holds_shards(out) and out.is_dir() and any(not OURS.fullmatch(path.name) for path in out.iterdir()):
+        raise InputError(f"{out} holds something else; shards need a folder of their own")
     with only_writer(out):
         last = 0
         if holds_shards(out):

@@ -83,8 +83,8 @@ function show() {
   });
   showSliders(now, moved);
   showResults(now);
-  const missing = now.answer.missing_shards.join(", ");
-  if (now.answer.partial) say(`Documents are missing: ${missing} gives no answer.`, "/explain");
+  if (now.answer.partial)
+    say(`Documents are missing: ${now.answer.missing_shards.join(", ")} gives no answer.`, "/explain");
   else if (now.answer.documents.length === 0) say("No document was found for this query.", "/explain");
   else if (now.answer.query_was_cut) say("The query is longer than the model reads; its end was left out.", "/explain");
 }

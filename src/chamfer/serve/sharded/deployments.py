@@ -122,7 +122,7 @@ def deployed(
         first_stage: a name, see :mod:`chamfer.retrieve.stages`.
     """
     serve = imported("ray.serve")
-    logging.getLogger("ray.serve").setLevel(logging.WARNING)  # it tells of every step
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it tells of every step, in its own format
     folder = Path(folder).resolve()
     names = [part.name for part in read_set(folder, current_version(folder)).shards]
     # One set may be served once on a cluster, several sets beside each other.

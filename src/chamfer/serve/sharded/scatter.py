@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
+from chamfer.errors import last_line
 from chamfer.index.shards import Version
 from chamfer.serve.sharded.question import Question, Replicas
 
@@ -129,8 +130,3 @@ class Scatter:
             response.cancel()
             return False
         return True
-
-
-def last_line(error: Exception) -> str:
-    """What an error says, without the trace that Ray puts before it."""
-    return (str(error).strip() or type(error).__name__).splitlines()[-1]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.documents import Document
-from chamfer.errors import InputError, UnknownNameError
+from chamfer.errors import InputError, UnknownNameError, last_line
 from chamfer.index.filters import parse_filter
 from chamfer.index.shards import Version, current_version, owner_of
 from chamfer.retrieve.stage import Queries
@@ -19,7 +19,7 @@ from chamfer.search import Hits, Searcher
 from chamfer.serve import schemas
 from chamfer.serve.service import Explained, LostError, Service
 from chamfer.serve.sharded.head import SetSearcher
-from chamfer.serve.sharded.scatter import Gathered, Scatter, last_line
+from chamfer.serve.sharded.scatter import Gathered, Scatter
 from chamfer.serve.sharded.shard import Kept, Ranked
 from chamfer.serve.versions import Versions
 from chamfer.tokens import TokenBatch
