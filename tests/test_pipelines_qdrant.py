@@ -211,12 +211,16 @@ def test_a_second_push_sends_nothing(client: Client, name: str, index: Index) ->
     assert client.count(name, exact=True).count == 60
 
 
+def built_and_pushed(client: Client, name: str, folder: Path, encoder: Encoder) -> Path:
+    build_index(folder, DOCUMENTS, encoder)
+    push(client, name, Index.open(folder))
+    return folder
+
+
 def test_a_push_of_a_changed_index_sends_the_changes(
     client: Client, name: str, tmp_path: Path, encoder: Encoder
 ) -> None:
-    folder = tmp_path / "index"
-    build_index(folder, DOCUMENTS, encoder)
-    push(client, name, Index.open(folder))
+    folder = built_and_pushed(client, name, tmp_path / "index", encoder)
     with writing(folder) as writer:
         changed = [Document("d1", "the dog sat on a mat"), Document("d6", "the sky at night", '{"year": 2020}')]
         add_documents(writer, changed, encoder, replacing=True)
@@ -234,9 +238,7 @@ def test_a_push_of_a_changed_index_sends_the_changes(
 def test_bm25_weights_are_those_of_the_whole_corpus_after_a_change(
     client: Client, name: str, tmp_path: Path, encoder: Encoder
 ) -> None:
-    folder = tmp_path / "index"
-    build_index(folder, DOCUMENTS, encoder)
-    push(client, name, Index.open(folder))
+    folder = built_and_pushed(client, name, tmp_path / "index", encoder)
     with writing(folder) as writer:
         add_documents(writer, [Document(f"n{n}", "a cat and a cat") for n in range(9)], encoder)
     index = Index.open(folder)

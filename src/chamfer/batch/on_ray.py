@@ -13,7 +13,7 @@ from chamfer.batch.in_worker import DONE, ERROR, TABLE, Worker, packed, row_of, 
 from chamfer.batch.joining import imported, joined
 from chamfer.batch.workers import HERE, Job, Table
 from chamfer.errors import InputError, last_line
-from chamfer.progress import Advance, ignore
+from chamfer.progress import Advance, hushed, ignore
 
 # How often a part is done again whose worker died: more often, and it may be the part that kills.
 AGAIN = 3
@@ -32,7 +32,8 @@ def ray_workers(address: str, *, object_store: int | None = None) -> Iterator["R
     imported("ray.data")
     each = devices.threads_of_torch()
     cores = max(threads.free_cores(), each)
-    with _quiet("ray", "ray.data"), joined(address, cores=cores, object_store=object_store):
+    # The library tells what it does by `advance`, and what failed in a sentence.
+    with hushed("ray", "ray.data", below=logging.CRITICAL), joined(address, cores=cores, object_store=object_store):
         yield RayWorkers(each)
 
 
@@ -123,17 +124,3 @@ class RayWorkers:
 
 def _nodes() -> list[Mapping[str, float]]:
     return [node["Resources"] for node in imported("ray").nodes() if node["Alive"]]
-
-
-@contextmanager
-def _quiet(*names: str) -> Iterator[None]:
-    """Let Ray tell of nothing: the library tells what it does by ``advance``, and what failed in a sentence."""
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)

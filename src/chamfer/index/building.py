@@ -146,7 +146,7 @@ def add_documents(
     if encoded is None:
         encoded = EncodeDocuments(encoder)(texts_of(documents), advance)
     writer.add(documents, *tokens_of(encoded), replacing=replacing)
-    return int(sum(encoded[TRUNCATED]))
+    return int(encoded[TRUNCATED][0])
 
 
 def add_corpus(

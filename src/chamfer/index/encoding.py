@@ -79,9 +79,7 @@ class MakeRows:
             each = [
                 encoded[next(rows)]
                 if vectors is None
-                else TokenBatch.pack(
-                    [np.frombuffer(vectors, np.float16).reshape(shape)], [np.frombuffer(ids, np.int32)]
-                )
+                else TokenBatch.pack([from_bytes(vectors, np.float16).reshape(shape)], [from_bytes(ids, np.int32)])
                 for vectors, ids in zip(table[VECTORS], table[TOKEN_IDS], strict=True)
             ]
             tokens = TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each])

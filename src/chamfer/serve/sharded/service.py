@@ -27,8 +27,9 @@ from chamfer.weights import TokenWeights
 
 # How long shards may take to open a new version, and what is waited before they are asked to do so again.
 OPENING_SECONDS, AGAIN_SECONDS = 600.0, 10.0
-# Once each shard has opened it, how long the rest of its replicas may take: a lost one may not come back.
-SETTLING_SECONDS = 10.0
+# Once each shard has opened it, how long the rest of its replicas may take, for a lost one may not come back; and what
+# is waited before they are asked again.
+SETTLING_SECONDS, PAUSE = 10.0, 0.05
 # How long they may take to say that they are there.
 HEALTH_SECONDS = 2.0
 
@@ -109,6 +110,7 @@ class ShardedService(Service):
                 return searcher
             if time.monotonic() >= settled:  # who opens it later does so when it is asked
                 return searcher
+            time.sleep(PAUSE)
 
     def learn(self, asked: schemas.LearnRequest) -> schemas.LearnResponse:
         """Refused: learning reads the vectors of many documents, again and again."""
