@@ -39,7 +39,7 @@ test-sanitized: .venv/installed
 	build/sanitized/bin/pip install --quiet --no-deps --config-settings=cmake.define.CHAMFER_SANITIZE=ON .
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONPATH=$$($(BIN)/python -c "import numpy; print(numpy.__path__[0][:-6])") \
-	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_store_codes.py tests/test_kernels.py
+	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_cache_codes.py tests/test_kernels.py
 
 # Slow evidence: quality on whole judged collections, and speed. What was measured is passed over, unless AGAIN=1.
 bench: bench-zero-shot bench-few-shot bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \

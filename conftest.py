@@ -4,10 +4,10 @@ from importlib.util import find_spec
 
 NEEDED = {
     "kernels/cuda/*.py": "triton",
-    "pipelines/langchain.py": "langchain_core",
-    "pipelines/llamaindex.py": "llama_index",
-    "pipelines/pyterrier.py": "pyterrier",
-    "pipelines/qdrant/*.py": "qdrant_edge",
+    "integrations/langchain.py": "langchain_core",
+    "integrations/llamaindex.py": "llama_index",
+    "integrations/pyterrier.py": "pyterrier",
+    "integrations/qdrant/*.py": "qdrant_edge",
     "serve/*.py": "fastapi",
 }
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.files import write_json
 from chamfer.index.reading import Index
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stages import DEPTH
+from chamfer.support.files import write_json
 from growth import ROOT, phase, query_like
 
 RESULT = ROOT / "benchmarks" / "results" / "capacity.json"

@@ -14,19 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from chamfer import Encoder, Ranking, TokenBatch, TokenWeights
-from chamfer.cache import default_cache, encode_cached
-from chamfer.documents import Document
-from chamfer.evaluation.beir import Collection, load_collection
-from chamfer.evaluation.compare import compare
-from chamfer.evaluation.measures import PerQuery, measure
-from chamfer.files import write_json
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.data.collection import Collection, load_collection
+from chamfer.data.documents import Document
+from chamfer.evaluate.comparison import compare
+from chamfer.evaluate.measures import PerQuery, measure
 from chamfer.index.reading import Index
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.writing import writing
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.exhaustive import Exhaustive
 from chamfer.retrieve.stage import Queries
-from chamfer.store.corpus import EncodedCorpus
+from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "compression"

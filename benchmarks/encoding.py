@@ -20,16 +20,16 @@ from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense
 
 from chamfer import Encoder, TokenWeights, count_frequencies
-from chamfer.cache import default_cache, encode_cached
-from chamfer.encode import Arithmetic, Engine
+from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.data.collection import load_collection
 from chamfer.encode.checkpoint import minilm_folder
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.compare import compare
-from chamfer.evaluation.measures import PerQuery, measure
-from chamfer.files import write_json
+from chamfer.encode.encoder import Arithmetic, Engine
+from chamfer.evaluate.comparison import compare
+from chamfer.evaluate.measures import PerQuery, measure
 from chamfer.reproduce.environment import environment
-from chamfer.reranking import rerank_encoded
 from chamfer.retrieve.bm25 import BM25
+from chamfer.search.reranking import rerank_encoded
+from chamfer.support.files import write_json
 from corpora import DOCUMENT_LENGTH, QUERY_LENGTH
 
 RESULT = Path(__file__).parent / "results" / "encoding.json"

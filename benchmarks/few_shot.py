@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from chamfer import TokenWeights, count_frequencies
-from chamfer.cache import default_cache
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.learning import judge_splits, measure_held_out, starting_weights
-from chamfer.files import write_json
-from chamfer.learn.candidates import Recipe, Start, candidates_of, fit_candidates
+from chamfer.cache.encoded import default_cache
+from chamfer.data.collection import load_collection
+from chamfer.learn.collection import judge_splits, measure_held_out, starting_weights
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.learn.recipes import Recipe, Start, candidates_of, fit_candidates
 from chamfer.learn.splits import Splits, split_queries
 from chamfer.reproduce.environment import environment
+from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "few-shot"

@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from chamfer import Encoder, Ranking, Searcher, TokenBatch, TokenWeights
-from chamfer.cache import default_cache, encode_cached
-from chamfer.documents import Document
-from chamfer.evaluation.beir import Collection, load_collection
-from chamfer.evaluation.measures import measure
-from chamfer.files import write_json
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.data.collection import Collection, load_collection
+from chamfer.data.documents import Document
+from chamfer.evaluate.measures import measure
 from chamfer.index.building import described
 from chamfer.index.encoded import build_encoded
 from chamfer.index.reading import Index
@@ -30,7 +30,7 @@ from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import PROBES
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import DEFAULT_DEPTH, DEPTH, EXACT
-from chamfer.store.corpus import EncodedCorpus
+from chamfer.support.files import write_json
 from corpora import encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "first-stages"

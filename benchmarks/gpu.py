@@ -21,13 +21,13 @@ import torch
 import triton
 
 import gpu_parity
-from chamfer import kernels
-from chamfer.files import write_json
+from chamfer.kernels import dispatch
 from chamfer.kernels.cuda import launch
 from chamfer.kernels.cuda.arrays import Asked, Packed
 from chamfer.kernels.cuda.documents import DeviceDocuments
 from chamfer.reproduce.environment import environment
-from chamfer.tokens import TokenBatch
+from chamfer.support.files import write_json
+from chamfer.tokens.batch import TokenBatch
 from gpu_works import (
     DEVICE,
     DIMENSIONS,
@@ -102,7 +102,7 @@ def measure(corpus: Corpus, work: Work, limits: dict[str, float]) -> dict[str, A
         ours.scores.fill_(torch.nan)  # what is not written stays so
         scores = ours.score(packed).cpu().numpy()
         errors[kind] = float(max(np.abs(own - one).max() for own, (one, _) in zip(scores, right, strict=True)))
-    found = kernels.best(work.queries, work.weights, corpus.held, k=K, candidates=work.lists)
+    found = dispatch.best(work.queries, work.weights, corpus.held, k=K, candidates=work.lists)
     ordered = [in_order(one, K) for one, _ in right]
     places = [order for order, _ in ordered]
     if work.lists is not None:
@@ -165,13 +165,13 @@ def streaming(_: argparse.Namespace) -> dict[str, Any]:
     vectors = corpus.vectors.cpu().numpy()
     tokens = TokenBatch(vectors, np.zeros(len(vectors), np.int32), corpus.held.offsets)
     result: dict[str, Any] = {"gigabytes": vectors.nbytes / 1e9}
-    held = kernels.best(work.queries, work.weights, corpus.held, k=K)[0]
+    held = dispatch.best(work.queries, work.weights, corpus.held, k=K)[0]
     for name, room in (("nothing fits", 0), ("8 bits fit", len(vectors) * (DIMENSIONS + 4))):
         documents = DeviceDocuments.of_tokens(tokens, room=room)
-        [found] = kernels.best(work.queries, work.weights, documents, k=K)
+        [found] = dispatch.best(work.queries, work.weights, documents, k=K)
         started = time.perf_counter()
         for _repeat in range(3):
-            kernels.best(work.queries, work.weights, documents, k=K)
+            dispatch.best(work.queries, work.weights, documents, k=K)
         result[name] = {
             "milliseconds": (time.perf_counter() - started) / 3 * 1e3,
             "same_best_10": bool(np.array_equal(found.places, held.places)),

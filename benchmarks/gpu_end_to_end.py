@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from chamfer import Encoder, Searcher, build_index
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.learning import learn_collection
+from chamfer.data.collection import load_collection
 from chamfer.index.reading import Index
+from chamfer.learn.collection import learn_collection
 from chamfer.retrieve.stages import chosen_name
 
 DOCUMENT_LENGTH = 256

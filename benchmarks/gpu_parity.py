@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from chamfer import kernels
-from chamfer.kernels import Form, reference
+from chamfer.kernels import dispatch, reference
 from chamfer.kernels.cuda import launch
 from chamfer.kernels.cuda.arrays import Asked, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments
-from chamfer.tokens import TokenBatch
+from chamfer.kernels.form import Form
+from chamfer.tokens.batch import TokenBatch
 from gpu_works import in_order
 
 PRECISIONS: tuple[Precision, ...] = ("float16", "bfloat16", "int8", "fp8")
@@ -50,14 +50,14 @@ def measure(*, small: bool = False) -> dict[str, Any]:
             held = DeviceDocuments.of_tokens(documents, room=room)
             lists = [generator.permutation(len(documents))[: generator.integers(1, len(documents))] for _ in own]
             for candidates, k in product((None, [lists[0]] * len(own), lists), KS):
-                answers = kernels.best(queries, weights, held, k=k, candidates=candidates, form=form)
+                answers = dispatch.best(queries, weights, held, k=k, candidates=candidates, form=form)
                 chosen = [np.arange(len(documents))] * len(own) if candidates is None else candidates
                 for answer, each, scored in zip(answers, chosen, right, strict=True):
                     order, as_in_64 = in_order(scored[each], k)
                     same += np.array_equal(answer.places, each[order])
                     equal += not as_in_64
                 asked_for += len(answers)
-            closest = kernels.minima(queries[0], held, form=form)[filled]
+            closest = dispatch.minima(queries[0], held, form=form)[filled]
             distances = reference.minima(queries[0].vectors, documents, form)[filled]
             minima_error = max(minima_error, float(np.abs(closest - distances).max()))
     return {

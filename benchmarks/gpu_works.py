@@ -8,11 +8,11 @@ import numpy as np
 import torch
 import triton
 
-from chamfer import kernels
+from chamfer.kernels import dispatch
 from chamfer.kernels.cuda import launch
 from chamfer.kernels.cuda.arrays import Asked, Packed, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 DOCUMENTS, DIMENSIONS, QUERY = 80_000, 128, 32
 SHORTEST, LONGEST = 60, 300
@@ -74,7 +74,7 @@ class Work(NamedTuple):
 
     @property
     def lists(self) -> list[np.ndarray[Any, np.dtype[np.int64]]] | None:
-        """As :func:`chamfer.kernels.best` takes them."""
+        """As :func:`chamfer.kernels.dispatch.best` takes them."""
         return None if self.candidates is None else list(self.candidates.cpu().numpy())
 
 
@@ -105,7 +105,7 @@ def microseconds(function: Callable[[], object]) -> float:
 
 
 class Ours:
-    """chamfer's programs, started as :func:`chamfer.kernels.best` starts them, with what they fill made before."""
+    """chamfer's kernels, launched as `dispatch.best` launches them, with their outputs allocated beforehand."""
 
     def __init__(self, corpus: Corpus, work: Work) -> None:
         self.corpus, self.work = corpus, work
@@ -151,7 +151,7 @@ class Ours:
             "best 10, float16": microseconds(lambda: self.best(held["float16"])),
             "best 10, int8": microseconds(lambda: self.best(held["int8"])),
             "kernels.best": microseconds(
-                lambda: kernels.best(work.queries, work.weights, self.corpus.held, k=K, candidates=work.lists)
+                lambda: dispatch.best(work.queries, work.weights, self.corpus.held, k=K, candidates=work.lists)
             ),
         }
 

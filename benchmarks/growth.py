@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
-from chamfer.files import write_json
+from chamfer.data.documents import Document
 from chamfer.index.reading import Index
 from chamfer.index.settings import CODES, Settings
 from chamfer.index.trained import sample_size
@@ -28,7 +27,8 @@ from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import DEPTH
-from chamfer.tokens import TokenBatch, offsets_of
+from chamfer.support.files import write_json
+from chamfer.tokens.batch import TokenBatch, offsets_of
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "growth.json"

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chamfer import Encoder, TokenBatch, TokenWeights
-from chamfer.cache import default_cache, encode_cached
-from chamfer.counting import count_frequencies
-from chamfer.evaluation.beir import Collection, load_collection
-from chamfer.files import write_json
-from chamfer.kernels import CodedDocuments, native
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.data.collection import Collection, load_collection
+from chamfer.kernels import native
+from chamfer.kernels.codes import CodedDocuments
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
-from chamfer.store.corpus import EncodedCorpus
-from chamfer.tokens import offsets_of
+from chamfer.support.files import write_json
+from chamfer.tokens.batch import offsets_of
+from chamfer.weights.counting import count_frequencies
 from corpora import encoder_for
 from kernel_systems import DOCUMENTS, SYSTEMS, Floats, K, Places, Work
 
@@ -235,8 +236,8 @@ start = own()
 import threading
 import numpy as np
 from chamfer import kernels
-from chamfer.store.corpus import EncodedCorpus
-from chamfer.tokens import TokenBatch
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.tokens.batch import TokenBatch
 corpus = EncodedCorpus.open(Path({str(corpus.folder)!r}))
 query = TokenBatch.pack([np.asarray(corpus.tokens.vectors[:32], np.float32)], [np.arange(32)])
 places = np.random.default_rng(0).permutation(len(corpus))[:1000]

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer import TokenBatch
-from chamfer.kernels import CodedDocuments, Form, native
+from chamfer.kernels import native
+from chamfer.kernels.codes import CodedDocuments
+from chamfer.kernels.form import Form
 
 K = 10
 DOCUMENTS = 1000

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from chamfer.cache import default_cache
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.learning import learn_collection
-from chamfer.files import write_json
+from chamfer.cache.encoded import default_cache
+from chamfer.data.collection import load_collection
+from chamfer.learn.collection import learn_collection
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity
 from chamfer.reproduce.environment import environment
+from chamfer.support.files import write_json
 from corpora import encoder_for
 
 ROOT = Path(__file__).parents[1]

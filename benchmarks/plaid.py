@@ -21,9 +21,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from chamfer.documents import Document
-from chamfer.evaluation.beir import Judgements, load_collection
-from chamfer.files import write_json
+from chamfer.data.collection import Judgements, load_collection
+from chamfer.data.documents import Document
 from chamfer.index.projection import fit_projection, projected
 from chamfer.index.reading import Index
 from chamfer.index.settings import PRECISIONS, Settings
@@ -33,7 +32,8 @@ from chamfer.reproduce.environment import environment
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import depth_of, open_stage
-from chamfer.tokens import TokenBatch, offsets_of
+from chamfer.support.files import write_json
+from chamfer.tokens.batch import TokenBatch, offsets_of
 from plaid_environment import HOME, peer_python
 from plaid_peer import THREADS, K, Material, bytes_in, memory_watched, read_material, timed
 
@@ -87,9 +87,9 @@ def main() -> None:
 
 def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
     """The whole collection, encoded by MiniLM and projected; softened IDF beside uniform weights."""
-    from chamfer.cache import default_cache, encode_cached  # torch comes with it, which our side must not carry
-    from chamfer.counting import count_frequencies
-    from chamfer.weights import TokenWeights
+    from chamfer.cache.encoded import default_cache, encode_cached  # torch comes with it, which our side must not carry
+    from chamfer.weights.counting import count_frequencies
+    from chamfer.weights.token_weights import TokenWeights
     from corpora import encoder_for
 
     path = arguments.data / "scifact"
@@ -218,8 +218,8 @@ def _apart(
 
 def quality(trial: Trial, found: Sequence[Sequence[int]]) -> dict[str, float]:
     """Measure what was found."""
-    from chamfer.evaluation.measures import measure
-    from chamfer.ranking import Ranking
+    from chamfer.data.ranking import Ranking
+    from chamfer.evaluate.measures import measure
 
     rankings = [
         Ranking(query, tuple(trial.ids[place] for place in places), tuple(-float(n) for n in range(len(places))))

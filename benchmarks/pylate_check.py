@@ -17,7 +17,7 @@ from pylate import indexes, rank  # type: ignore[import-not-found]
 
 from chamfer.kernels import reference
 from chamfer.kernels.fold import fold
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 DOCUMENTS, QUERIES, DIMENSIONS, K = 300, 20, 64, 10
 

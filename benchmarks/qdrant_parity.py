@@ -20,21 +20,21 @@ from qdrant_client import QdrantClient
 from threadpoolctl import threadpool_limits
 
 from chamfer import Encoder, Searcher, TokenBatch, TokenWeights
-from chamfer.cache import default_cache, encode_cached
-from chamfer.documents import Document
-from chamfer.evaluation.beir import Collection, load_collection
-from chamfer.files import write_json
+from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.data.collection import Collection, load_collection
+from chamfer.data.documents import Document
 from chamfer.index.building import described
 from chamfer.index.encoded import build_encoded
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
-from chamfer.kernels import Form
-from chamfer.pipelines.qdrant import QdrantSearcher, push
-from chamfer.pipelines.qdrant.edge import EdgeClient
-from chamfer.pipelines.qdrant.points import Client
+from chamfer.integrations.qdrant import QdrantSearcher, push
+from chamfer.integrations.qdrant.edge import EdgeClient
+from chamfer.integrations.qdrant.points import Client
+from chamfer.kernels.form import Form
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.search import Hits
+from chamfer.search.searcher import Hits
+from chamfer.support.files import write_json
 from corpora import encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "qdrant.json"

@@ -24,16 +24,16 @@ import torch
 from ray.cluster_utils import Cluster
 
 from chamfer import Encoder, Searcher, build_index
-from chamfer.batch.on_ray import ray_workers
-from chamfer.batch.workers import HERE, Table, Workers
-from chamfer.cache import encode_cached
-from chamfer.counting import count_tokens
-from chamfer.evaluation.beir import Collection, load_collection
-from chamfer.evaluation.experiment import evaluate
-from chamfer.files import write_json
-from chamfer.progress import Advance, ignore
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoded import encode_cached
+from chamfer.data.collection import Collection, load_collection
+from chamfer.evaluate.experiment import evaluate
 from chamfer.reproduce.environment import environment
-from chamfer.store.corpus import EncodedCorpus
+from chamfer.support.files import write_json
+from chamfer.support.progress import Advance, ignore
+from chamfer.weights.counting import count_tokens
+from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.ray_workers import ray_workers
 
 RESULT = Path(__file__).parent / "results" / "ray-batch.json"
 # Documents that rates are taken of, and how often; the whole collection is encoded once by each.

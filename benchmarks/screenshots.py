@@ -18,7 +18,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from chamfer import Encoder, build_index
-from chamfer.evaluation.docstrings import docstring_collection
+from chamfer.data.docstrings import docstring_collection
 
 DOCS = Path(__file__).parents[1] / "docs"
 CHROMIUM = "/usr/bin/chromium"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer import Encoder, Searcher, build_index
-from chamfer.evaluation.docstrings import docstring_collection
+from chamfer.data.docstrings import docstring_collection
 from chamfer.reproduce.environment import environment
 
 RESULTS = Path(__file__).parent / "results" / "serving.json"

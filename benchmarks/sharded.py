@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from chamfer import Encoder, Searcher, build_index
-from chamfer.evaluation.docstrings import docstring_collection
-from chamfer.files import write_json
+from chamfer.data.docstrings import docstring_collection
 from chamfer.index.shards import owner_of, version_folder
 from chamfer.index.splitting import split_index
 from chamfer.reproduce.environment import environment
+from chamfer.support.files import write_json
 
 RESULTS = Path(__file__).parent / "results" / "sharded.json"
 BUILD = Path(__file__).parents[1] / "build"

@@ -13,12 +13,12 @@ import numpy as np
 from rich.console import Console
 
 from chamfer import TokenWeights, count_frequencies
-from chamfer.cache import default_cache
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.experiment import Evaluation, evaluate
-from chamfer.evaluation.table import as_table, title
-from chamfer.files import write_json
+from chamfer.cache.encoded import default_cache
+from chamfer.cli.evaluation_table import as_table, title
+from chamfer.data.collection import load_collection
+from chamfer.evaluate.experiment import Evaluation, evaluate
 from chamfer.reproduce.environment import environment
+from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "zero-shot"

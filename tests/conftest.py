@@ -16,7 +16,7 @@ import torch
 if not torch.cuda.is_available():  # before Triton is imported: its interpreter runs the GPU's programs
     os.environ["TRITON_INTERPRET"] = "1"
 
-from chamfer.encode import Encoder
+from chamfer.encode.encoder import Encoder
 from tests import checkpoints
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"

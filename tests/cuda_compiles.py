@@ -7,7 +7,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from chamfer.kernels.cuda import programs
+from chamfer.kernels.cuda import kernels
 
 CAPABILITIES = (80, 90)
 POINTERS = {"float16": "*fp16", "int8": "*i8", "float32": "*fp32"}
@@ -33,12 +33,12 @@ def variants() -> Iterator[tuple[Any, dict[str, str], dict[str, Any], dict[str, 
     for kind, pairs, together in (("float16", True, 1), ("int8", False, 8)):
         types = SCORE | dict.fromkeys(("query_vectors", "vectors"), POINTERS[kind])
         known = {"SCALED": kind == "int8", "PAIRS": pairs, "LISTED": pairs, "G": together, "B": 64}
-        yield programs.score, types, shape | known, {"num_warps": 2 * min(together, 2), "num_stages": 3}
-    yield programs.narrow, NARROW, {"FIRST": True, "BLOCK": 1024, "KEEP": 32}, {"num_warps": 16}
+        yield kernels.score, types, shape | known, {"num_warps": 2 * min(together, 2), "num_stages": 3}
+    yield kernels.narrow, NARROW, {"FIRST": True, "BLOCK": 1024, "KEEP": 32}, {"num_warps": 16}
     for kind in ("float16", "float32"):
         known = {"D": 128, "S": 32, "B": 64, "C": 128, "HALF": kind == "float16", "L2": True, "KEEP": 32}
         known |= {"KEYED": True, "LISTED": True, "DISTANCES": True}
-        yield programs.refine, REFINE | {"vectors": POINTERS[kind]}, known, {"num_warps": 4}
+        yield kernels.refine, REFINE | {"vectors": POINTERS[kind]}, known, {"num_warps": 4}
 
 
 def main() -> None:

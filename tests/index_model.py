@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chamfer.documents import Document
-from chamfer.frequencies import DocumentFrequencies
+from chamfer.data.documents import Document
 from chamfer.index.manifest import read_manifest
 from chamfer.index.reading import Index
 from chamfer.index.settings import DISTINCT, Precision, Settings
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer
-from chamfer.kernels import Codes
-from chamfer.tokens import TokenBatch, TokenIds
+from chamfer.kernels.codes import Codes
+from chamfer.tokens.batch import TokenBatch, TokenIds
+from chamfer.weights.frequencies import DocumentFrequencies
 from tests.vectors import Floats, unit
 
 DIMENSIONS, VOCABULARY = 8, 40

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from chamfer.learn.candidates import Start
 from chamfer.learn.judged import JudgedQuery
-from chamfer.vocabulary import Vocabulary
-from chamfer.weights import TokenWeights
+from chamfer.learn.recipes import Start
+from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.token_weights import TokenWeights
 
 SIZE = 12
 WORDS = Vocabulary(tuple(f"t{i}" for i in range(SIZE)), frozenset())

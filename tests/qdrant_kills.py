@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chamfer.index.reading import Index
-from chamfer.pipelines.qdrant import Pushed, push, pushing
-from chamfer.pipelines.qdrant.edge import EdgeClient
-from chamfer.progress import Advance
+from chamfer.integrations.qdrant import Pushed, push, pushing
+from chamfer.integrations.qdrant.edge import EdgeClient
+from chamfer.support.progress import Advance
 
 # Two or three of the documents in a request.
 pushing.AT_A_TIME = 8

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from chamfer import InputError
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.measures import measure
-from chamfer.evaluation.split import find_candidates
+from chamfer.data.collection import load_collection
+from chamfer.evaluate.measures import measure
+from chamfer.evaluate.rankings import find_candidates
 from chamfer.retrieve.bm25 import BM25
 
 DOCUMENTS = {"a": "cats cats sleep", "b": "dogs bark", "c": "a cat and many dogs", "d": "the of"}

@@ -14,7 +14,7 @@ import pytest
 
 from chamfer import TokenWeights, __version__
 from chamfer.cli.app import main
-from chamfer.vocabulary import Vocabulary
+from chamfer.tokens.vocabulary import Vocabulary
 from tests.conftest import DOCUMENTS, QUERIES, write_lines
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chamfer.cli.app import main
-from chamfer.encode import Encoder
+from chamfer.encode.encoder import Encoder
 from chamfer.index import building
 from chamfer.index.writing import Writer
 from tests.conftest import DOCUMENTS, write_lines

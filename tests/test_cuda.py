@@ -15,25 +15,26 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from chamfer import kernels
-from chamfer.cache import encode_cached
-from chamfer.documents import Document
-from chamfer.encode import Encoder
+from chamfer.cache.encoded import encode_cached
+from chamfer.data.documents import Document
+from chamfer.data.ranking import Ranking
+from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.index.building import add_documents, build_index
 from chamfer.index.reading import Index
 from chamfer.index.settings import Precision as IndexPrecision
 from chamfer.index.writing import writing
-from chamfer.kernels import CodedDocuments, Form, reference
+from chamfer.kernels import dispatch, reference
+from chamfer.kernels.codes import CodedDocuments
 from chamfer.kernels.cuda import launch
 from chamfer.kernels.cuda.arrays import Asked, Packed, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments, fitting
 from chamfer.kernels.cuda.launch import Plan
-from chamfer.ranking import Ranking
-from chamfer.reranking import rerank_encoded
-from chamfer.search import Searcher
-from chamfer.tokens import TokenBatch, offsets_of
-from chamfer.weights import TokenWeights
+from chamfer.kernels.form import Form
+from chamfer.search.reranking import rerank_encoded
+from chamfer.search.searcher import Searcher
+from chamfer.tokens.batch import TokenBatch, offsets_of
+from chamfer.weights.token_weights import TokenWeights
 from tests import conftest
 
 DOCUMENT_TEXTS = list(conftest.DOCUMENTS.values())
@@ -158,8 +159,8 @@ def same_as_on_a_processor(
     candidates: list[npt.NDArray[np.int64]] | None = None,
 ) -> None:
     weights = weights_for(queries)
-    found = kernels.best(queries, weights, held, k=k, candidates=candidates, form=form)
-    right = kernels.best(queries, weights, CodedDocuments.of(documents), k=k, candidates=candidates, form=form)
+    found = dispatch.best(queries, weights, held, k=k, candidates=candidates, form=form)
+    right = dispatch.best(queries, weights, CodedDocuments.of(documents), k=k, candidates=candidates, form=form)
     for one, other in zip(found, right, strict=True):
         np.testing.assert_array_equal(one.places, other.places)
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-6, atol=1e-7)
@@ -177,7 +178,7 @@ def test_equal_documents_come_in_their_order_however_many() -> None:
     one = batch([4], 16, 1)
     documents = TokenBatch.pack([one.vectors] * 90, [one.token_ids] * 90)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
-    [found] = kernels.best(one, np.ones(4, np.float32), held, k=3)
+    [found] = dispatch.best(one, np.ones(4, np.float32), held, k=3)
     assert found.places.tolist() == [0, 1, 2]
     assert found.read == 90  # screening could not tell them apart, so that all were scored
 
@@ -220,7 +221,7 @@ def test_queries_need_not_be_units(longer: float) -> None:
     queries = TokenBatch(queries.vectors * np.float32(longer), queries.token_ids, queries.offsets)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
     same_as_on_a_processor(queries, documents, held, 3)
-    [found] = kernels.best(queries, weights_for(queries), held, k=3)
+    [found] = dispatch.best(queries, weights_for(queries), held, k=3)
     assert found.read < 60
 
 
@@ -239,7 +240,7 @@ def test_a_query_beyond_16_bits_is_refused() -> None:
     documents = batch(DOCUMENTS, 16, 1)
     query = TokenBatch(np.full((1, 16), 1e5, np.float32), np.zeros(1, np.int32), np.array([0, 1]))
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
-    for ask in (lambda: kernels.best(query, np.ones(1, np.float32), held, k=1), lambda: kernels.minima(query, held)):
+    for ask in (lambda: dispatch.best(query, np.ones(1, np.float32), held, k=1), lambda: dispatch.minima(query, held)):
         with pytest.raises(InputError, match="query vectors hold numbers above 60000; normalise them first"):
             ask()
 
@@ -282,23 +283,23 @@ def test_minima_are_those_of_the_reference(holding: str, form: Form, monkeypatch
     documents, query = batch(DOCUMENTS, 20, 1), batch([19], 20, 2, np.float32)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=HOLDING[holding])
     right = reference.minima(query.vectors, documents, form)
-    np.testing.assert_allclose(kernels.minima(query, held, form=form), right, atol=1e-6)
+    np.testing.assert_allclose(dispatch.minima(query, held, form=form), right, atol=1e-6)
     places = [9, 1, 1, 4]
-    np.testing.assert_allclose(kernels.minima(query, held, candidates=places, form=form), right[places], atol=1e-6)
+    np.testing.assert_allclose(dispatch.minima(query, held, candidates=places, form=form), right[places], atol=1e-6)
 
 
 def test_minima_of_32_bit_vectors_that_are_not_on_the_gpu() -> None:
     documents, query = batch(DOCUMENTS, 20, 1, np.float32), batch([5], 20, 2, np.float32)
-    placed = kernels.placed(documents, PLACE)
+    placed = dispatch.placed(documents, PLACE)
     assert placed is not documents
-    found = kernels.minima(query, placed)
+    found = dispatch.minima(query, placed)
     np.testing.assert_allclose(found, reference.minima(query.vectors, documents), atol=1e-6)
 
 
 def test_the_distance_of_equal_vectors_is_nothing() -> None:
     documents = batch([8], 24, 1)
     query = TokenBatch(documents.vectors[:3].astype(np.float32), documents.token_ids[:3], np.array([0, 3]))
-    assert kernels.minima(query, kernels.placed(documents, PLACE)).tolist() == [[0, 0, 0]]
+    assert dispatch.minima(query, dispatch.placed(documents, PLACE)).tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "4bit"])

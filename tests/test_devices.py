@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from chamfer.devices import VARIABLE, chosen_device, scoring_device
-from chamfer.encode import Encoder
+from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
+from chamfer.support.devices import VARIABLE, chosen_device, scoring_device
 
 
 def test_auto_is_the_processor_where_there_is_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chamfer import InputError
-from chamfer.documents import Document, read_documents
+from chamfer.data.documents import Document, read_documents
 from tests.conftest import write_lines
 
 

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from chamfer import InputError
-from chamfer.encode import Arithmetic, Encoder, Role
-from chamfer.encode.arithmetic import has_bfloat16
 from chamfer.encode.batches import batches
+from chamfer.encode.bfloat16 import has_bfloat16
 from chamfer.encode.checkpoint import MINILM_SHA256, minilm_folder
-from chamfer.tokens import TokenBatch
+from chamfer.encode.encoder import Arithmetic, Encoder, Role
+from chamfer.tokens.batch import TokenBatch
 from tests import checkpoints
 from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
 
@@ -250,11 +250,11 @@ class TestEngine:
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "openvino"
-        monkeypatch.setattr("chamfer.encode.compiled.AGREES", 2)
+        monkeypatch.setattr("chamfer.encode.openvino.AGREES", 2)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match="computes other states than torch for this model; use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
-        monkeypatch.setattr("chamfer.encode.compiled.Compiled._compile", lambda *_args, **_options: 1 / 0)
+        monkeypatch.setattr("chamfer.encode.openvino.Compiled._compile", lambda *_args, **_options: 1 / 0)
         with pytest.raises(InputError, match=r"cannot run this model \(division by zero\); use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 from sentence_transformers.util import maxsim, mean_maxsim
 
-from chamfer import TokenBatch, kernels
+from chamfer import TokenBatch
+from chamfer.kernels import dispatch
 from chamfer.kernels.fold import fold
 from tests.vectors import as_query, batch_of, unit
 
@@ -29,7 +30,7 @@ def tensors(batch: TokenBatch) -> list[torch.Tensor]:
 
 def expected(query: TokenBatch, documents: TokenBatch) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """The sums of the weighted MaxSim; our score is their mean over the query's tokens."""
-    return kernels.score(kernels.minima(query, documents, form="cosine"), WEIGHTS) * 5
+    return dispatch.score(dispatch.minima(query, documents, form="cosine"), WEIGHTS) * 5
 
 
 def test_maxsim_of_a_folded_query_is_weighted(query: TokenBatch, documents: TokenBatch) -> None:

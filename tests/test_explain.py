@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chamfer import Encoder, InputError, Ranking, Searcher, TokenBatch, TokenWeights, build_index
-from chamfer.explain import Explanation, explain, explain_tokens
-from chamfer.explain.matching import closest
+from chamfer.explain.explanation import Explanation
+from chamfer.explain.matching import closest, explain, explain_tokens
 from chamfer.explain.words import Spelling, placed
-from chamfer.html import marked, table
 from chamfer.index.settings import Precision
-from chamfer.kernels import Form, reference
-from chamfer.vocabulary import Vocabulary
+from chamfer.kernels import reference
+from chamfer.kernels.form import Form
+from chamfer.support.notebook import marked, table
+from chamfer.tokens.vocabulary import Vocabulary
 from tests import checkpoints
 from tests.conftest import DOCUMENTS
 from tests.vectors import as_query, unit

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chamfer import InputError, TokenBatch, kernels
+from chamfer import InputError, TokenBatch
+from chamfer.kernels import dispatch
 from chamfer.kernels.fold import fold
 from tests.vectors import as_query, batch_of, unit
 
@@ -17,7 +18,7 @@ def test_plain_maxsim_of_a_folded_query_is_the_weighted_score(weights: list[floa
     generator = np.random.default_rng(seed)
     query = as_query(unit(generator, 6, 8))
     documents = batch_of(unit(generator, 12, 8).astype(np.float16), [3, 5, 4])
-    expected = kernels.score(kernels.minima(query, documents, form="cosine"), np.array(weights, np.float32))
+    expected = dispatch.score(dispatch.minima(query, documents, form="cosine"), np.array(weights, np.float32))
     products = fold(query, np.array(weights, np.float32)).vectors @ documents.vectors.astype(np.float32).T
     sums = np.array([products[:, rows].max(axis=1).sum() for rows in np.split(np.arange(12), [3, 8])])
     np.testing.assert_allclose(sums / 6, expected, atol=1e-5)

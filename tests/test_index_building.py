@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
-from chamfer.documents import Document
-from chamfer.encode import Role
+from chamfer.cache import corpus as store
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Role
 from chamfer.index import building
 from chamfer.index.building import add_documents, described, load_encoder
 from chamfer.index.description import describe
@@ -22,8 +23,7 @@ from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
-from chamfer.progress import Advance, ignore
-from chamfer.store import corpus as store
+from chamfer.support.progress import Advance, ignore
 from tests import checkpoints
 from tests.checkpoints import WORDS
 from tests.conftest import write_lines

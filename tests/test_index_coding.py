@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chamfer import TokenBatch
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index.clusters import MOST, count_for, train_clusters
 from chamfer.index.pooling import pool
 from chamfer.index.projection import fit_projection, projected

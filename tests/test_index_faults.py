@@ -16,13 +16,13 @@ import pytest
 
 import chamfer.index.writing
 from chamfer.errors import InputError
-from chamfer.files import InUseError
 from chamfer.index.manifest import MANIFEST, SEGMENTS, read_manifest
 from chamfer.index.reading import Index
 from chamfer.index.segment import SMALL
 from chamfer.index.settings import PRECISIONS, Precision
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
+from chamfer.support.files import InUseError
 from tests.index_model import Model, Operation, addition, at_step, contents, read, settings_of
 
 # 100 of each precision take some twenty seconds; 2,000 of each were run by hand, without a failure.

@@ -16,9 +16,8 @@ import pytest
 
 import chamfer.index.writing
 from chamfer import TokenBatch
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
-from chamfer.frequencies import DocumentFrequencies
 from chamfer.index.manifest import SEGMENTS, Manifest, read_manifest, write_manifest
 from chamfer.index.reading import Index
 from chamfer.index.settings import PRECISIONS, Precision, Settings
@@ -27,6 +26,7 @@ from chamfer.index.writing import Writer, writing
 from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.exhaustive import Exhaustive
 from chamfer.retrieve.stage import Queries
+from chamfer.weights.frequencies import DocumentFrequencies
 from tests.index_model import DIMENSIONS, VOCABULARY, Model, addition, contents, operation, read, settings_of
 from tests.vectors import unit
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chamfer import InputError, TokenBatch, kernels
-from chamfer.kernels import Form, blas, native, reference
+from chamfer import InputError, TokenBatch
+from chamfer.kernels import blas, dispatch, native, reference
+from chamfer.kernels.form import Form
 from tests.vectors import batch_of
 
 Floats = npt.NDArray[np.floating]
@@ -118,21 +119,21 @@ def test_scores_from_minima_equal_the_reference() -> None:
     documents = documents_of(np.random.default_rng(2), [3, 0, 5], 4)
     query, weights = one_query(), np.array([0.0, 2.5], np.float32)
     for form in FORMS:
-        found = kernels.score(kernels.minima(query, documents, form=form), weights)
+        found = dispatch.score(dispatch.minima(query, documents, form=form), weights)
         np.testing.assert_allclose(found, reference.score(query.vectors, weights, documents, form), atol=1e-4)
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.0, 0.0]])
 def test_a_document_without_tokens_never_wins(weights: list[float]) -> None:
     documents = documents_of(np.random.default_rng(3), [0, 1], 4)
-    scores = kernels.score(kernels.minima(one_query(), documents), np.array(weights, np.float32))
+    scores = dispatch.score(dispatch.minima(one_query(), documents), np.array(weights, np.float32))
     assert scores[0] == -np.inf
     assert np.isfinite(scores[1])
 
 
 def test_no_candidate_gives_no_score() -> None:
     documents = documents_of(np.random.default_rng(3), [0, 1], 4)
-    assert kernels.minima(one_query(), documents, candidates=[]).shape == (0, 2)
+    assert dispatch.minima(one_query(), documents, candidates=[]).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -148,13 +149,13 @@ def test_no_candidate_gives_no_score() -> None:
 def test_what_cannot_be_scored_is_refused(query: TokenBatch, candidates: list[int], form: Form, message: str) -> None:
     documents = documents_of(np.random.default_rng(3), [2, 1], 4)
     with pytest.raises(InputError, match=message):
-        kernels.minima(query, documents, candidates=candidates, form=form)
+        dispatch.minima(query, documents, candidates=candidates, form=form)
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan]])
 def test_weights_that_do_not_fit_are_refused(weights: list[float]) -> None:
     with pytest.raises(InputError, match="weights"):
-        kernels.score(np.zeros((3, 2), np.float32), np.array(weights, np.float32))
+        dispatch.score(np.zeros((3, 2), np.float32), np.array(weights, np.float32))
 
 
 def test_what_queries_share_is_decoded_once() -> None:
@@ -169,10 +170,10 @@ def test_what_queries_share_is_decoded_once() -> None:
         return documents.take(places)
 
     shared, own = np.arange(10), np.array([7, 2])
-    found = kernels.best_decoded(queries, weights, take, k=3, candidates=[shared, own, shared])
+    found = dispatch.best_decoded(queries, weights, take, k=3, candidates=[shared, own, shared])
     assert sorted(taken) == sorted([*range(10), 2, 7])
     for place, candidates in enumerate((shared, own, shared)):
         mine = weights[queries.offsets[place] : queries.offsets[place + 1]]
-        (alone,) = kernels.best_decoded(queries[place], mine, documents.take, k=3, candidates=[candidates])
+        (alone,) = dispatch.best_decoded(queries[place], mine, documents.take, k=3, candidates=[candidates])
         assert found[place].places.tolist() == alone.places.tolist()
         np.testing.assert_array_equal(found[place].scores, alone.scores)

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chamfer import Encoder, InputError, Ranking, TokenWeights, kernels
-from chamfer.cache import encode_cached
-from chamfer.evaluation.beir import load_collection
-from chamfer.evaluation.measures import measure
+from chamfer import Encoder, InputError, Ranking, TokenWeights
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoded import encode_cached
+from chamfer.data.collection import load_collection
+from chamfer.evaluate.measures import measure
+from chamfer.kernels import dispatch
 from chamfer.learn import judged
 from chamfer.learn.judged import LeftOut, judged_minima, teachable
 from chamfer.learn.prior import fit_prior
 from chamfer.learn.quality import quality
 from chamfer.learn.splits import divide, split_queries
-from chamfer.store.corpus import EncodedCorpus
 from tests.problems import random_problem, uniform
 
 Parts = tuple[EncodedCorpus, EncodedCorpus, list[Ranking], Mapping[str, Mapping[str, int]]]
@@ -81,7 +82,7 @@ class TestJudgedMinima:
             names = sorted({*ranking.document_ids, *relevant})
             places = [corpus.place[name] for name in names]
             tokens = encoded.tokens[encoded.place[query.query_id]]
-            np.testing.assert_array_equal(query.distances, kernels.minima(tokens, corpus.tokens, candidates=places))
+            np.testing.assert_array_equal(query.distances, dispatch.minima(tokens, corpus.tokens, candidates=places))
             assert [names[place] for place in np.flatnonzero(query.grades)] == sorted(relevant)
             assert [names[place] for place in np.flatnonzero(~query.retrieved)] == sorted(
                 relevant - set(ranking.document_ids)

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError, TokenWeights
-from chamfer.exchange import export_weights
-from chamfer.learn.candidates import candidates_of, fit_candidates
 from chamfer.learn.objective import cross_entropy, pack
 from chamfer.learn.paper import PRESETS, Preset, fit_paper
 from chamfer.learn.prior import Learner, fit_prior
 from chamfer.learn.quality import quality
+from chamfer.learn.recipes import candidates_of, fit_candidates
+from chamfer.weights.exchange import export_weights
 from tests.problems import random_problem, start, uniform
 
 

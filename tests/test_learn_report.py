@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from chamfer import InputError
-from chamfer.learn.candidates import Candidate, candidates_of
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import check_plot, plot_learning
+from chamfer.learn.recipes import Candidate, candidates_of
 from chamfer.learn.theory import generalisation_bound, pairs_needed, sample_complexity
 from tests.problems import random_problem, start, uniform
 

@@ -8,10 +8,10 @@ import pytest
 
 from chamfer import InputError, TokenWeights
 from chamfer.learn.blend import blend
-from chamfer.learn.candidates import candidates_of
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.prior import fit_prior
 from chamfer.learn.quality import quality
+from chamfer.learn.recipes import candidates_of
 from chamfer.learn.selection import choose
 from chamfer.learn.trials import cross_validation, fit_trials, measure_trials
 from tests.problems import random_problem, start, uniform

@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError
-from chamfer.kernels import Lists, native
-from chamfer.tokens import offsets_of
+from chamfer.kernels import native
+from chamfer.kernels.lists import Lists
+from chamfer.tokens.batch import offsets_of
 
 compiled = pytest.mark.skipif(not native.paths(), reason="chamfer was installed without a C++ compiler")
 

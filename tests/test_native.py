@@ -13,8 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chamfer import InputError, TokenBatch, kernels
-from chamfer.kernels import CodedDocuments, Codes, Form, RoundedDocuments, native, reference
+from chamfer import InputError, TokenBatch
+from chamfer.kernels import dispatch, native, reference
+from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
+from chamfer.kernels.form import Form
 from tests.vectors import Floats, as_query, batch_of, planted, unit
 
 FORMS: tuple[Form, ...] = ("l2", "cosine")
@@ -110,7 +112,7 @@ def test_the_best_are_those_of_the_definition(
     weights[generator.random(query_length) < 0.2] = 0
     places = generator.integers(len(lengths), size=len(lengths) + 3)
     with forced(path):
-        found = kernels.best(query, weights, CodedDocuments.of(documents), k=k, candidates=[places], form=form)[0]
+        found = dispatch.best(query, weights, CodedDocuments.of(documents), k=k, candidates=[places], form=form)[0]
     expected_places, expected_scores = expected_best(query, weights, documents, places, k, form)
     assert found.places.tolist() == expected_places
     assert found.scores.tolist() == expected_scores
@@ -136,7 +138,7 @@ def test_codes_alone_never_miss_one_of_the_best(
         decoded = batch_of(codes.vectors(dimensions), lengths)
         rounded = RoundedDocuments(codes, documents.offsets, dimensions)
         promising = native.promising(query.vectors, weights, rounded, places, k, form)
-        found = kernels.best_rounded(query, weights, rounded, decoded.take, k=k, candidates=places, form=form)
+        found = dispatch.best_rounded(query, weights, rounded, decoded.take, k=k, candidates=places, form=form)
     scores = reference.score(query.vectors, weights, decoded, form)[places]
     filled = decoded.lengths[places] > 0
     if k and filled.any():  # whoever scores like the last of the best belongs to them
@@ -145,7 +147,7 @@ def test_codes_alone_never_miss_one_of_the_best(
     assert promising.tolist() == sorted(set(promising.tolist()))
     # The answer itself is scored in 32 bits, as all vectors without codes are.
     with patch.dict("os.environ", {native.VARIABLE: path}):
-        everything = kernels.best_decoded(query, weights, decoded.take, k=k, candidates=[places], form=form)[0]
+        everything = dispatch.best_decoded(query, weights, decoded.take, k=k, candidates=[places], form=form)[0]
     assert len(found.places) == min(k, len(places))
     np.testing.assert_array_equal(np.isinf(found.scores), np.isinf(everything.scores))
     longest = max(np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, decoded))
@@ -173,7 +175,7 @@ def test_numpy_makes_the_same_codes_and_finds_the_same_in_them(form: Form) -> No
         codes = Codes.of(documents).alone(documents)
         decoded = batch_of(codes.vectors(64), [30] * 300)
         rounded = RoundedDocuments(codes, documents.offsets, 64)
-        return codes, kernels.best_rounded(query, weights, rounded, decoded.take, k=8, form=form).places.tolist()
+        return codes, dispatch.best_rounded(query, weights, rounded, decoded.take, k=8, form=form).places.tolist()
 
     codes, places = best()
     with patch.dict("os.environ", {native.VARIABLE: native.NUMPY}):
@@ -225,7 +227,7 @@ def test_minima_are_those_of_the_definition(
     documents = batch_of(make(generator, sum(lengths), dimensions).astype(np.float16), lengths)
     query = as_query(make(generator, query_length, dimensions))
     with forced(path):
-        found = kernels.minima(query, documents, form=form)
+        found = dispatch.minima(query, documents, form=form)
     expected = reference.minima(query.vectors, documents, form)
     longest = max(
         np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, documents)
@@ -249,7 +251,7 @@ def test_numbers_at_the_ends_of_the_range(path: str, form: Form, query_scale: fl
     query.vectors[:] = np.clip(query.vectors, -1e9, 1e9)
     weights = (generator.uniform(0.1, 1, 20) * weight_scale).astype(np.float32)
     with forced(path):
-        [found] = kernels.best(query, weights, CodedDocuments.of(documents), k=5, form=form)
+        [found] = dispatch.best(query, weights, CodedDocuments.of(documents), k=5, form=form)
     places, scores = expected_best(query, weights, documents, np.arange(5), 5, form)
     assert found.places.tolist() == places
     np.testing.assert_allclose(found.scores, scores, rtol=1e-6)
@@ -283,9 +285,9 @@ def test_weights_make_it_faster(path: str, form: Form, monkeypatch: pytest.Monke
     half = np.where(np.arange(40) < 20, 1.0, 0.0).astype(np.float32)
     with forced(path):
         coded = CodedDocuments.of(documents)
-        [all_even] = kernels.best(query, np.ones(40, np.float32), coded, k=5, form=form)
-        [dropped] = kernels.best(query, uneven, coded, k=5, form=form)
-        [without] = kernels.best(query, half, coded, k=300, form=form)
+        [all_even] = dispatch.best(query, np.ones(40, np.float32), coded, k=5, form=form)
+        [dropped] = dispatch.best(query, uneven, coded, k=5, form=form)
+        [without] = dispatch.best(query, half, coded, k=300, form=form)
     assert without.saved == 0.5  # tokens without weight are never computed
     assert dropped.saved > 0.3  # once some good ones are known, most documents are out after the heavy tokens
     assert dropped.saved > all_even.saved
@@ -300,12 +302,12 @@ def test_several_queries_and_threads_give_what_one_gives(form: Form) -> None:
     queries = batch_of(unit(generator, 30, 32).astype(np.float32), [3, 20, 7])
     weights = generator.uniform(0, 1, 30).astype(np.float32)
     candidates = [generator.permutation(100)[:60], np.arange(100), np.array([], np.int64)]
-    together = kernels.best(queries, weights, documents, k=9, candidates=candidates, form=form)
+    together = dispatch.best(queries, weights, documents, k=9, candidates=candidates, form=form)
     for n, found in enumerate(together):
         part = weights[queries.offsets[n] : queries.offsets[n + 1]]
         for cores in (1, 3):
-            with patch.object(kernels, "free_cores", return_value=cores):
-                [alone] = kernels.best(queries[n], part, documents, k=9, candidates=[candidates[n]], form=form)
+            with patch.object(dispatch, "free_cores", return_value=cores):
+                [alone] = dispatch.best(queries[n], part, documents, k=9, candidates=[candidates[n]], form=form)
             np.testing.assert_array_equal(found.places, alone.places)
             np.testing.assert_array_equal(found.scores, alone.scores)
 
@@ -316,7 +318,7 @@ def test_numpy_gives_the_same_best(form: Form) -> None:
     weights = np.linspace(0, 1, 40, dtype=np.float32)
     coded = CodedDocuments.of(documents)
     with patch.dict("os.environ", {native.VARIABLE: native.NUMPY}):
-        [found] = kernels.best(query, weights, coded, k=10, form=form)
+        [found] = dispatch.best(query, weights, coded, k=10, form=form)
     places, scores = expected_best(query, weights, documents, np.arange(300), 10, form)
     assert found.places.tolist() == places
     np.testing.assert_allclose(found.scores, scores, rtol=1e-4)
@@ -329,7 +331,7 @@ def test_without_a_compiler_numpy_is_used_and_one_line_says_so(caplog: pytest.Lo
         coded = CodedDocuments.of(documents)
         assert coded.codes is None
         for _ in range(2):
-            [found] = kernels.best(query, np.ones(40, np.float32), coded, k=3)
+            [found] = dispatch.best(query, np.ones(40, np.float32), coded, k=3)
             assert len(found.places) == 3
     [record] = caplog.records
     assert "works without its native kernel, but much more slowly" in record.message
@@ -367,9 +369,9 @@ def test_instructions_that_are_not_there_are_named() -> None:
 def test_what_cannot_be_ranked_is_refused(changes: dict[str, object], message: str) -> None:
     documents = CodedDocuments.of(batch_of(np.eye(4, dtype=np.float16), [1, 2, 1]))
     request = {"queries": as_query(np.eye(2, 4)), "weights": [1, 1], "documents": documents, "k": 1}
-    kernels.best(**request)  # type: ignore[arg-type]
+    dispatch.best(**request)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=message):
-        kernels.best(**request | changes)  # type: ignore[arg-type]
+        dispatch.best(**request | changes)  # type: ignore[arg-type]
 
 
 @compiled
@@ -378,12 +380,12 @@ def test_vectors_of_any_layout_and_width_and_a_copy_give_the_same(path: str) -> 
     query, documents = planted(np.random.default_rng(8))
     wide = np.asfortranarray(documents.vectors.astype(np.float32))
     with forced(path):
-        [expected] = kernels.best(query, np.ones(40, np.float32), CodedDocuments.of(documents), k=5)
+        [expected] = dispatch.best(query, np.ones(40, np.float32), CodedDocuments.of(documents), k=5)
         other = CodedDocuments.of(batch_of(wide, [30] * 300))
-        [found] = kernels.best(query, np.ones(40, np.float32), other, k=5)
-        [copied] = kernels.best(query, np.ones(40, np.float32), pickle.loads(pickle.dumps(other)), k=5)
-        minima = kernels.minima(query, batch_of(np.asfortranarray(documents.vectors), [30] * 300))
-        np.testing.assert_array_equal(minima, kernels.minima(query, documents))
+        [found] = dispatch.best(query, np.ones(40, np.float32), other, k=5)
+        [copied] = dispatch.best(query, np.ones(40, np.float32), pickle.loads(pickle.dumps(other)), k=5)
+        minima = dispatch.minima(query, batch_of(np.asfortranarray(documents.vectors), [30] * 300))
+        np.testing.assert_array_equal(minima, dispatch.minima(query, documents))
     assert expected.places.tolist() == found.places.tolist() == copied.places.tolist()
 
 

@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 
 from chamfer import InputError, TokenWeights
 from chamfer.cli.app import app
-from chamfer.evaluation.beir import Collection, load_collection
-from chamfer.evaluation.runs import read_run
-from chamfer.ranking import Ranking
+from chamfer.data.collection import Collection, load_collection
+from chamfer.data.ranking import Ranking
+from chamfer.data.runs import read_run
 from chamfer.reproduce import run as running
 from chamfer.reproduce.datasets import DATASETS, dataset_named
 from chamfer.reproduce.protocol import AUTO, BM25, CHAMFER, SYSTEMS, measure_all, reproduce_dataset
+from chamfer.reproduce.query_roles import ROLES, draw_splits, kept_splits
 from chamfer.reproduce.report import notes, report
-from chamfer.reproduce.splits import ROLES, draw_splits, kept_splits
 from chamfer.reproduce.tables import as_latex, as_markdown
 from tests import checkpoints
 from tests.checkpoints import WORDS
@@ -385,7 +385,7 @@ def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Pat
 def test_end_to_end_by_an_index_each_weighting_ranks_what_it_found(
     data: Path, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chamfer.evaluation.first_stage.FEW", 0)
+    monkeypatch.setattr("chamfer.evaluate.first_stage.FEW", 0)
     monkeypatch.setattr("chamfer.retrieve.stages.FEW", 0)
     arguments = command(data, checkpoint, tmp_path / "run", "--setting", "end-to-end", "--depth", "5")
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0

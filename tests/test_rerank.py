@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, Ranking, TokenWeights, rerank
-from chamfer.cache import encode_cached
-from chamfer.kernels import Form, reference
-from chamfer.reranking import relevance, rerank_encoded
-from chamfer.vocabulary import Vocabulary
+from chamfer.cache.encoded import encode_cached
+from chamfer.kernels import reference
+from chamfer.kernels.form import Form
+from chamfer.search.reranking import relevance, rerank_encoded
+from chamfer.tokens.vocabulary import Vocabulary
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"

@@ -18,7 +18,7 @@ from chamfer.retrieve import postings as postings_file
 from chamfer.retrieve.bm25 import BM25, BM25Stage
 from chamfer.retrieve.postings import Postings, write_postings
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 TEXTS = ["cats cats sleep", "dogs bark", "a cat and many dogs", "the of", "", "birds sing to cats"]
 LETTERS = ["alpha", "beta", "gamma", "delta", "the", "of", "cats", "running"]

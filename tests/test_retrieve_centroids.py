@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
 from chamfer.index.writing import writing
-from chamfer.kernels import Form, Lists, reference
+from chamfer.kernels import reference
+from chamfer.kernels.form import Form
+from chamfer.kernels.lists import Lists
 from chamfer.retrieve import centroids
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.fusion import fuse
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import STAGES, check_stage, depth_of, open_stage
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 from tests.vectors import Floats, batch_of, unit
 
 DOCUMENTS, TOKENS, DIMENSIONS = 400, 12, 16

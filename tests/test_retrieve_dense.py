@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from chamfer.retrieve.dense import Dense, mean_vectors
 from chamfer.retrieve.stage import Queries
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 from tests.test_retrieve_nearest import FakeIndex
 from tests.vectors import Floats, batch_of, unit
 

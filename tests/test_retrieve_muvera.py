@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from chamfer.errors import InputError
 from chamfer.retrieve.muvera import FixedEncoding, Muvera
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 from tests.test_retrieve_dense import asked
 from tests.test_retrieve_nearest import FakeIndex
 from tests.vectors import Floats, batch_of, unit

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chamfer.errors import InputError
 from chamfer.retrieve.nearest import Nearest
 from chamfer.retrieve.stage import Candidates
-from chamfer.tokens import TokenBatch, offsets_of
+from chamfer.tokens.batch import TokenBatch, offsets_of
 from tests.vectors import Floats, batch_of, unit
 
 SIZE = 16

@@ -9,7 +9,7 @@ from chamfer.retrieve import sparse
 from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.sparse import SparseVector, sparse_documents, sparse_query
 from chamfer.retrieve.stage import Queries
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 from tests.test_retrieve_bm25 import TEXTS, index_of
 
 

@@ -8,20 +8,20 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, build_index, kernels
-from chamfer.counting import count_tokens
-from chamfer.documents import Document
-from chamfer.encode import Role
+from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, build_index
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Role
 from chamfer.index import building
 from chamfer.index.building import add_documents
 from chamfer.index.reading import LITTLE
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Precision
 from chamfer.index.writing import writing
-from chamfer.kernels import native
-from chamfer.progress import Advance
+from chamfer.kernels import dispatch, native
 from chamfer.retrieve import stages
-from chamfer.search import Hit
+from chamfer.search.searcher import Hit
+from chamfer.support.progress import Advance
+from chamfer.weights.counting import count_tokens
 from tests import checkpoints
 from tests.checkpoints import WORDS
 
@@ -112,7 +112,7 @@ class TestStages:
     @every_stage
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_scores_are_exact_whoever_found_the_candidates(
-        self, folder: Path, encoder: Encoder, stage: str, form: kernels.Form
+        self, folder: Path, encoder: Encoder, stage: str, form: dispatch.Form
     ) -> None:
         searcher = Searcher.open(folder, first_stage=stage, form=form, encoder=encoder)
         exact = {hit.id: hit.score for hit in searcher.search("the blue dog", k=61, first_stage="exhaustive")}
@@ -125,7 +125,7 @@ class TestStages:
         encoded = encoder.encode_documents([document.text for document in documents])
         query = encoder.encode_queries(["a dog at night"])
         weights = TokenWeights.soft_idf(searcher.index.frequencies, encoder.vocabulary).of(query)
-        scores = kernels.score(kernels.minima(query, encoded), weights)
+        scores = dispatch.score(dispatch.minima(query, encoded), weights)
         order = sorted(range(len(documents)), key=lambda place: (-scores[place], documents[place].id))[:7]
         found = searcher.search("a dog at night", k=7, first_stage="exhaustive")
         assert ids(found) == [documents[place].id for place in order]
@@ -359,7 +359,7 @@ class TestScores:
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     @pytest.mark.parametrize("weights", ["uniform", "idf", "idf-soft"])
     def test_normalised_0_is_a_perfect_match(
-        self, folder: Path, encoder: Encoder, form: kernels.Form, weights: str
+        self, folder: Path, encoder: Encoder, form: dispatch.Form, weights: str
     ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights=weights)
         for document in corpus()[:3]:
@@ -370,7 +370,7 @@ class TestScores:
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_normalised_scores_do_not_depend_on_the_scale_of_weights(
-        self, folder: Path, encoder: Encoder, form: kernels.Form
+        self, folder: Path, encoder: Encoder, form: dispatch.Form
     ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form)
         idf = TokenWeights.idf(searcher.index.frequencies, encoder.vocabulary)
@@ -381,7 +381,7 @@ class TestScores:
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_normalised_scores_do_not_depend_on_the_length_of_the_query(
-        self, folder: Path, encoder: Encoder, form: kernels.Form
+        self, folder: Path, encoder: Encoder, form: dispatch.Form
     ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights="uniform")
         once = searcher.weighted(encoder.encode_queries(["the dog barks"]), ["the dog barks"])

@@ -18,7 +18,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 from starlette.testclient import TestClient
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, rerank
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index.building import add_documents
 from chamfer.index.writing import writing
 from chamfer.serve.app import create_app
@@ -27,7 +27,7 @@ from chamfer.serve.guard import Limits
 from chamfer.serve.schemas import SearchRequest
 from chamfer.serve.service import Service
 from chamfer.serve.versions import MOST, Versions
-from chamfer.threads import free_cores
+from chamfer.support.threads import free_cores
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"

@@ -17,11 +17,11 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 from starlette.testclient import TestClient
 
 from chamfer import Encoder, InputError, Searcher, build_index
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index.shards import current_version, owner_of
 from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
 from chamfer.serve.sharded import scatter as scattering

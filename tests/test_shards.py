@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.cli.app import app
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index import splitting
 from chamfer.index.building import add_documents
 from chamfer.index.merging import merged_rows

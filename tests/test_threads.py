@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from chamfer import InputError
-from chamfer.threads import free_cores, in_threads
+from chamfer.support.threads import free_cores, in_threads
 
 
 def blas_threads() -> set[int]:

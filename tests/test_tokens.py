@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chamfer import InputError, TokenBatch
-from chamfer.tokens import offsets_of
+from chamfer.tokens.batch import offsets_of
 
 
 def batch_of(*lengths: int, dimensions: int = 4) -> TokenBatch:

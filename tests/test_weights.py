@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from chamfer import DocumentFrequencies, InputError, TokenBatch, TokenWeights
-from chamfer.exchange import export_weights, import_weights
-from chamfer.vocabulary import Vocabulary
+from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.exchange import export_weights, import_weights
 
 WORDS = Vocabulary(("[CLS]", "the", "cat", "##s", "dog", "never"), special_ids=frozenset({0}))
 COUNTED = DocumentFrequencies.count([[0, 1, 2, 3], [0, 1, 4], [0, 1, 2]], vocabulary_size=6)

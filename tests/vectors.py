@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer import TokenBatch
-from chamfer.tokens import offsets_of
+from chamfer.tokens.batch import offsets_of
 
 Floats = npt.NDArray[np.floating]
 

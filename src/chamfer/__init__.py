@@ -7,37 +7,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chamfer.counting import count_frequencies
-    from chamfer.encode import Encoder
+    from chamfer.data.ranking import Ranking
+    from chamfer.encode.encoder import Encoder
     from chamfer.errors import InputError
-    from chamfer.evaluation.learning import learn_collection
-    from chamfer.frequencies import DocumentFrequencies
     from chamfer.index.building import build_index
     from chamfer.kernels.fold import fold
+    from chamfer.learn.collection import learn_collection
     from chamfer.learn.fit import fit_weights
-    from chamfer.ranking import Ranking
-    from chamfer.reranking import rerank
-    from chamfer.search import Hit, Searcher
-    from chamfer.tokens import TokenBatch
-    from chamfer.weights import TokenWeights
+    from chamfer.search.reranking import rerank
+    from chamfer.search.searcher import Hit, Searcher
+    from chamfer.tokens.batch import TokenBatch
+    from chamfer.weights.counting import count_frequencies
+    from chamfer.weights.frequencies import DocumentFrequencies
+    from chamfer.weights.token_weights import TokenWeights
 
 __version__ = "0.1.0"
 
 _HOME = {
     "InputError": "errors",
-    "TokenBatch": "tokens",
-    "Encoder": "encode",
-    "DocumentFrequencies": "frequencies",
-    "count_frequencies": "counting",
-    "TokenWeights": "weights",
+    "Ranking": "data.ranking",
+    "TokenBatch": "tokens.batch",
+    "Encoder": "encode.encoder",
     "fold": "kernels.fold",
-    "Ranking": "ranking",
-    "rerank": "reranking",
+    "DocumentFrequencies": "weights.frequencies",
+    "count_frequencies": "weights.counting",
+    "TokenWeights": "weights.token_weights",
     "build_index": "index.building",
-    "Hit": "search",
-    "Searcher": "search",
+    "rerank": "search.reranking",
+    "Hit": "search.searcher",
+    "Searcher": "search.searcher",
     "fit_weights": "learn.fit",
-    "learn_collection": "evaluation.learning",
+    "learn_collection": "learn.collection",
 }
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import json
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 
 _TEXTS: dict[str, dict[str, str]] = {
     "health": {

@@ -9,8 +9,8 @@ import typer
 from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.terminal import say
-from chamfer.devices import VARIABLE
 from chamfer.errors import InputError
+from chamfer.support.devices import VARIABLE
 
 app = typer.Typer(
     name="chamfer",

@@ -10,15 +10,15 @@ import typer
 
 from chamfer.cli.options import CacheFolder
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
-from chamfer.files import write_text
+from chamfer.support.files import write_text
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from chamfer.explain import Match
-    from chamfer.tokens import TokenBatch
-    from chamfer.vocabulary import Vocabulary
-    from chamfer.weights import TokenWeights
+    from chamfer.explain.explanation import Match
+    from chamfer.tokens.batch import TokenBatch
+    from chamfer.tokens.vocabulary import Vocabulary
+    from chamfer.weights.token_weights import TokenWeights
 
 QUESTIONS = (
     "how do I run several threads at once and wait for all of them",
@@ -43,16 +43,16 @@ def demo(
     from rich.table import Table
     from rich.text import Text
 
-    from chamfer.cache import default_cache, encode_cached
-    from chamfer.counting import count_frequencies
-    from chamfer.encode import Encoder
-    from chamfer.evaluation.docstrings import docstring_collection
-    from chamfer.evaluation.experiment import evaluate
-    from chamfer.evaluation.table import as_table, title
-    from chamfer.explain import explain_tokens
-    from chamfer.reranking import rerank_encoded
+    from chamfer.cache.encoded import default_cache, encode_cached
+    from chamfer.cli.evaluation_table import as_table, title
+    from chamfer.data.docstrings import docstring_collection
+    from chamfer.encode.encoder import Encoder
+    from chamfer.evaluate.experiment import evaluate
+    from chamfer.explain.matching import explain_tokens
     from chamfer.retrieve.bm25 import BM25
-    from chamfer.weights import TokenWeights
+    from chamfer.search.reranking import rerank_encoded
+    from chamfer.weights.counting import count_frequencies
+    from chamfer.weights.token_weights import TokenWeights
 
     if save is not None:
         results.record, results.width = True, 110

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from chamfer.batch.workers import workers_at
 from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, DocumentLength, EncoderName, RayAddress
 from chamfer.cli.terminal import print_json, progress_bar, say, say_truncated
+from chamfer.workers.connect import workers_at
 
 
 def encode(
@@ -25,10 +25,10 @@ def encode(
 
     Example: chamfer encode my-corpus/ --encoder colbert-ir/colbertv2.0
     """
-    from chamfer.cache import default_cache, encode_cached
-    from chamfer.counting import count_tokens
-    from chamfer.encode import Encoder
-    from chamfer.evaluation.beir import load_documents
+    from chamfer.cache.encoded import default_cache, encode_cached
+    from chamfer.data.collection import load_documents
+    from chamfer.encode.encoder import Encoder
+    from chamfer.weights.counting import count_tokens
 
     documents = load_documents(corpus, allow_empty=allow_empty)
     texts = list(documents.values())

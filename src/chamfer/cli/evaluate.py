@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from chamfer.batch.workers import workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -22,6 +21,7 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.workers.connect import workers_at
 
 
 def evaluate(
@@ -58,8 +58,8 @@ def evaluate(
 
     Example: chamfer evaluate scifact/ --weights uniform --weights idf-soft
     """
-    from chamfer.evaluation.beir import load_collection
-    from chamfer.evaluation.runs import read_run, write_run
+    from chamfer.data.collection import load_collection
+    from chamfer.data.runs import read_run, write_run
 
     runs = {path.stem: read_run(path) for path in run or []}
     collection = load_collection(dataset, allow_empty=allow_empty)
@@ -68,10 +68,10 @@ def evaluate(
     chosen = parse_special(special)
 
     # Only now what takes seconds to import: a wrong path is told at once.
-    from chamfer.cache import default_cache
-    from chamfer.encode import Encoder
-    from chamfer.evaluation import experiment
-    from chamfer.evaluation.table import as_table, title
+    from chamfer.cache.encoded import default_cache
+    from chamfer.cli.evaluation_table import as_table, title
+    from chamfer.encode.encoder import Encoder
+    from chamfer.evaluate import experiment
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     with workers_at(ray) as workers:

@@ -14,7 +14,7 @@ from chamfer.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chamfer.explain import Difference, Explanation
+    from chamfer.explain.explanation import Difference, Explanation
 
 DECIDING = 8
 
@@ -43,7 +43,7 @@ def explain(
     needed_manifest(folder)
 
     # Only now what takes seconds to import: a wrong path is told at once.
-    from chamfer.search import Searcher
+    from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(folder, weights=weights, form=form.value)
     cut = searcher.encoder.tokenize([query], "query").truncated
@@ -57,8 +57,8 @@ def explain(
     uniform = searcher.explain(query, asked, weights="uniform")
     by_score = sorted(explained, key=lambda one: -one.score)
     if html is not None:
-        from chamfer.explain.html import differences_as_html, page
-        from chamfer.files import write_text
+        from chamfer.explain.notebook import differences_as_html, page
+        from chamfer.support.files import write_text
 
         parts = [explanation._repr_html_() for explanation in explained]
         if len(explained) == 2:

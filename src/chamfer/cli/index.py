@@ -5,18 +5,10 @@ from typing import Annotated
 
 import typer
 
-from chamfer.batch.workers import workers_at
-from chamfer.cli.options import (
-    AllowEmpty,
-    AsJson,
-    DocumentLength,
-    EncoderName,
-    PrecisionName,
-    QueryLength,
-    RayAddress,
-)
+from chamfer.cli.options import AllowEmpty, AsJson, DocumentLength, EncoderName, PrecisionName, QueryLength, RayAddress
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.workers.connect import workers_at
 
 app = typer.Typer(help="Build an index and change it while it serves.", no_args_is_help=True)
 
@@ -49,7 +41,7 @@ def build(
 
     Example: chamfer index build corpus.jsonl --out index/
     """
-    from chamfer.documents import corpus_file, read_documents
+    from chamfer.data.documents import corpus_file, read_documents
     from chamfer.index.texts import check_documents
 
     if not corpus_file(corpus).is_file():
@@ -61,7 +53,7 @@ def build(
     check_documents(read_documents(corpus, allow_empty=allow_empty))
 
     # Only now what takes seconds to import: a wrong path is told at once.
-    from chamfer.encode import Encoder
+    from chamfer.encode.encoder import Encoder
     from chamfer.index.building import build_index, check_unfinished
     from chamfer.index.manifest import read_manifest
     from chamfer.index.reading import Index
@@ -110,7 +102,7 @@ def add(
 
     Example: chamfer index add index/ new.jsonl --replace
     """
-    from chamfer.documents import read_documents
+    from chamfer.data.documents import read_documents
     from chamfer.index.manifest import needed_manifest
     from chamfer.index.texts import check_documents
 

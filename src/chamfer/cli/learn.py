@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chamfer.batch.workers import workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -21,9 +20,10 @@ from chamfer.cli.options import (
 )
 from chamfer.cli.terminal import check_output, print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.workers.connect import workers_at
 
 if TYPE_CHECKING:
-    from chamfer.evaluation.learning import CollectionLearnt
+    from chamfer.learn.collection import CollectionLearnt
     from chamfer.learn.theory import SampleComplexity
 
 
@@ -81,8 +81,8 @@ def learn(
 
     Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
-    from chamfer.evaluation.beir import load_collection
-    from chamfer.evaluation.roles import splits_to_learn_from
+    from chamfer.data.collection import load_collection
+    from chamfer.learn.roles import splits_to_learn_from
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}")
@@ -110,12 +110,12 @@ def learn(
         check_plot(plot)
 
     # Only now what takes seconds to import: a mistake is told at once.
-    from chamfer.cache import default_cache
-    from chamfer.encode import Encoder
-    from chamfer.evaluation.learning import learn_collection
-    from chamfer.learn.candidates import Candidate
+    from chamfer.cache.encoded import default_cache
+    from chamfer.cli.learning_table import as_table, curve_table
+    from chamfer.encode.encoder import Encoder
+    from chamfer.learn.collection import learn_collection
     from chamfer.learn.curve import learning_curve
-    from chamfer.learn.table import as_table, curve_table
+    from chamfer.learn.recipes import Candidate
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)

@@ -7,13 +7,13 @@ from typing import Annotated, TypeAlias
 import typer
 
 from chamfer.errors import InputError
-from chamfer.weights import Special
+from chamfer.weights.token_weights import Special
 
 
 def checked_address(address: str | None) -> str | None:
     """Refuse an address of Ray before anything is read or loaded."""
     if address is not None:
-        from chamfer.batch.joining import check_address
+        from chamfer.workers.ray_cluster import check_address
 
         check_address(address)
     return address

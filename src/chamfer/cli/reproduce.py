@@ -74,12 +74,12 @@ def reproduce(
         if name not in ALL_MEASURES:
             raise typer.BadParameter(f"a measure is one of {', '.join(ALL_MEASURES)}, not {name!r}")
 
-    from chamfer.cache import default_cache
-    from chamfer.files import write_text
+    from chamfer.cache.encoded import default_cache
     from chamfer.reproduce import run, tables
     from chamfer.reproduce.datasets import dataset_named
     from chamfer.reproduce.protocol import Protocol
     from chamfer.reproduce.report import notes, report
+    from chamfer.support.files import write_text
 
     names = {dataset_named(name).name for name in datasets or []}
     skipped = []

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chamfer.batch.workers import Table, Workers, add_row, workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     CacheFolder,
@@ -23,10 +22,12 @@ from chamfer.cli.options import (
 )
 from chamfer.cli.terminal import progress_bar, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.workers.connect import workers_at
+from chamfer.workers.jobs import Table, Workers, add_row
 
 if TYPE_CHECKING:
-    from chamfer.frequencies import DocumentFrequencies
-    from chamfer.ranking import Ranking
+    from chamfer.data.ranking import Ranking
+    from chamfer.weights.frequencies import DocumentFrequencies
 
 
 def rerank(
@@ -71,14 +72,14 @@ def rerank(
 
     Example: chamfer rerank scifact/ --weights idf-soft --out soft.trec
     """
-    from chamfer.cache import default_cache
-    from chamfer.counting import count_tokens
-    from chamfer.encode import Encoder
-    from chamfer.evaluation.beir import load_collection, load_documents
-    from chamfer.evaluation.runs import format_run, read_run, write_run
-    from chamfer.evaluation.split import find_candidates, rank_split
-    from chamfer.reranking import RerankTexts
-    from chamfer.weightings import weights_by_name
+    from chamfer.cache.encoded import default_cache
+    from chamfer.data.collection import load_collection, load_documents
+    from chamfer.data.runs import format_run, read_run, write_run
+    from chamfer.encode.encoder import Encoder
+    from chamfer.evaluate.rankings import find_candidates, rank_split
+    from chamfer.search.reranking import RerankTexts
+    from chamfer.weights.counting import count_tokens
+    from chamfer.weights.names import weights_by_name
 
     for_folders = {"--candidates": candidates, "--split": split, "--depth": depth, "--out": out, "--cache": cache}
     _check_usage(dataset, for_folders, corpus)
@@ -147,8 +148,8 @@ def _check_usage(dataset: Path | None, for_folders: Mapping[str, object], corpus
 
 def _requests(workers: "Workers", *, allow_empty: bool) -> Iterator[Table]:
     """The lines of stdin as tables: of one line in this process, so that it is answered at once; else of several."""
-    from chamfer.jsonlines import parse_json_lines
-    from chamfer.reranking import TOGETHER
+    from chamfer.data.jsonlines import parse_json_lines
+    from chamfer.search.reranking import TOGETHER
 
     lines = parse_json_lines(sys.stdin.buffer, "stdin")
     while some := list(islice(lines, 1 if workers.at_once == 1 else TOGETHER)):
@@ -164,7 +165,7 @@ def _requests(workers: "Workers", *, allow_empty: bool) -> Iterator[Table]:
 
 
 def _print_answers(answered: Table, k: int | None) -> None:
-    from chamfer.ranking import Ranking
+    from chamfer.data.ranking import Ranking
 
     columns = (answered[name] for name in ("query", "documents", "scores", "truncated"))
     for query, documents, scores, truncated in zip(*columns, strict=True):

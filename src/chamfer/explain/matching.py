@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.encode import Encoder
+from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation, Match
 from chamfer.explain.words import Span, Spelling, placed
-from chamfer.kernels import Form
-from chamfer.tokens import TokenBatch, Vectors
-from chamfer.vocabulary import Vocabulary
-from chamfer.weightings import check_weights
-from chamfer.weights import TokenWeights
+from chamfer.kernels.form import Form
+from chamfer.tokens.batch import TokenBatch, Vectors
+from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.names import check_weights
+from chamfer.weights.token_weights import TokenWeights
 
 
 def explain(

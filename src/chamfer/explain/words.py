@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from chamfer.tokens import TokenIds
-from chamfer.vocabulary import BEGINS, BYTES_BEGIN, GOES_ON, Vocabulary
+from chamfer.tokens.batch import TokenIds
+from chamfer.tokens.vocabulary import BEGINS, BYTES_BEGIN, GOES_ON, Vocabulary
 
 Span = tuple[int, int]
 

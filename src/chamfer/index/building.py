@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from chamfer.batch.workers import HERE, Table, Workers
-from chamfer.cache import fingerprint
-from chamfer.devices import AUTO
-from chamfer.documents import Document, corpus_file, read_documents
-from chamfer.encode import Encoder, Role
+from chamfer.cache.corpus import EncodedCorpus, encode_corpus
+from chamfer.cache.encoded import fingerprint
+from chamfer.data.documents import Document, corpus_file, read_documents
 from chamfer.encode.checkpoint import lasting_name
+from chamfer.encode.encoder import Encoder, Role
 from chamfer.errors import InputError
 from chamfer.index.encoding import (
     TRUNCATED,
@@ -33,8 +32,9 @@ from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import Trained, sample_size
 from chamfer.index.writing import Writer, writing
-from chamfer.progress import Advance, Progress, ignore, quiet
-from chamfer.store.corpus import EncodedCorpus, encode_corpus
+from chamfer.support.devices import AUTO
+from chamfer.support.progress import Advance, Progress, ignore, quiet
+from chamfer.workers.jobs import HERE, Table, Workers
 
 Corpus = Path | Mapping[str, str] | Sequence[Document]
 
@@ -322,7 +322,7 @@ def _reader(corpus: Corpus, *, allow_empty: bool) -> Callable[[], Iterator[Docum
     else:
         documents = list(corpus)
         if not all(isinstance(document, Document) for document in documents):
-            raise InputError("give texts by id, as in {'a': 'a text'}, or a list of chamfer.documents.Document")
+            raise InputError("give texts by id, as in {'a': 'a text'}, or a list of chamfer.data.documents.Document")
     check_documents(documents)
     twice = next((name for name, times in Counter(document.id for document in documents).items() if times > 1), None)
     if twice is not None:

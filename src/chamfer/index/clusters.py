@@ -13,8 +13,8 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.threads import in_threads
-from chamfer.tokens import Vectors
+from chamfer.support.threads import in_threads
+from chamfer.tokens.batch import Vectors
 
 MOST = 2**16
 """Centroids are named by 16 bits."""

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index.settings import Settings
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
-from chamfer.progress import Progress, quiet
-from chamfer.tokens import TokenBatch, parts
+from chamfer.support.progress import Progress, quiet
+from chamfer.tokens.batch import TokenBatch, parts
 
 # Tokens between two commits: what an interruption can lose, and what is in memory.
 CHUNK = 2**21

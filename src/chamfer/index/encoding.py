@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chamfer.batch.vectors import as_bytes, from_bytes, from_columns, to_columns
-from chamfer.batch.workers import Table
-from chamfer.documents import Document
-from chamfer.encode import Encoder
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Encoder
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Columns, check_unit, columns_in_parts
 from chamfer.index.settings import KINDS, Settings
 from chamfer.index.trained import Trained
-from chamfer.progress import Advance
-from chamfer.store.corpus import EncodedCorpus
-from chamfer.tokens import TokenBatch, TokenIds
+from chamfer.support.progress import Advance
+from chamfer.tokens.batch import TokenBatch, TokenIds
+from chamfer.workers.jobs import Table
+from chamfer.workers.token_columns import as_bytes, from_bytes, from_columns, to_columns
 
 TEXT, TRUNCATED, VECTORS, TOKEN_IDS = "text", "truncated", "vectors", "token_ids"
 DISTINCT, DISTINCT_LENGTHS = "distinct", "distinct_lengths"
@@ -28,7 +28,7 @@ class EncodeDocuments:
     encoder: Encoder
 
     def __call__(self, table: Table, advance: Advance) -> Table:
-        """See :class:`chamfer.batch.workers.Job`."""
+        """See :class:`chamfer.workers.jobs.Job`."""
         tokenized = self.encoder.tokenize(table[TEXT], "document")
         distinct = [np.unique(ids) for ids in tokenized.token_ids]
         return {
@@ -65,7 +65,7 @@ class MakeRows:
     trained: Trained
 
     def __call__(self, table: Table, advance: Advance) -> Table:
-        """See :class:`chamfer.batch.workers.Job`."""
+        """See :class:`chamfer.workers.jobs.Job`."""
         tokenized = self.encoder.tokenize(table[TEXT], "document")
         is_new = [vectors is None for vectors in table[VECTORS]]
         encoded = self.encoder.encode_documents(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from chamfer.errors import InputError
-from chamfer.files import write_json
 from chamfer.index.settings import Settings
+from chamfer.support.files import write_json
 
 FORMAT = 1
 MANIFEST = "index.json"

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.index.manifest import Entry
 from chamfer.index.rows import Rows, coded_again, gather
 from chamfer.index.segment import Segment
 from chamfer.index.settings import LENGTHS, Settings
 from chamfer.index.trained import Trained, sample_size, train_kept
-from chamfer.tokens import offsets_of, parts
+from chamfer.tokens.batch import offsets_of, parts
 
 
 def like_the_last(entries: Sequence[Entry], fan: int) -> int:

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from chamfer.threads import in_threads
-from chamfer.tokens import TokenBatch, TokenIds, Vectors
+from chamfer.support.threads import in_threads
+from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 
 
 def pool(tokens: TokenBatch, factor: int) -> TokenBatch:

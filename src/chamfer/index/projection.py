@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.tokens import Vectors
+from chamfer.tokens.batch import Vectors
 
 
 def fit_projection(vectors: Vectors, dimensions: int) -> npt.NDArray[np.float32]:

@@ -10,16 +10,16 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.devices import PROCESSOR
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.frequencies import DocumentFrequencies
 from chamfer.index.filters import parse_filter
 from chamfer.index.manifest import Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
-from chamfer.tokens import TokenBatch
+from chamfer.support.devices import PROCESSOR
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.frequencies import DocumentFrequencies
 
 # Between reading a manifest and opening what it names, a writer may have removed that; the next one names other files.
 TRIES = 20
@@ -58,7 +58,7 @@ class Index:
 
         Args:
             folder: where it lies.
-            device: where its documents are scored; see :func:`chamfer.devices.scoring_device`.
+            device: where its documents are scored; see :func:`chamfer.support.devices.scoring_device`.
         """
         folder = Path(folder)
         for attempt in range(TRIES):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.settings import (
     BOUNDS,
@@ -24,9 +24,9 @@ from chamfer.index.settings import (
     Settings,
 )
 from chamfer.index.trained import Trained
-from chamfer.kernels import Codes
-from chamfer.threads import free_cores, in_threads
-from chamfer.tokens import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, parts, rows_at
+from chamfer.kernels.codes import Codes
+from chamfer.support.threads import free_cores, in_threads
+from chamfer.tokens.batch import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, parts, rows_at
 
 Columns = Mapping[str, npt.NDArray[Any]]
 

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.devices import PROCESSOR
 from chamfer.errors import InputError
-from chamfer.files import keep_names
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
 from chamfer.index.rows import Columns, Rows, Source, decoded
 from chamfer.index.settings import (
@@ -36,8 +34,11 @@ from chamfer.index.settings import (
 )
 from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
-from chamfer.kernels import CodedDocuments, Codes, RoundedDocuments, native
-from chamfer.tokens import Offsets, TokenBatch, offsets_of, parts, rows_at
+from chamfer.kernels import native
+from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
+from chamfer.support.devices import PROCESSOR
+from chamfer.support.files import keep_names
+from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
 
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.files import write_json
-from chamfer.frequencies import DocumentFrequencies
 from chamfer.index.manifest import File, Manifest
 from chamfer.index.reading import Held, Index
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
+from chamfer.support.files import write_json
+from chamfer.weights.frequencies import DocumentFrequencies
 
 FORMAT = 1
 CURRENT = "shards.json"

@@ -10,17 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.files import keep_names, only_writer, written_whole
 from chamfer.index.building import check_finished
-from chamfer.index.manifest import (
-    MANIFEST,
-    SEGMENTS,
-    File,
-    Manifest,
-    needed_manifest,
-    read_manifest,
-    write_manifest,
-)
+from chamfer.index.manifest import MANIFEST, SEGMENTS, File, Manifest, needed_manifest, read_manifest, write_manifest
 from chamfer.index.merging import merged_rows
 from chamfer.index.reading import Index
 from chamfer.index.segment import SegmentWriter
@@ -37,7 +28,8 @@ from chamfer.index.shards import (
     version_folder,
     write_set,
 )
-from chamfer.progress import Progress, quiet
+from chamfer.support.files import keep_names, only_writer, written_whole
+from chamfer.support.progress import Progress, quiet
 
 Places = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.fields import UNSTORABLE, Value, fields_of, short
 from chamfer.index.filters import Filter

@@ -10,12 +10,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from chamfer.errors import InputError
-from chamfer.files import written_whole
 from chamfer.index.clusters import TOKENS_PER_CENTROID, Clusters, count_for, train_clusters
 from chamfer.index.projection import fit_projection, projected
 from chamfer.index.settings import Settings
 from chamfer.kernels.residuals import Residuals, train_residuals
-from chamfer.tokens import TokenBatch, Vectors
+from chamfer.support.files import written_whole
+from chamfer.tokens.batch import TokenBatch, Vectors
 
 # Numbers that are enough to learn levels from.
 RESIDUALS = 2**25

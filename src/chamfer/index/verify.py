@@ -13,8 +13,8 @@ from chamfer.index.segment import Segment
 from chamfer.index.settings import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column, Settings
 from chamfer.index.texts import TEXTS
 from chamfer.index.trained import Trained
-from chamfer.progress import Advance, Progress, quiet
-from chamfer.tokens import AT_A_TIME, rows_at
+from chamfer.support.progress import Advance, Progress, quiet
+from chamfer.tokens.batch import AT_A_TIME, rows_at
 
 Numbers = npt.NDArray[np.integer]
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
-from chamfer.files import only_writer, written_whole
 from chamfer.index.clusters import count_for
 from chamfer.index.filters import parse_filter
 from chamfer.index.manifest import (
@@ -37,7 +36,8 @@ from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import DISTINCT, Settings
 from chamfer.index.texts import check_documents
 from chamfer.index.trained import Trained, train
-from chamfer.tokens import TokenBatch, TokenIds, rows_at
+from chamfer.support.files import only_writer, written_whole
+from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
 # What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
 OWN = re.compile(

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels.form import Form
-from chamfer.threads import in_threads
-from chamfer.tokens import TokenBatch, Vectors
+from chamfer.support.threads import in_threads
+from chamfer.tokens.batch import TokenBatch, Vectors
 
 # Document tokens per product. 8,192 x 384 x 4 bytes = 12 MB: large enough for BLAS, small enough that
 # re-ranking from a memory-mapped corpus needs no memory worth mentioning.

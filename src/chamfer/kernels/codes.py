@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels import native
-from chamfer.tokens import Offsets, TokenBatch
+from chamfer.tokens.batch import Offsets, TokenBatch
 
 if TYPE_CHECKING:
     from chamfer.kernels import _native
@@ -118,7 +118,7 @@ class CodedDocuments:
 
 @dataclass(frozen=True, eq=False)
 class RoundedDocuments:
-    """Documents of which only codes are kept; see :func:`chamfer.kernels.best_rounded`.
+    """Documents of which only codes are kept; see :func:`chamfer.kernels.dispatch.best_rounded`.
 
     Args:
         codes: made by :meth:`Codes.alone`.

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 
 def fold(queries: TokenBatch, weights: npt.NDArray[np.float32]) -> TokenBatch:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels import native
-from chamfer.tokens import Offsets, offsets_of
+from chamfer.tokens.batch import Offsets, offsets_of
 
 # Documents that are sorted into lists at a time.
 AT_A_TIME = 8192

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
-from chamfer.threads import free_cores
-from chamfer.tokens import TokenBatch, Vectors
+from chamfer.support.threads import free_cores
+from chamfer.tokens.batch import TokenBatch, Vectors
 
 _why = "it was not compiled when chamfer was installed; with a C++ compiler, install it again"
 try:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels.form import Form
-from chamfer.tokens import TokenBatch, Vectors
+from chamfer.tokens.batch import TokenBatch, Vectors
 
 
 def minima(query: Vectors, documents: TokenBatch, form: Form = "l2") -> npt.NDArray[np.float64]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.weights import TokenWeights
+from chamfer.weights.token_weights import TokenWeights
 
 OF_A_MEMBER = ("recipe", "prior", "penalty", "context_penalty", "power", "converged")
 

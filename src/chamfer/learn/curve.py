@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chamfer.learn.candidates import Candidate, Start, fit_blend
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import quality
+from chamfer.learn.recipes import Candidate, Start, fit_blend
 from chamfer.learn.splits import divide
-from chamfer.progress import Progress, quiet
-from chamfer.threads import in_threads
+from chamfer.support.progress import Progress, quiet
+from chamfer.support.threads import in_threads
 
 FIRST = 10
 

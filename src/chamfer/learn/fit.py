@@ -6,17 +6,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from chamfer.batch.workers import HERE, Workers
 from chamfer.errors import InputError
-from chamfer.learn.candidates import RECIPES, Candidate, Recipe, Start, candidates_of, join
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.paper import Preset
 from chamfer.learn.quality import Quality
+from chamfer.learn.recipes import RECIPES, Candidate, Recipe, Start, candidates_of, join
 from chamfer.learn.selection import Choice, better_half, choose, measure_blend
 from chamfer.learn.trials import Trial, cross_validation, fit_trials, measure_trials
-from chamfer.progress import Progress, quiet
-from chamfer.weights import TokenWeights
+from chamfer.support.progress import Progress, quiet
+from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.jobs import HERE, Workers
 
 SAMPLES = 1000
 TIE = 1e-12

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from chamfer import kernels
-from chamfer.batch.workers import HERE, Table, Workers
-from chamfer.devices import PROCESSOR
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.files import only_writer, written_whole
-from chamfer.kernels import Form
-from chamfer.progress import Advance, ignore
-from chamfer.ranking import Ranking
-from chamfer.store.corpus import EncodedCorpus
-from chamfer.tokens import TokenIds, Vectors
+from chamfer.kernels import dispatch
+from chamfer.kernels.form import Form
+from chamfer.support.devices import PROCESSOR
+from chamfer.support.files import only_writer, written_whole
+from chamfer.support.progress import Advance, ignore
+from chamfer.tokens.batch import TokenIds, Vectors
+from chamfer.workers.jobs import HERE, Table, Workers
 
 # Queries per file on disk: what an interruption can lose.
 PART = 64
@@ -32,7 +32,7 @@ class JudgedQuery:
         query_id: its name.
         token_ids: ``(tokens,)`` what its weights are looked up by.
         vectors: ``(tokens, dimensions)`` of its tokens.
-        distances: ``(candidates, tokens)`` float32, from :func:`chamfer.kernels.minima`. Candidates are in the
+        distances: ``(candidates, tokens)`` float32, from :func:`chamfer.kernels.dispatch.minima`. Candidates are in the
             order of their ids, so that a stable sort by score breaks ties by id.
         grades: ``(candidates,)`` int32, 0 for what is not relevant or not judged.
         retrieved: ``(candidates,)`` false for judged documents that the first stage missed. They are there to
@@ -153,7 +153,7 @@ class ComputeMinima:
     form: Form
 
     def __call__(self, table: Table, advance: Advance) -> Table:
-        """See :class:`chamfer.batch.workers.Job`."""
+        """See :class:`chamfer.workers.jobs.Job`."""
         found = []
         for query_id, documents in zip(table["query"], table["documents"], strict=True):
             found.append(_minima(query_id, documents, self.queries, self.corpus, self.form).tobytes())
@@ -166,7 +166,7 @@ def _minima(
 ) -> npt.NDArray[np.float32]:
     places = [corpus.place[document] for document in documents]
     query = queries.tokens[queries.place[query_id]]
-    return kernels.minima(query, corpus.placed, candidates=places, form=form)
+    return dispatch.minima(query, corpus.placed, candidates=places, form=form)
 
 
 def _read(

@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from chamfer import kernels
 from chamfer.errors import InputError
-from chamfer.learn.candidates import Recipe, Start
+from chamfer.kernels import dispatch
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, LeftOut, teachable
-from chamfer.search import Searcher
-from chamfer.tokens import TokenBatch
-from chamfer.weights import TokenWeights
+from chamfer.learn.recipes import Recipe, Start
+from chamfer.search.searcher import Searcher
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.token_weights import TokenWeights
 
 FOLDS = 3
 
@@ -119,7 +119,7 @@ def _judged(searcher: Searcher, marks: Marks, weights: str | TokenWeights | None
         query_id=marks.query,
         token_ids=tokens.token_ids,
         vectors=tokens.vectors.astype(np.float32),
-        distances=kernels.minima(own.tokens, kernels.placed(packed, searcher.index.device), form=searcher.form),
+        distances=dispatch.minima(own.tokens, dispatch.placed(packed, searcher.index.device), form=searcher.form),
         grades=np.array([identifier in relevant for identifier in ids], np.int32),
         retrieved=np.ones(len(ids), np.bool_),
         ideal=np.ones(len(relevant), np.int32),

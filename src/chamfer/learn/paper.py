@@ -17,7 +17,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
-from chamfer.weights import TokenWeights
+from chamfer.weights.token_weights import TokenWeights
 
 ITERATIONS = 100
 FIRST_RATE, LAST_RATE = 1e-4, 1e-8

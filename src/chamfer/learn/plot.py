@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.files import written_whole
 from chamfer.learn.curve import Point
 from chamfer.learn.fit import LearningReport
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
-from chamfer.weights import TokenWeights
+from chamfer.support.files import written_whole
+from chamfer.weights.token_weights import TokenWeights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

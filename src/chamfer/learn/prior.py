@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
-from chamfer.weights import MOST, TokenWeights
+from chamfer.weights.token_weights import MOST, TokenWeights
 
 Floats = npt.NDArray[np.float32]
 

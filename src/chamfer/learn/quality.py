@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.learn.judged import JudgedQuery
-from chamfer.weights import TokenWeights
+from chamfer.weights.token_weights import TokenWeights
 
 Quality = npt.NDArray[np.float64]
 """``(queries, 2)``: nDCG@10 and Recall@10 of every query, as ir-measures gives them."""

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.chance import flipped_sums, share_beyond
+from chamfer.evaluate.significance import flipped_sums, share_beyond
 from chamfer.learn.blend import blend
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.trials import Trial
-from chamfer.threads import in_threads
-from chamfer.weights import TokenWeights
+from chamfer.support.threads import in_threads
+from chamfer.weights.token_weights import TokenWeights
 
 CHANCE = 0.05
 """How often luck alone may pass for a gain."""

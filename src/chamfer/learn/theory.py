@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from chamfer.errors import InputError
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.batch.workers import HERE, Table, Workers
 from chamfer.errors import InputError
-from chamfer.learn.candidates import Candidate, Start, alike_of, fit_candidates
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
-from chamfer.progress import Advance, ignore
-from chamfer.threads import in_threads
-from chamfer.weights import TokenWeights
+from chamfer.learn.recipes import Candidate, Start, alike_of, fit_candidates
+from chamfer.support.progress import Advance, ignore
+from chamfer.support.threads import in_threads
+from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.jobs import HERE, Table, Workers
 
 
 class Trial(NamedTuple):
@@ -82,7 +82,7 @@ class FitCandidates(NamedTuple):
     alike: Sequence[Sequence[Candidate]]
 
     def __call__(self, table: Table, advance: Advance) -> Table:
-        """See :class:`chamfer.batch.workers.Job`."""
+        """See :class:`chamfer.workers.jobs.Job`."""
 
         def fit(task: tuple[int, int]) -> list[tuple[str, TokenWeights]]:
             found = []

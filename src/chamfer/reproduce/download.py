@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 from chamfer.errors import InputError
-from chamfer.files import only_writer
-from chamfer.progress import Progress, quiet
+from chamfer.support.files import only_writer
+from chamfer.support.progress import Progress, quiet
 
 PIECE = 1 << 20
 # Seconds without a byte from the server.

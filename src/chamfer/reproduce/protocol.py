@@ -9,28 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from chamfer.chance import bootstrap_interval
-from chamfer.counting import count_tokens
-from chamfer.encode import Encoder
+from chamfer.data.collection import Collection, Judgements
+from chamfer.data.ranking import Ranking
+from chamfer.data.runs import write_run
+from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.evaluation.beir import Collection, Judgements
-from chamfer.evaluation.compare import compare
-from chamfer.evaluation.first_stage import find_first
-from chamfer.evaluation.learning import starting_weights
-from chamfer.evaluation.measures import MEASURES, PerQuery, measure
-from chamfer.evaluation.runs import write_run
-from chamfer.evaluation.split import encode_split, find_candidates, rank_split
-from chamfer.kernels import Form
-from chamfer.learn.candidates import Start
+from chamfer.evaluate.comparison import compare
+from chamfer.evaluate.first_stage import find_first
+from chamfer.evaluate.measures import MEASURES, PerQuery, measure
+from chamfer.evaluate.rankings import encode_split, find_candidates, rank_split
+from chamfer.evaluate.significance import bootstrap_interval
+from chamfer.kernels.form import Form
+from chamfer.learn.collection import starting_weights
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.quality import quality
-from chamfer.progress import Progress, quiet
-from chamfer.ranking import Ranking
+from chamfer.learn.recipes import Start
 from chamfer.reproduce.datasets import Dataset
 from chamfer.reproduce.paper import CAPPED, Setting
-from chamfer.reproduce.splits import ROLES, QuerySplits, Role, kept_splits
-from chamfer.weights import TokenWeights
+from chamfer.reproduce.query_roles import ROLES, QuerySplits, Role, kept_splits
+from chamfer.support.progress import Progress, quiet
+from chamfer.weights.counting import count_tokens
+from chamfer.weights.token_weights import TokenWeights
 
 # Chamfer is uniform weights; the next two need no label; the last two do.
 CHAMFER, IDF, SOFT, RECIPE, AUTO = "chamfer", "idf", "idf-soft", "few-shot-paper", "few-shot"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from chamfer.chance import holm
+from chamfer.evaluate.significance import holm
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.paper import (
     CAPPED,

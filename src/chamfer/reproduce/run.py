@@ -8,11 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chamfer.encode import Encoder
+from chamfer.data.collection import load_collection
+from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.evaluation.beir import load_collection
-from chamfer.files import only_writer, write_json
-from chamfer.progress import Progress, quiet
 from chamfer.reproduce.datasets import (
     DATASETS,
     DOCUMENT_LENGTH,
@@ -26,6 +24,8 @@ from chamfer.reproduce.download import fetch
 from chamfer.reproduce.environment import environment
 from chamfer.reproduce.paper import SETTINGS, Setting
 from chamfer.reproduce.protocol import Protocol, reproduce_dataset
+from chamfer.support.files import only_writer, write_json
+from chamfer.support.progress import Progress, quiet
 
 RUN, RESULT = "run.json", "result.json"
 

@@ -9,8 +9,8 @@ import bm25s
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.ranking import Ranking
 from chamfer.retrieve.postings import Postings, Texts
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.words import words_of

@@ -10,10 +10,11 @@ from chamfer.errors import InputError
 from chamfer.index.reading import Index
 from chamfer.index.segment import Segment
 from chamfer.index.settings import DISTINCT
-from chamfer.kernels import Form, Lists
+from chamfer.kernels.form import Form
+from chamfer.kernels.lists import Lists
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.threads import in_threads
-from chamfer.tokens import TokenBatch, TokenIds
+from chamfer.support.threads import in_threads
+from chamfer.tokens.batch import TokenBatch, TokenIds
 
 STARTS, PLACES = "starts.npy", "places.npy"
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from chamfer import kernels
 from chamfer.index.reading import Index
 from chamfer.index.segment import Segment
-from chamfer.kernels import Best, Form
+from chamfer.kernels import dispatch
+from chamfer.kernels.best import Best
+from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Candidates, Queries
 
 
@@ -56,15 +57,15 @@ def _best_in(
 ) -> list[Best]:
     whole = segment.coded if segment.on_device is None else segment.on_device
     if whole is not None:
-        return kernels.best(queries.tokens, queries.weights, whole, k=k, candidates=candidates, form=form)
+        return dispatch.best(queries.tokens, queries.weights, whole, k=k, candidates=candidates, form=form)
     if candidates is None:
         candidates = [np.arange(len(segment))] * len(queries.tokens)
     if segment.codes is None:
-        return kernels.best_decoded(
+        return dispatch.best_decoded(
             queries.tokens, queries.weights, segment.tokens, k=k, candidates=candidates, form=form
         )
     return [
-        kernels.best_rounded(
+        dispatch.best_rounded(
             queries.tokens[place],
             queries.weights_of(place),
             segment.rounded,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.retrieve.nearest import Nearest, Vectored, summed
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ from scipy.sparse import csc_matrix
 from chamfer.errors import InputError
 from chamfer.index.clusters import one_faiss_thread
 from chamfer.retrieve.stage import Candidates
-from chamfer.tokens import TokenBatch, offsets_of, parts
+from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.reading import Index
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
 from chamfer.retrieve.stages import EXACT, chosen_name, depth_of, open_stage

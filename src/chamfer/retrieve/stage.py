@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 
 class Queries(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from chamfer.errors import InputError
 from chamfer.index.reading import Index
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.dense import Dense

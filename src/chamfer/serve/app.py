@@ -17,13 +17,13 @@ from starlette.responses import JSONResponse
 
 from chamfer import __version__
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.files import InUseError
 from chamfer.serve import schemas
 from chamfer.serve.batches import Batches, BusyError
 from chamfer.serve.files import PAGE
 from chamfer.serve.guard import Application, Guard, Limits
 from chamfer.serve.metrics import Metrics
 from chamfer.serve.service import LostError, Service, Texts
+from chamfer.support.files import InUseError
 
 # Texts of a re-rank request that are encoded at a time, so that searches get their turn between them.
 SLICE = 32

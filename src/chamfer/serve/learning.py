@@ -7,10 +7,10 @@ from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.marked import Marks, learn_marked
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.quality import quality, ranked
-from chamfer.search import Searcher
+from chamfer.search.searcher import Searcher
 from chamfer.serve import schemas
 from chamfer.serve.versions import Versions
-from chamfer.weights import TokenWeights
+from chamfer.weights.token_weights import TokenWeights
 
 MOST_CHANGED = 30
 

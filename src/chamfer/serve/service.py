@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.explain import Explanation
+from chamfer.explain.explanation import Explanation
 from chamfer.explain.words import Spelling
-from chamfer.reranking import relevance, rerank
 from chamfer.retrieve.stage import Queries
-from chamfer.search import Hit, Hits, Searcher
+from chamfer.search.reranking import relevance, rerank
+from chamfer.search.searcher import Hit, Hits, Searcher
 from chamfer.serve import schemas
 from chamfer.serve.learning import learn
 from chamfer.serve.versions import Version, Versions
-from chamfer.tokens import TokenBatch
-from chamfer.weightings import check_weights
-from chamfer.weights import TokenWeights
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.names import check_weights
+from chamfer.weights.token_weights import TokenWeights
 
 
 class Texts(NamedTuple):

@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any
 
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.files import InUseError, only_writer, write_json
-from chamfer.weights import TokenWeights
+from chamfer.support.files import InUseError, only_writer, write_json
+from chamfer.weights.token_weights import TokenWeights
 
 LIST = "versions.json"
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 Precision = Literal["float32", "float16", "bfloat16", "int8", "fp8"]
 KINDS = {

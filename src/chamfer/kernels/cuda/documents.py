@@ -13,8 +13,8 @@ import torch
 
 from chamfer.errors import InputError
 from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision, send
-from chamfer.threads import in_threads
-from chamfer.tokens import Offsets, TokenBatch, Vectors, offsets_of, parts
+from chamfer.support.threads import in_threads
+from chamfer.tokens.batch import Offsets, TokenBatch, Vectors, offsets_of, parts
 
 Take = Callable[[npt.NDArray[np.int64] | slice], TokenBatch]
 Places = npt.NDArray[np.int64]

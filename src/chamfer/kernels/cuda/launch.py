@@ -9,13 +9,13 @@ import numpy.typing as npt
 import torch
 from triton.runtime.errors import OutOfResources
 
-from chamfer.kernels.cuda import programs
+from chamfer.kernels.cuda import kernels
 from chamfer.kernels.cuda.arrays import LARGEST, ROWS, STAYING, Asked, Packed, Precision, power_of_two
 from chamfer.kernels.form import Form
 
 # Scores that one program looks through, and the most that it keeps of them.
 BLOCK, MOST = 1024, 1024
-NOTHING, LAST = programs.NOTHING.value, programs.LAST.value
+NOTHING, LAST = kernels.NOTHING.value, kernels.LAST.value
 
 
 class Plan(NamedTuple):
@@ -147,7 +147,7 @@ def _start(
         grid = min(items, chosen.programs * _processors(scores.device)), -(-pieces // chosen.together)
     own = asked.packed(packed.precision)
     scaled = packed.precision in LARGEST
-    programs.score[grid](
+    kernels.score[grid](
         own.vectors,
         asked.squares,
         own.factors,
@@ -195,7 +195,7 @@ def top(scores: torch.Tensor, starts: torch.Tensor, longest: int, keep: int) -> 
         block = max(4 * keep, min(BLOCK, power_of_two(width)))
         blocks = -(-width // block)
         kept = torch.empty((rows, blocks * keep), dtype=torch.int64, device=scores.device)
-        programs.narrow[(blocks, rows)](
+        kernels.narrow[(blocks, rows)](
             scores,
             starts,
             keys,
@@ -284,7 +284,7 @@ def _refine(
 ) -> None:
     if scores.numel() == 0:
         return
-    programs.refine[(scores.numel(),)](
+    kernels.refine[(scores.numel(),)](
         asked.vectors,
         asked.weights,
         asked.lengths,

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import torch
 
 from chamfer.errors import InputError
+from chamfer.kernels.best import Best
 from chamfer.kernels.cuda.arrays import Asked, Packed, power_of_two, rows_and_pieces, send
 from chamfer.kernels.cuda.documents import NO_MEMORY, DeviceDocuments, Places, are_units, on, vectors_of
 from chamfer.kernels.cuda.launch import read_keys, refine_kept, refine_pairs, score_all, score_pairs, top
 from chamfer.kernels.form import Form
-from chamfer.kernels.found import Best
-from chamfer.tokens import TokenBatch, offsets_of, parts
+from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
 # Bytes of scores that are computed at a time, for as many queries as that allows, but no more than these.
 SCORES, QUERIES = 1 << 29, 4096
@@ -38,7 +38,7 @@ def best(
     k: int,
     form: Form,
 ) -> list[Best]:
-    """Find the best documents for each query, of all or of its candidates: see :func:`chamfer.kernels.best`."""
+    """Find the best documents for each query, see :func:`chamfer.kernels.dispatch.best`."""
     sizes = np.array([len(documents)] * len(queries) if candidates is None else [len(own) for own in candidates])
     found: list[Best] = []
     with on(documents.device), _enough_memory():

@@ -13,14 +13,14 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from chamfer.batch.joining import LOCAL, imported, joined
 from chamfer.errors import InputError
 from chamfer.index.shards import Version, current_version, read_set
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
 from chamfer.serve.sharded.question import Response
 from chamfer.serve.sharded.shard import Kept, Opened, Ranked, Shard
-from chamfer.threads import VARIABLE
+from chamfer.support.threads import VARIABLE
+from chamfer.workers.ray_cluster import LOCAL, imported, joined
 
 # What Ray may keep in shared memory where it is started here: answers that are on their way.
 OBJECT_BYTES = 512 << 20

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from chamfer.encode import Encoder
+from chamfer.encode.encoder import Encoder
 from chamfer.index.building import load_encoder
 from chamfer.index.shards import Version, open_head
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.retrieve.stages import EXACT
-from chamfer.search import Searcher
+from chamfer.search.searcher import Searcher
 
 
 class SetSearcher(Searcher):

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError, last_line
 from chamfer.index.filters import parse_filter
 from chamfer.index.shards import Version, current_version, owner_of
 from chamfer.retrieve.stage import Queries
-from chamfer.search import Hits, Searcher
+from chamfer.search.searcher import Hits, Searcher
 from chamfer.serve import schemas
 from chamfer.serve.service import Explained, LostError, Service
 from chamfer.serve.sharded.head import SetSearcher
 from chamfer.serve.sharded.scatter import Gathered, Scatter
 from chamfer.serve.sharded.shard import Kept, Ranked
 from chamfer.serve.versions import Versions
-from chamfer.tokens import TokenBatch
-from chamfer.weights import TokenWeights
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.token_weights import TokenWeights
 
 # How long shards may take to open a new version, and what is waited before they are asked to do so again.
 OPENING_SECONDS, AGAIN_SECONDS = 600.0, 10.0

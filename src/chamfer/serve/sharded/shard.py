@@ -10,13 +10,13 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.documents import Document
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.shards import Version, current_version, open_shard
-from chamfer.kernels import Form
+from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
-from chamfer.tokens import TokenBatch
+from chamfer.tokens.batch import TokenBatch
 
 # Versions that are open at a time: the one that is searched, and the one that comes or has just gone.
 OPEN = 2

@@ -1,0 +1,1 @@
+"""Encoded corpora on disk, found by fingerprint."""

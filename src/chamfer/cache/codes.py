@@ -1,0 +1,76 @@
+"""The 8-bit codes of a corpus, made once and kept beside its vectors."""
+
+import json
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chamfer.kernels import native
+from chamfer.kernels.codes import Codes, padded
+from chamfer.support.files import InUseError, only_writer, write_json, written_whole
+from chamfer.tokens.batch import AT_A_TIME, TokenBatch, parts
+
+FORMAT = 1
+FOLDER = "codes"
+MANIFEST, CODES, SCALES, BOUNDS = "manifest.json", "codes.u8", "scales.f32", "bounds.f32"
+
+
+def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -> Codes | None:
+    """Open the codes of a finished corpus, memory-mapped, and make them first if they are not there.
+
+    Args:
+        folder: the corpus.
+        tokens: its vectors.
+        made_from: what decides these; codes of others are made again.
+
+    Returns:
+        None where they cannot be had: no native kernel, an empty corpus, or a folder that cannot be written just now.
+    """
+    if native.path() is None or len(tokens.vectors) == 0:
+        return None
+    manifest = {"format": FORMAT, "made_from": dict(made_from), "tokens": len(tokens.vectors), "documents": len(tokens)}
+    if not _is_whole(folder / FOLDER, tokens, manifest):
+        try:
+            with only_writer(folder):
+                _make(folder, tokens, manifest)
+        except (InUseError, OSError) as error:  # another process writes, or the disk is read-only or full
+            logging.getLogger("chamfer").info("no codes for %s, so all vectors are read: %s", folder, error)
+            return None
+    return Codes(
+        np.memmap(folder / FOLDER / CODES, np.uint8, "r", shape=(len(tokens.vectors), padded(tokens.dimensions))),
+        np.memmap(folder / FOLDER / SCALES, np.float32, "r", shape=(len(tokens.vectors),)),
+        np.fromfile(folder / FOLDER / BOUNDS, np.float32).reshape(4, len(tokens)),
+    )
+
+
+def _is_whole(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> bool:
+    count = len(tokens.vectors)
+    sizes = {CODES: count * padded(tokens.dimensions), SCALES: count * 4, BOUNDS: len(tokens) * 16}
+    try:
+        return json.loads((folder / MANIFEST).read_bytes()) == manifest and all(
+            (folder / name).stat().st_size == size for name, size in sizes.items()
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None:
+    unfinished = folder / f".{FOLDER}"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    bounds = []
+    with written_whole(unfinished / CODES) as codes, written_whole(unfinished / SCALES) as scales:
+        for part in parts(tokens.offsets, AT_A_TIME):
+            made = Codes.of(tokens[part])
+            codes.write(made.codes.data)
+            scales.write(made.scales.data)
+            bounds.append(made.bounds)
+    with written_whole(unfinished / BOUNDS) as file:
+        file.write(np.concatenate(bounds, axis=1).data)
+    write_json(unfinished / MANIFEST, manifest)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    unfinished.rename(folder / FOLDER)

@@ -1,0 +1,282 @@
+"""Token vectors of a corpus on disk: appended, committed, memory-mapped."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.cache.codes import open_codes
+from chamfer.errors import InputError
+from chamfer.kernels.codes import CodedDocuments
+from chamfer.support.devices import PROCESSOR, chosen_device, scoring_device
+from chamfer.support.files import only_writer, write_json
+from chamfer.support.progress import Advance, ignore
+from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of
+from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.token_columns import from_columns, to_columns
+
+if TYPE_CHECKING:
+    from chamfer.kernels.cuda.documents import DeviceDocuments
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+VECTORS, TOKEN_IDS, LENGTHS, IDS = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
+
+EMPTY_MANIFEST: dict[str, Any] = {
+    "format": FORMAT,
+    "made_from": {},
+    "documents": 0,
+    "tokens": 0,
+    "dimensions": 0,
+    "id_bytes": 0,
+    "complete": False,
+}
+
+# Documents between two commits: what an interruption can lose, some ten seconds of work on two cores.
+COMMIT_EVERY = 256
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
+    """A finished corpus: document ids and their token vectors, read from disk as they are needed.
+
+    Args:
+        folder: where it lies.
+        ids: the document ids, in corpus order.
+        tokens: float16 vectors, memory-mapped, one text per document.
+        made_from: what it was made from, as it was given to :func:`encode_corpus`.
+        device: where its documents are scored.
+    """
+
+    folder: Path
+    ids: tuple[str, ...]
+    tokens: TokenBatch
+    made_from: Mapping[str, Any]
+    device: str = PROCESSOR
+
+    @classmethod
+    def open(cls, folder: Path, device: str = PROCESSOR) -> Self:
+        """Open a finished corpus, or say what is wrong with the folder."""
+        manifest = _read_manifest(folder)
+        if manifest is None:
+            raise InputError(f"{folder} holds no encoded corpus; make one with: chamfer encode")
+        if not manifest["complete"]:
+            raise InputError(
+                f"the corpus in {folder} is encoded up to document {manifest['documents']} only; "
+                "run the same chamfer encode again to finish it"
+            )
+        documents, tokens, dimensions = (manifest[key] for key in ("documents", "tokens", "dimensions"))
+        for name, size in _sizes(manifest).items():
+            found = (folder / name).stat().st_size if (folder / name).exists() else -1
+            if found != size:
+                raise InputError(f"{folder / name} should hold {size} bytes; delete {folder} and encode again")
+        try:
+            ids = tuple(json.loads(line) for line in (folder / IDS).read_bytes().splitlines())
+        except ValueError:
+            ids = ()
+        vectors: Vectors
+        if tokens:
+            vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(tokens, dimensions))
+        else:  # an empty file cannot be mapped
+            vectors = np.empty((0, dimensions), np.float16)
+        token_ids = np.fromfile(folder / TOKEN_IDS, np.int32)
+        lengths = np.fromfile(folder / LENGTHS, np.int32)
+        if len(ids) != documents:
+            raise InputError(f"{folder / IDS} should hold {documents} ids; delete {folder} and encode again")
+        return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"], device)
+
+    def __reduce__(self) -> "tuple[Callable[..., EncodedCorpus], tuple[Any, ...]]":
+        """What another process needs to open it: vectors do not travel."""
+        return _open_again, (str(self.folder.absolute()), dict(self.made_from), self.device != PROCESSOR)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each document id stands in :attr:`tokens`."""
+        return {identifier: place for place, identifier in enumerate(self.ids)}
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int64]:
+        """``(documents,)`` which of all ids, sorted, each one is: equal scores are ordered by it."""
+        return np.argsort(np.argsort(np.array(self.ids, dtype=object), kind="stable"))
+
+    @cached_property
+    def on_device(self) -> "DeviceDocuments | None":
+        """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
+        if self.device == PROCESSOR:
+            return None
+        from chamfer.kernels.cuda.documents import bring, taking  # here, so that nothing else needs Triton
+
+        key = str(self.folder.resolve()), json.dumps(self.made_from, sort_keys=True)
+        return bring(key, self.tokens.offsets, self.tokens.dimensions, taking(self.tokens), self.device)
+
+    @property
+    def placed(self) -> "TokenBatch | DeviceDocuments":
+        """The documents where they are scored."""
+        return self.tokens if self.on_device is None else self.on_device
+
+    @property
+    def coded(self) -> CodedDocuments:
+        """The documents with their 8-bit codes, which are made when they are first asked for."""
+        made: CodedDocuments | None = self.__dict__.get("_coded")
+        if made is None:
+            made = CodedDocuments(self.tokens, open_codes(self.folder, self.tokens, self.made_from))
+            if made.codes is not None:  # else the next call tries again
+                self.__dict__["_coded"] = made
+        return made
+
+
+def encode_corpus(
+    folder: Path,
+    ids: Sequence[str],
+    texts: Sequence[str],
+    *,
+    encode: Callable[[Sequence[str], Advance], TokenBatch],
+    made_from: Mapping[str, Any],
+    advance: Advance = ignore,
+    device: str = PROCESSOR,
+    workers: Workers = HERE,
+    gpu: bool = False,
+) -> EncodedCorpus:
+    """Encode a corpus into a folder, from where an earlier call stopped.
+
+    Rows are appended to plain binary files and counted in by one atomic swap of the manifest, so a crash
+    at any instant loses at most :data:`COMMIT_EVERY` documents and never shows a half-written one. A
+    finished folder is opened and nothing is encoded.
+
+    Args:
+        folder: where the corpus lies or will lie.
+        ids: unique document ids.
+        texts: the document texts.
+        encode: gives the token vectors of some texts, and tells of each that is done.
+        made_from: whatever decides the vectors (model, texts, lengths), as JSON; a folder made from
+            something else is refused.
+        advance: told of the documents that are done, also by an earlier call.
+        device: where the documents will be scored.
+        workers: who encodes; ``encode`` must be something that can be sent to them.
+        gpu: whether a worker should have a GPU.
+    """
+    if len(set(ids)) != len(ids) or len(ids) != len(texts):
+        raise InputError(f"{len(texts)} documents need as many different ids")
+    manifest = _read_manifest(folder)
+    if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
+        advance(len(ids))
+        return EncodedCorpus.open(folder, device)  # reading needs no lock
+    with only_writer(folder):
+        manifest = _read_manifest(folder)
+        if manifest is None:
+            manifest = {**EMPTY_MANIFEST, "made_from": dict(made_from)}
+        elif manifest["made_from"] != dict(made_from):
+            raise InputError(
+                f"{folder} holds vectors of another model, corpus or length; choose another folder or delete it"
+            )
+        if not manifest["complete"]:
+            _drop_uncommitted(folder, manifest)
+            advance(manifest["documents"])
+            chunks = [slice(at, at + COMMIT_EVERY) for at in range(manifest["documents"], len(ids), COMMIT_EVERY)]
+            tables: Iterator[Table] = ({"text": list(texts[chunk])} for chunk in chunks)
+            encoded = workers.map(EncodeTexts(encode), tables, advance=advance, gpu=gpu)
+            for chunk, table in zip(chunks, encoded, strict=True):
+                manifest = _append(folder, manifest, ids[chunk], from_columns(table))
+            write_json(folder / MANIFEST, {**manifest, "complete": True})
+    return EncodedCorpus.open(folder, device)
+
+
+@dataclass(frozen=True)
+class EncodeTexts:
+    """A job: texts in, their token vectors in 16 bits out."""
+
+    encode: Callable[[Sequence[str], Advance], TokenBatch]
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.workers.jobs.Job`."""
+        batch = self.encode(table["text"], advance)
+        with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, which is refused
+            vectors = batch.vectors.astype(np.float16)
+        if not np.isfinite(vectors).all():
+            raise InputError("token vectors are too large for 16-bit floats; normalise them first")
+        return to_columns(TokenBatch(vectors, batch.token_ids, batch.offsets))
+
+
+def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> EncodedCorpus:
+    if not Path(folder).is_dir():
+        raise InputError(f"a worker does not see {folder}; keep the cache where all nodes of the cluster can read it")
+    corpus = EncodedCorpus.open(Path(folder), scoring_device(chosen_device()) if on_gpu else PROCESSOR)
+    if corpus.made_from != made_from:
+        raise InputError(f"{folder} holds other vectors on a worker than where it was sent from")
+    return corpus
+
+
+def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: TokenBatch) -> dict[str, Any]:
+    dimensions = manifest["dimensions"] or batch.dimensions
+    if batch.dimensions != dimensions:
+        raise InputError(
+            f"{folder} holds vectors of {dimensions} dimensions, the new ones have {batch.dimensions}; "
+            "encode all documents with one model"
+        )
+    id_lines = "".join(json.dumps(identifier) + "\n" for identifier in ids).encode()
+    for name, content in (
+        (VECTORS, batch.vectors.tobytes()),
+        (TOKEN_IDS, batch.token_ids.astype(np.int32).tobytes()),
+        (LENGTHS, batch.lengths.astype(np.int32).tobytes()),
+        (IDS, id_lines),
+    ):
+        try:
+            with (folder / name).open("ab") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            error.filename = error.filename or str(folder / name)
+            raise
+    committed = {
+        **manifest,
+        "documents": manifest["documents"] + len(ids),
+        "tokens": manifest["tokens"] + len(batch.vectors),
+        "dimensions": dimensions,
+        "id_bytes": manifest["id_bytes"] + len(id_lines),
+    }
+    write_json(folder / MANIFEST, committed)
+    return committed
+
+
+def _drop_uncommitted(folder: Path, manifest: Mapping[str, Any]) -> None:
+    for name, size in _sizes(manifest).items():
+        path = folder / name
+        if not path.exists():
+            path.touch()
+        if path.stat().st_size < size:
+            raise InputError(f"{path} is shorter than what was committed; delete {folder} and encode again")
+        os.truncate(path, size)
+
+
+def _sizes(manifest: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        VECTORS: manifest["tokens"] * manifest["dimensions"] * 2,
+        TOKEN_IDS: manifest["tokens"] * 4,
+        LENGTHS: manifest["documents"] * 4,
+        IDS: manifest["id_bytes"],
+    }
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        manifest = json.loads(path.read_bytes())
+        if manifest["format"] != FORMAT:
+            raise InputError(f"{path} has format {manifest['format']}, this version reads {FORMAT}; encode again")
+        return {key: manifest[key] for key in EMPTY_MANIFEST}
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error

@@ -1,0 +1,1 @@
+"""Documents, collections, judgements and rankings, and how they are read and written."""

@@ -1,0 +1,97 @@
+"""A judged collection that every machine has: the docstrings of Python's standard library.
+
+The first sentence of a docstring is a query, the rest of it the one relevant document. Names are taken
+out of both, so that no document is found by the name it shares with its query.
+"""
+
+import ast
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from chamfer.data.collection import Collection
+
+SHORTEST_QUERY, SHORTEST_DOCUMENT = 4, 12
+"""In words; shorter ones say too little to be found."""
+
+
+def docstring_collection(most: int | None = None) -> Collection:
+    """Read the installed standard library's sources; nothing is imported or run.
+
+    Args:
+        most: keep only so many documents, spread evenly over the library.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    seen: set[str] = set()
+    for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
+        module = _module_name(path)
+        if module is None:
+            continue
+        for name, docstring in _docstrings(path, module):
+            query, document = split_docstring(docstring, name)
+            # The same text twice would make two right answers, of which only one is judged.
+            if query and query not in seen and document not in seen:
+                seen.update((query, document))
+                found.setdefault(name, (query, document))
+    if most is not None and len(found) > most:
+        names = list(found)
+        found = {name: found[name] for name in names[:: -(-len(names) // most)]}
+    return Collection(
+        name="stdlib-docstrings",
+        documents={name: document for name, (_, document) in found.items()},
+        queries={f"q:{name}": query for name, (query, _) in found.items()},
+        judgements={"test": {f"q:{name}": {name: 1} for name in found}},
+    )
+
+
+def split_docstring(docstring: str, name: str) -> tuple[str, str]:
+    """Split a docstring into its first sentence and the rest, without the names in ``name``.
+
+    Both are empty where either is too short.
+
+    >>> text = "Return a sorted copy of the list. Equal items keep the order that they had. "
+    >>> split_docstring(text, "builtins.sorted")
+    ('', '')
+    >>> split_docstring(text + "A key decides what is compared.", "builtins.sorted")[0]
+    'Return a copy of the list.'
+    """
+    parts = {part.lower() for dotted in name.split(".") for part in (dotted, *dotted.split("_")) if len(part) > 2}
+    text = re.sub(r"\s+", " ", docstring).strip()
+    query, _, document = text.partition(". ")
+    without = [
+        re.sub(r" +([.,;:)])", r"\1", re.sub(r"\s+", " ", re.sub(r"\w+", lambda m: _keep(m[0], parts), half))).strip()
+        for half in (query + ".", document)
+    ]
+    if len(without[0].split()) < SHORTEST_QUERY or len(without[1].split()) < SHORTEST_DOCUMENT:
+        return "", ""
+    return without[0], without[1]
+
+
+def _keep(word: str, names: set[str]) -> str:
+    return "" if word.lower() in names else word
+
+
+def _module_name(path: Path) -> str | None:
+    """The dotted name of a public library module, or None for tests, tools and private parts."""
+    parts = path.relative_to(sysconfig.get_paths()["stdlib"]).with_suffix("").parts
+    if parts[0] not in sys.stdlib_module_names or any(part in ("test", "tests", "idlelib") for part in parts):
+        return None
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def _docstrings(path: Path, module: str) -> Iterator[tuple[str, str]]:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # some files of the library are broken on purpose, for its own tests
+    pending: list[tuple[str, ast.AST]] = [(module, tree)]
+    while pending:
+        name, node = pending.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            if docstring:
+                yield name, docstring
+            inner = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+            pending += [(f"{name}.{child.name}", child) for child in node.body if isinstance(child, inner)]

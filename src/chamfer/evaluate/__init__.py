@@ -1,0 +1,1 @@
+"""How good rankings are: measures, paired tests, experiments."""

@@ -1,1 +1,0 @@
-"""Judged collections, runs, measures, comparisons."""

@@ -1,0 +1,113 @@
+"""PyTerrier: transformers that encode queries with their weights, and re-rank. No Java is started."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.kernels import dispatch
+from chamfer.kernels.form import Form
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.names import check_weights
+from chamfer.weights.token_weights import TokenWeights
+
+try:
+    import pandas as pd
+    import pyterrier as pt
+except ImportError as error:
+    raise InputError("chamfer.integrations.pyterrier needs pyterrier; run: pip install 'chamfer[pyterrier]'") from error
+
+VECTORS, TOKENS, WEIGHTS = "query_embs", "query_toks", "query_weights"
+
+
+class QueryEncoder(pt.Transformer):
+    """Encodes queries: ``qid, query`` in, ``query_embs, query_toks, query_weights`` added.
+
+    The columns are those of pyterrier_colbert: for each query ``(tokens, dimensions)`` float32 vectors, ``(tokens,)``
+    int32 ids of the tokenizer, and ``(tokens,)`` float32 weights. Every query text is encoded once, however many rows
+    it has. A query without text is an error.
+
+    Args:
+        encoder: gives the token vectors.
+        weights: what each query token counts; all the same if not given.
+        form: of the score that the weights are for, ``l2`` or ``cosine``.
+
+    >>> queries = pd.DataFrame({"qid": ["1"], "query": ["how to make bread"]})
+    >>> QueryEncoder(Encoder.load("minilm"))(queries)["query_weights"][0].tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+
+    def __init__(self, encoder: Encoder, weights: TokenWeights | None = None, *, form: Form = "l2") -> None:
+        self.encoder = encoder
+        self.weights = weights or TokenWeights.uniform(encoder.vocabulary)
+        check_weights(self.weights, encoder, form)
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """A copy of a frame, with the three columns."""
+        pt.validate.columns(inp, includes=["qid", "query"])
+        place = {text: n for n, text in enumerate(dict.fromkeys(inp["query"]))}
+        queries = self.encoder.encode_queries(list(place))
+        encoded = [queries[place[text]] for text in inp["query"]]
+        columns = {
+            VECTORS: [query.vectors for query in encoded],
+            TOKENS: [query.token_ids for query in encoded],
+            WEIGHTS: [self.weights.of(query) for query in encoded],
+        }
+        return inp.assign(**{name: pd.Series(values, inp.index, dtype=object) for name, values in columns.items()})
+
+
+class Reranker(pt.Transformer):
+    """Re-ranks: ``qid, query, docno, text`` in, ``score`` and ``rank`` (from 0) added, the best first.
+
+    ``score = -mean_i(w_i * min_j ||q_i - d_j||)``. Where a frame has ``query_embs``, it is used and no query is
+    encoded; its weights are ``query_weights``, or else looked up for ``query_toks``. Rows of a query follow each other;
+    equal scores keep the order in which they came. A document without text, or with a missing one, scores ``-inf``.
+
+    Args:
+        encoder: gives the token vectors.
+        weights: what each query token counts; all the same if not given.
+        form: ``l2`` or ``cosine``.
+
+    >>> frame = pd.DataFrame({"qid": "1", "query": "how to make bread", "docno": ["a", "b"],
+    ...     "text": ["Paris is the capital of France.", "Bread is baked from flour."]})
+    >>> Reranker(Encoder.load("minilm"))(frame)["docno"].tolist()
+    ['b', 'a']
+    """
+
+    def __init__(self, encoder: Encoder, weights: TokenWeights | None = None, *, form: Form = "l2") -> None:
+        self._queries = QueryEncoder(encoder, weights, form=form)
+        self.encoder, self.weights = encoder, self._queries.weights
+        self.form: Form = form
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """A copy of a frame, ranked."""
+        with pt.validate.any(inp) as check:
+            check.result_frame(extra_columns=["query", "text"])
+            check.result_frame(extra_columns=[VECTORS, "text"])
+        ranked = [self._ranked(inp.iloc[places]) for places in inp.groupby("qid", sort=False).indices.values()]
+        return pd.concat(ranked or [inp.assign(score=0.0, rank=0)], ignore_index=True)
+
+    def _ranked(self, rows: pd.DataFrame) -> pd.DataFrame:
+        query, weights = self._query(rows.iloc[[0]])
+        texts = [text if isinstance(text, str) else "" for text in rows["text"]]
+        documents = dispatch.placed(self.encoder.encode_documents(texts), self.encoder.scoring_device)
+        distances = dispatch.minima(query, documents, form=self.form)
+        scores = dispatch.score(distances, weights)
+        order = np.argsort(-scores, kind="stable")
+        ranks = np.arange(len(rows)) + pt.model.FIRST_RANK
+        # Not pt.model.add_ranks, which uses what pandas 3.1 warns of.
+        return rows.iloc[order].assign(score=scores[order].astype(np.float64), rank=ranks)
+
+    def _query(self, row: pd.DataFrame) -> tuple[TokenBatch, npt.NDArray[np.float32]]:
+        given: dict[Hashable, Any] = (row if VECTORS in row else self._queries.transform(row)).iloc[0].to_dict()
+        vectors = np.asarray(given[VECTORS], np.float32)
+        ids = np.asarray(given.get(TOKENS, np.zeros(len(vectors))), np.int32)
+        query = TokenBatch.pack([vectors], [ids])
+        if WEIGHTS in given:
+            return query, np.asarray(given[WEIGHTS], np.float32)
+        if TOKENS in given:
+            return query, self.weights.of(query)
+        raise InputError(f"queries with {VECTORS} need {WEIGHTS} or {TOKENS}, by which weights are found; add a column")

@@ -1,0 +1,186 @@
+"""Searching a collection as an index is searched, both forms of the score computed by the engine."""
+
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+from qdrant_client import models
+
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.index.trained import Trained
+from chamfer.integrations.qdrant.filters import condition_of
+from chamfer.integrations.qdrant.points import (
+    DIMENSIONS,
+    ID,
+    METADATA,
+    MODEL,
+    TEXT,
+    TOKENS,
+    WORDS,
+    Client,
+    made_with,
+    rows,
+)
+from chamfer.kernels.fold import fold
+from chamfer.kernels.form import Form
+from chamfer.retrieve.sparse import sparse_query
+from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import DEFAULT_DEPTH, EXACT
+from chamfer.search.searcher import Hit, Hits
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.names import check_weights
+from chamfer.weights.token_weights import TokenWeights
+
+STAGES = ("bm25", EXACT)
+
+
+class QdrantSearcher:
+    """Searches a collection that an index was pushed into; it needs the encoder and weights, not the index.
+
+    Scores are those of a :class:`chamfer.Searcher`, of a query in 16 bits, to which the engine rounds it.
+    Documents without tokens are never found, nor is anything for a query without any weight.
+
+    Args:
+        client: of the engine.
+        name: of the collection.
+        encoder: the one that the index was built with.
+        weights: what each query token counts; all the same if not given.
+        form: ``l2`` or ``cosine``.
+        trained: ``index.trained``, for an index that keeps fewer dimensions than the encoder gives.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        encoder: Encoder,
+        weights: TokenWeights | None = None,
+        *,
+        form: Form = "l2",
+        trained: Trained | None = None,
+    ) -> None:
+        self.client, self.name, self.encoder, self.form, self.trained = client, name, encoder, form, trained
+        self.weights = weights or TokenWeights.uniform(encoder.vocabulary)
+        check_weights(self.weights, encoder, form)
+        told = made_with(client, name)
+        if told.get(MODEL, "") not in ("", encoder.model_fingerprint):
+            raise InputError(f"collection {name!r} holds vectors of another model; search with that one")
+        asked = encoder.dimensions if trained is None else trained.clusters.centroids.shape[1]
+        if told.get(DIMENSIONS, asked) != asked:
+            raise InputError(
+                f"collection {name!r} holds vectors of {told[DIMENSIONS]} dimensions and queries have {asked}; "
+                "give what the index projects vectors with: trained=index.trained"
+            )
+
+    @overload
+    def search(
+        self, query: str, k: int = 10, *, first_stage: str = "bm25", depth: int = ..., where: str | None = None
+    ) -> Hits: ...
+
+    @overload
+    def search(
+        self, query: list[str], k: int = 10, *, first_stage: str = "bm25", depth: int = ..., where: str | None = None
+    ) -> list[Hits]: ...
+
+    def search(
+        self,
+        query: str | list[str],
+        k: int = 10,
+        *,
+        first_stage: str = "bm25",
+        depth: int = DEFAULT_DEPTH,
+        where: str | None = None,
+    ) -> Hits | list[Hits]:
+        """Find the best ``k`` documents for a query, or for each of several.
+
+        Args:
+            query: a text, or a list of texts.
+            k: how many documents to find.
+            first_stage: ``bm25``, or ``exhaustive``, which scores every document.
+            depth: how many candidates of BM25 are scored.
+            where: only documents whose metadata fulfil this, as in ``year > 2020 and lang = 'en'``.
+        """
+        texts = [query] if isinstance(query, str) else query
+        tokens = self.encoder.encode_queries(texts)
+        kept = tokens if self.trained is None else self.trained.projected(tokens)
+        queries = Queries(texts, kept, self.weights.of(tokens))
+        hits = self.rank(queries, k, first_stage=first_stage, depth=depth, where=where)
+        return hits[0] if isinstance(query, str) else hits
+
+    def rank(
+        self,
+        queries: Queries,
+        k: int,
+        *,
+        first_stage: str = "bm25",
+        depth: int = DEFAULT_DEPTH,
+        where: str | None = None,
+    ) -> list[Hits]:
+        """The same for queries that are encoded and weighted already."""
+        if first_stage not in STAGES:
+            raise InputError(f"first stages in Qdrant are {' and '.join(STAGES)}, not {first_stage!r}")
+        if min(k, depth) < 1:
+            raise InputError(f"a search finds at least 1 document of at least 1 candidate, not {k} of {depth}")
+        allowed = None if where is None else condition_of(where)
+        everything = self.client.count(self.name, allowed, exact=True).count if first_stage == EXACT else 0
+        found = []
+        for place, text in enumerate(queries.texts):
+            among, many = allowed, everything
+            if first_stage != EXACT:
+                ids = self._candidates(text, max(k, depth), allowed)
+                among, many = models.Filter(must=[models.HasIdCondition(has_id=ids)]), len(ids)
+            weights = queries.weights_of(place)
+            nothing = many == 0 or not weights.any()
+            found.append(Hits() if nothing else self._best(queries.tokens[place], weights, k, among, many))
+        return found
+
+    def _candidates(self, text: str, depth: int, allowed: models.Filter | None) -> list[models.ExtendedPointId]:
+        """What BM25 finds. Asked for by itself: in a cluster the limit of a prefetch is one of every shard."""
+        words = sparse_query(text)
+        if not words.indices:
+            return []
+        query = models.SparseVector(**words._asdict())
+        found = self.client.query_points(
+            self.name, query, using=WORDS, query_filter=allowed, limit=depth, with_payload=False
+        )
+        return [point.id for point in found.points]
+
+    def _best(
+        self, query: TokenBatch, weights: npt.NDArray[np.float32], k: int, among: models.Filter | None, many: int
+    ) -> Hits:
+        asked, scale = _cosine(query, weights) if self.form == "cosine" else _l2(query, weights, many)
+        # The engine hands the filter of a query down to all of its prefetches.
+        found = self.client.query_points(
+            self.name, **asked, query_filter=among, limit=k, with_payload=[ID, TEXT, METADATA]
+        )
+        told = [(point.payload or {}, point.score * scale) for point in found.points]
+        hits = [Hit(one[ID], score, one[TEXT], one[METADATA]) for one, score in told]
+        return Hits(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
+
+
+def _cosine(query: TokenBatch, weights: npt.NDArray[np.float32]) -> tuple[dict[str, Any], float]:
+    """One query that carries its weights, the largest of them 1, so that 16 bits hold it; and what undoes that."""
+    largest = weights.max()
+    asked = {"query": rows(fold(query, weights / largest).vectors, 0), "using": TOKENS}
+    return asked, float(largest) / len(weights)
+
+
+def _l2(query: TokenBatch, weights: npt.NDArray[np.float32], candidates: int) -> tuple[dict[str, Any], float]:
+    """A prefetch for each token, which scores all candidates, and the sum of the roots.
+
+    ``sum_i -w_i / tokens * sqrt(|q_i|^2 + 1 - 2 * score[i])``, see :func:`.points.rows`
+    """
+    tokens = np.flatnonzero(weights)
+    rounded = query.vectors[tokens].astype(np.float16)
+    squares = np.square(rounded.astype(np.float64)).sum(axis=1)
+    prefetch = [models.Prefetch(query=[row], using=TOKENS, limit=candidates) for row in rows(rounded, 1)]
+    terms: list[models.Expression] = []
+    for place, (weight, square) in enumerate(zip(weights[tokens].tolist(), squares.tolist(), strict=True)):
+        # Below 0 by rounding only, about -1e-7, which would be an error; every server that knows formulas knows abs.
+        square_distance = models.AbsExpression(
+            abs=models.SumExpression(sum=[square + 1, models.MultExpression(mult=[-2.0, f"$score[{place}]"])])
+        )
+        distance = models.SqrtExpression(sqrt=square_distance)
+        terms.append(models.MultExpression(mult=[-weight / len(weights), distance]))
+    return {"prefetch": prefetch, "query": models.FormulaQuery(formula=models.SumExpression(sum=terms))}, 1.0

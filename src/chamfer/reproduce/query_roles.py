@@ -1,0 +1,97 @@
+"""Which judged queries are learnt from, chosen on and measured on; kept with a run, so that others get the same."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from chamfer.data.collection import Collection, Judgements
+from chamfer.errors import InputError
+from chamfer.learn.splits import split_queries
+from chamfer.support.files import write_json
+
+Role = Literal["train", "validation", "test"]
+ROLES: tuple[Role, ...] = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class QuerySplits:
+    """Ids of judged queries by role, and the split of the collection that judges each role."""
+
+    queries: Mapping[str, Sequence[str]]
+    judged_in: Mapping[str, str]
+
+    def texts(self, collection: Collection, role: Role) -> dict[str, str]:
+        """The queries of a role."""
+        return {query: collection.queries[query] for query in self.queries[role]}
+
+    def judgements(self, collection: Collection, role: Role) -> Judgements:
+        """Who was judged relevant for the queries of a role."""
+        judged = collection.judgements[self.judged_in[role]]
+        return {query: judged[query] for query in self.queries[role]}
+
+
+def draw_splits(collection: Collection, *, most: int, seed: int) -> QuerySplits:
+    """Use the given splits where they exist, else divide the test queries; draw at most ``most`` to learn from.
+
+    Some collections ask the same twice, under other ids. What is measured on is never learnt from or chosen on, and
+    what is chosen on is never learnt from, in the same words.
+    """
+    measured = _alike(collection, collection.judged_queries("test"))
+    taken = set(measured)
+    given: dict[str, list[list[str]]] = {}
+    for name in ("train", "dev"):
+        if name in collection.judgements:
+            own = _alike(collection, collection.judged_queries(name))
+            new = [own[text] for text in own if text not in taken]
+            taken |= set(own)
+            if new:
+                given[name] = new
+    splits = split_queries({**given, "test": list(measured.values())}, seed=seed)
+    source = next((name for name in ("train", "dev") if name in given), "test")
+    return QuerySplits(
+        {
+            "train": _drawn(splits.train, most, seed),
+            "validation": _drawn(splits.validation, most, seed),
+            "test": [query for group in splits.test for query in group],
+        },
+        {"train": source, "validation": "dev" if len(given) == 2 else source, "test": "test"},
+    )
+
+
+def kept_splits(path: Path, collection: Collection, *, most: int, seed: int) -> QuerySplits:
+    """Read splits from a file, or draw them and write it."""
+    if not path.exists():
+        splits = draw_splits(collection, most=most, seed=seed)
+        write_json(path, {"seed": seed, "judged_in": splits.judged_in, "queries": splits.queries})
+        return splits
+    try:
+        kept = json.loads(path.read_bytes())
+        queries: dict[str, list[str]] = {role: kept["queries"][role] for role in ROLES}
+        judged_in: dict[str, str] = {role: kept["judged_in"][role] for role in ROLES}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold the splits of a run; delete it, and they are drawn again") from error
+    for role in ROLES:
+        judged = collection.judgements.get(judged_in[role], {})
+        unknown = next((query for query in queries[role] if query not in judged), None)
+        if unknown is not None:
+            raise InputError(
+                f"{path} names query {unknown!r}, which {collection.name} does not judge; is it of another collection?"
+            )
+    return QuerySplits(queries, judged_in)
+
+
+def _alike(collection: Collection, queries: Iterable[str]) -> dict[str, list[str]]:
+    """Queries that say the same, by what they say."""
+    groups: dict[str, list[str]] = {}
+    for query in queries:
+        groups.setdefault(" ".join(collection.queries[query].lower().split()), []).append(query)
+    return groups
+
+
+def _drawn(groups: Sequence[Sequence[str]], most: int, seed: int) -> list[str]:
+    chosen = sorted(np.random.default_rng(seed).permutation(len(groups))[:most])
+    return [query for place in chosen for query in groups[place]][:most]

@@ -1,0 +1,1 @@
+"""Re-ranking, and searching an index."""

@@ -1,0 +1,253 @@
+"""A query and its candidates in, a ranking out."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.data.ranking import Ranking
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.kernels import dispatch
+from chamfer.kernels.form import Form
+from chamfer.support.devices import PROCESSOR
+from chamfer.support.files import only_writer, write_json
+from chamfer.support.progress import Advance, ignore
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.names import check_weights
+from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.jobs import HERE, Table, Workers, add_row
+
+# Queries that a worker re-ranks at a time: a second of work or so.
+TOGETHER = 16
+
+
+def rerank(
+    query: str,
+    documents: Mapping[str, str] | Sequence[str],
+    *,
+    encoder: Encoder,
+    weights: TokenWeights | None = None,
+    form: Form = "l2",
+    k: int | None = None,
+    query_id: str = "query",
+    normalise: bool = False,
+) -> Ranking:
+    """Rank texts for a query, encoding both on the fly.
+
+    Args:
+        query: what is looked for.
+        documents: texts by id, or a list of texts, whose ids are then their places ``"0"``, ``"1"``, ...
+        encoder: gives the token vectors.
+        weights: what each query token counts; all the same if not given.
+        form: ``l2`` or ``cosine``.
+        k: keep only so many.
+        query_id: the name of the query in the result.
+        normalise: divide by the total weight, so that 0 is a perfect match on every token and scores of short and
+            long queries can be compared with one threshold.
+
+    >>> from chamfer import Encoder, rerank
+    >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
+    >>> rerank("how to make bread", texts, encoder=Encoder.load("minilm")).document_ids
+    ('1', '0')
+    """
+    if isinstance(documents, str):
+        raise InputError("give a list of documents, not one text, whose letters would be ranked one by one")
+    if not isinstance(documents, Mapping):
+        width = len(str(len(documents)))  # only while sorting: ties must fall in the order of the list
+        ranking = rerank(
+            query,
+            {f"{place:0{width}}": text for place, text in enumerate(documents)},
+            encoder=encoder,
+            weights=weights,
+            form=form,
+            k=k,
+            query_id=query_id,
+            normalise=normalise,
+        )
+        return Ranking(query_id, tuple(str(int(place)) for place in ranking.document_ids), ranking.scores)
+    weights = weights or TokenWeights.uniform(encoder.vocabulary)
+    check_weights(weights, encoder, form)
+    tokens = encoder.encode_queries([query])
+    if not documents:
+        return Ranking(query_id, (), ())
+    encoded = encoder.encode_documents(list(documents.values()))
+    distances = dispatch.minima(tokens, dispatch.placed(encoded, encoder.scoring_device), form=form)
+    scores: npt.NDArray[np.floating] = dispatch.score(distances, weights.of(tokens))
+    if normalise:
+        scores = dispatch.normalised(scores, weights.of(tokens), form)
+    return Ranking.of(query_id, list(documents), scores, k)
+
+
+def relevance(normalised: float) -> float:
+    """A normalised score as other tools print it: from 0 to 1, which is a perfect match on every token.
+
+    >>> relevance(0.0), relevance(-0.5), relevance(float("-inf"))
+    (1.0, 0.75, 0.0)
+    """
+    return min(max(1 + normalised / 2, 0.0), 1.0)
+
+
+def rerank_encoded(
+    query: TokenBatch,
+    candidates: Ranking,
+    corpus: EncodedCorpus,
+    weightings: Mapping[str, TokenWeights],
+    *,
+    form: Form = "l2",
+    k: int | None = None,
+) -> dict[str, Ranking]:
+    """Rank the candidates of one query again, once for each weighting, from vectors on disk.
+
+    All of them are ranked from one computation of the distances, which do not depend on the weights. The best ``k``
+    for one weighting are found faster, because most documents need not be scored exactly.
+    """
+    unknown = next((identifier for identifier in candidates.document_ids if identifier not in corpus.place), None)
+    if unknown is not None:
+        raise InputError(f"candidate {unknown!r} of query {candidates.query_id!r} is not in the encoded corpus")
+    places = np.array([corpus.place[identifier] for identifier in candidates.document_ids], dtype=np.int64)
+    if k is not None and len(weightings) == 1:
+        [(name, weights)] = weightings.items()
+        by_id = places[np.argsort(corpus.order[places])]
+        documents = corpus.coded if corpus.on_device is None else corpus.on_device
+        found = dispatch.best(query, weights.of(query), documents, k=k, candidates=[by_id], form=form)[0]
+        ids = tuple(corpus.ids[place] for place in found.places)
+        return {name: Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))}
+    distances = dispatch.minima(query, corpus.placed, candidates=places, form=form)
+    return {
+        name: Ranking.of(candidates.query_id, candidates.document_ids, dispatch.score(distances, weights.of(query)), k)
+        for name, weights in weightings.items()
+    }
+
+
+def rerank_all(
+    queries: EncodedCorpus,
+    candidates: Sequence[Ranking],
+    corpus: EncodedCorpus,
+    weightings: Mapping[str, TokenWeights],
+    *,
+    form: Form = "l2",
+    k: int | None = None,
+    keep: Path | None = None,
+    advance: Advance = ignore,
+    workers: Workers = HERE,
+) -> dict[str, list[Ranking]]:
+    """Rank the candidates of many queries again, once for each weighting; workers read the vectors where they lie.
+
+    Args:
+        queries: encoded.
+        candidates: of each query.
+        corpus: the documents.
+        weightings: by name.
+        form: ``l2`` or ``cosine``.
+        k: keep the best of each.
+        keep: a folder for what is finished, so that the same call goes on there after an interruption.
+        advance: told of the queries that are done, also by an earlier call.
+        workers: who does it.
+    """
+    if k is not None and len(weightings) == 1 and corpus.device == PROCESSOR:
+        _ = corpus.coded  # made here, once, or every worker would try
+    tables: list[Table] = [
+        {"query": [one.query_id for one in part], "documents": [list(one.document_ids) for one in part]}
+        for part in (candidates[at : at + TOGETHER] for at in range(0, len(candidates), TOGETHER))
+    ]
+    job = RerankQueries(queries, corpus, dict(weightings), form, k)
+    on_gpu = corpus.device != PROCESSOR
+    if keep is None:
+        ranked = list(workers.map(job, tables, advance=advance, gpu=on_gpu))
+    else:
+        ranked = _kept(keep / f"reranked-{job.key(tables)}", job, tables, advance, workers, on_gpu=on_gpu)
+    rankings: dict[str, list[Ranking]] = {name: [] for name in weightings}
+    for table in ranked:
+        columns = (table[name] for name in ("weights", "query", "documents", "scores"))
+        for name, query, documents, scores in zip(*columns, strict=True):
+            rankings[name].append(Ranking(query, tuple(documents), tuple(scores)))
+    return rankings
+
+
+def _kept(
+    folder: Path, job: "RerankQueries", tables: Sequence[Table], advance: Advance, workers: Workers, *, on_gpu: bool
+) -> list[Table]:
+    """Work through tables, each of which has a file once it is done; the folder goes when all are."""
+    paths = [folder / f"{place:06d}.json" for place in range(len(tables))]
+    with only_writer(folder):
+        missing = [place for place, path in enumerate(paths) if not path.exists()]
+        advance(sum(len(table["query"]) for table in tables) - sum(len(tables[place]["query"]) for place in missing))
+        made = workers.map(job, (tables[place] for place in missing), advance=advance, gpu=on_gpu)
+        for place, table in zip(missing, made, strict=True):
+            write_json(paths[place], table)
+        ranked: list[Table] = [json.loads(path.read_bytes()) for path in paths]
+        shutil.rmtree(folder, ignore_errors=True)
+    return ranked
+
+
+@dataclass(frozen=True)
+class RerankQueries:
+    """A job: queries and their candidates by id in; a ranking for each query and each weighting out."""
+
+    queries: EncodedCorpus
+    corpus: EncodedCorpus
+    weightings: Mapping[str, TokenWeights]
+    form: Form
+    k: int | None
+
+    def key(self, tables: Sequence[Table]) -> str:
+        """Equal for the same work."""
+        digest = hashlib.sha256()
+        for name, weights in self.weightings.items():
+            digest.update(name.encode())
+            digest.update(weights.table.tobytes())
+            digest.update(b"" if weights.context is None else weights.context.tobytes())
+        work = [self.form, self.k, self.corpus.made_from, self.queries.made_from, tables]
+        digest.update(json.dumps(work, sort_keys=True).encode())
+        return digest.hexdigest()[:16]
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.workers.jobs.Job`."""
+        ranked: Table = {"weights": [], "query": [], "documents": [], "scores": []}
+        for query_id, documents in zip(table["query"], table["documents"], strict=True):
+            tokens = self.queries.tokens[self.queries.place[query_id]]
+            found = Ranking(query_id, tuple(documents), (0.0,) * len(documents))
+            again = rerank_encoded(tokens, found, self.corpus, self.weightings, form=self.form, k=self.k)
+            for name, ranking in again.items():
+                add_row(ranked, name, query_id, list(ranking.document_ids), list(ranking.scores))
+            advance(1)
+        return ranked
+
+
+@dataclass(frozen=True)
+class RerankTexts:
+    """A job: queries and the texts to rank for each in, one ranking and the number of texts that were cut out."""
+
+    encoder: Encoder
+    weights: TokenWeights
+    form: Form
+    k: int | None
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.workers.jobs.Job`; errors begin with what stands under ``where``."""
+        ranked: Table = {"query": [], "documents": [], "scores": [], "truncated": []}
+        columns = (table[name] for name in ("where", "id", "query", "ids", "texts"))
+        for where, query_id, query, ids, texts in zip(*columns, strict=True):
+            try:
+                ranking = rerank(
+                    query,
+                    dict(zip(ids, texts, strict=True)),
+                    encoder=self.encoder,
+                    weights=self.weights,
+                    form=self.form,
+                    k=self.k,
+                    query_id=query_id,
+                )
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            cut = self.encoder.tokenize([query], "query").truncated + self.encoder.tokenize(texts, "document").truncated
+            add_row(ranked, query_id, list(ranking.document_ids), list(ranking.scores), cut)
+            advance(1)
+        return ranked

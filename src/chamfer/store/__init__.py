@@ -1,1 +1,0 @@
-"""Token vectors of a corpus on disk."""

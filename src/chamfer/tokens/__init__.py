@@ -1,0 +1,1 @@
+"""Token vectors and what their ids stand for."""

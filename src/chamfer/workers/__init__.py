@@ -1,0 +1,1 @@
+"""Jobs over tables, done in this process or by the workers of a Ray cluster."""

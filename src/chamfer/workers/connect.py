@@ -1,0 +1,27 @@
+"""Workers by address: this process, or a Ray cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chamfer.workers.jobs import HERE, Workers
+
+
+@contextmanager
+def workers_at(address: str | None) -> Iterator[Workers]:
+    """Give this process if there is no address; else a Ray cluster, or Ray on this machine for the address ``local``.
+
+    >>> from chamfer.support.progress import Advance
+    >>> from chamfer.workers.jobs import Table
+    >>> def double(table: Table, advance: Advance) -> Table:
+    ...     return {"twice": [2 * number for number in table["number"]]}
+    >>> with workers_at(None) as workers:
+    ...     list(workers.map(double, [{"number": [1, 2]}, {"number": [3]}]))
+    [{'twice': [2, 4]}, {'twice': [6]}]
+    """
+    if address is None:
+        yield HERE
+        return
+    from chamfer.workers.ray_workers import ray_workers  # here, because Ray is an extra and takes seconds to import
+
+    with ray_workers(address) as workers:
+        yield workers

@@ -1,0 +1,356 @@
+"""Collections, runs, measures, comparisons and the experiment that joins them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chamfer import Encoder, InputError, Ranking, TokenWeights
+from chamfer.data.collection import load_collection, load_documents
+from chamfer.data.docstrings import docstring_collection
+from chamfer.data.runs import read_run, write_run
+from chamfer.evaluate import first_stage
+from chamfer.evaluate.comparison import compare
+from chamfer.evaluate.experiment import evaluate
+from chamfer.evaluate.measures import MEASURES, measure
+from chamfer.evaluate.rankings import find_candidates
+from chamfer.index import encoded
+from chamfer.index.description import describe
+from chamfer.index.writing import Writer
+from tests.conftest import DOCUMENTS, write_lines
+
+
+class TestCollections:
+    def test_a_folder_is_read_as_beir_means_it(self, collection_folder: Path) -> None:
+        collection = load_collection(collection_folder)
+        assert collection.name == "pets"
+        assert collection.documents == DOCUMENTS
+        assert list(collection.judged_queries("dev")) == ["q1", "q2"]
+        assert collection.judgements["test"]["q1"] == {"d4": 2, "d1": 1}
+
+    def test_title_and_text_are_joined(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "c.jsonl", [{"_id": "1", "title": "Cats", "text": "sleep"}, {"_id": "2", "text": "x"}])
+        assert load_documents(tmp_path / "c.jsonl") == {"1": "Cats sleep", "2": "x"}
+
+    def test_documents_without_text_are_kept_only_on_request(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "c.jsonl", [{"_id": "1", "text": "cat"}, {"_id": "2", "title": "", "text": " "}])
+        with pytest.raises(InputError, match=r"line 2: document '2' has no text; .* --allow-empty"):
+            load_documents(tmp_path / "c.jsonl")
+        assert load_documents(tmp_path / "c.jsonl", allow_empty=True) == {"1": "cat", "2": ""}
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ('{"_id": "1", "text": "a"}\n{"_id"', "line 2: not a JSON object"),
+            ("[1]\n", "line 1: not a JSON object but list"),
+            (b"\xff\xfe\n", "not UTF-8"),
+            ('{"text": "a"}\n', "line 1: an object needs a string under '_id'"),
+            ('{"_id": 7, "text": "a"}\n', "needs a string under '_id'"),
+            ('{"_id": "1", "text": ["a"]}\n', "'text' of '1' must be a string, not list"),
+            ('{"_id": "1", "title": 7}\n', "'title' of '1' must be a string, not int"),
+            ('{"_id": "1", "text": "\\ud800"}\n', "line 1: not a JSON object"),
+            ("[" * 100_000, "line 1: not a JSON object"),
+            ('{"_id": "1", "n": ' + "9" * 5000 + "}", "line 1: not a JSON object"),
+            ('{"_id": "1", "text": "a"}\n\n{"_id": "1", "text": "b"}\n', "line 3: the id '1' was used before"),
+            ("", "no documents with text"),
+        ],
+    )
+    def test_lines_that_cannot_be_used_are_named(self, tmp_path: Path, content: str | bytes, message: str) -> None:
+        (tmp_path / "c.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(InputError, match=message):
+            load_documents(tmp_path / "c.jsonl")
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("q1\td1", "line 8: expected"),
+            ("q1\td1\tmany", "line 8: expected"),
+            ("q9\td1\t1", "query 'q9' is not among the queries"),
+            ("q1\td4\t1", "'d4' was judged otherwise for 'q1' before"),
+            ("\udcff", "line 8: expected"),
+        ],
+    )
+    def test_judgements_that_cannot_be_used_are_named(self, collection_folder: Path, line: str, message: str) -> None:
+        with (collection_folder / "qrels" / "test.tsv").open("a", errors="surrogateescape") as file:
+            file.write(line + "\n")
+        with pytest.raises(InputError, match=message):
+            load_collection(collection_folder)
+
+    def test_judged_documents_that_are_not_there_are_counted(self, collection_folder: Path) -> None:
+        with (collection_folder / "qrels" / "test.tsv").open("a") as file:
+            file.write("q1\tgone\t1\n")
+        collection = load_collection(collection_folder)
+        assert (collection.unknown_judged("test"), collection.unknown_judged("dev")) == (1, 0)
+
+    def test_a_split_without_judgements_is_refused(self, collection_folder: Path) -> None:
+        (collection_folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\n")
+        with pytest.raises(InputError, match="'train' of pets judges nothing"):
+            load_collection(collection_folder).judged_queries("train")
+
+    def test_a_split_that_is_not_there_is_named_with_those_that_are(self, collection_folder: Path) -> None:
+        with pytest.raises(InputError, match="no split 'train'; it has: dev, test"):
+            load_collection(collection_folder).judged_queries("train")
+
+    def test_every_judged_collection_loads(self, shared_data: Path) -> None:
+        for folder in sorted(path.parent for path in shared_data.glob("*/corpus.jsonl")):
+            if folder.name != "acl-titles":  # the large one
+                assert load_collection(folder, allow_empty=True).judged_queries("test")
+
+
+class TestRuns:
+    def test_a_run_comes_back_as_it_was(self, tmp_path: Path) -> None:
+        rankings = [
+            Ranking("q1", ("b", "a"), (0.1 + 0.2, -1e-9)),
+            Ranking("q 2", ("Global warming:170", "50%20", "c\u00a0d\t"), (3.0, 2.0, -np.inf)),
+        ]
+        write_run(tmp_path / "out" / "run.trec", rankings, tag="my run")
+        assert read_run(tmp_path / "out" / "run.trec") == rankings
+        assert all(len(line.split(" ")) == 6 for line in (tmp_path / "out" / "run.trec").read_text().splitlines())
+
+    def test_the_score_decides_not_the_rank_column(self, tmp_path: Path) -> None:
+        (tmp_path / "run.trec").write_text("q Q0 a 1 0.5 x\nq\tQ0\tb\t2\t0.9\tx\n")
+        assert read_run(tmp_path / "run.trec") == [Ranking("q", ("b", "a"), (0.9, 0.5))]
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("q Q0 a 1 0.5\n", "line 1: expected query"),
+            ("q Q0 a 1 high x\n", "line 1: expected query"),
+            ("q Q0 a 1 nan x\n", "line 1: expected query"),
+            ("q Q0 a 1 2 x\nq Q0 a 2 1 x\n", "line 2: document 'a' is ranked twice"),
+            ("", "ranks nothing"),
+        ],
+    )
+    def test_lines_that_cannot_be_used_are_named(self, tmp_path: Path, content: str, message: str) -> None:
+        (tmp_path / "run.trec").write_text(content)
+        with pytest.raises(InputError, match=message):
+            read_run(tmp_path / "run.trec")
+        with pytest.raises(InputError, match="no run file"):
+            read_run(tmp_path / "none.trec")
+
+
+class TestMeasures:
+    def test_values_are_the_textbook_ones(self) -> None:
+        judgements = {"q": {"a": 2, "b": 1, "c": 0}}
+        found = measure([Ranking.of("q", ["c", "b", "a"], [3, 2, 1])], judgements)
+        ideal, got = 2 + 1 / np.log2(3), 1 / np.log2(3) + 2 / np.log2(4)
+        assert found["nDCG@10"] == pytest.approx([got / ideal])
+        assert found["RR@10"].tolist() == [0.5]
+        assert found["R@10"].tolist() == [1.0]
+
+    def test_our_order_of_equal_scores_is_what_is_measured(self) -> None:
+        ranking = Ranking.of("q", ["b", "a"], [1.0, 1.0])
+        assert measure([ranking], {"q": {"a": 1}})["RR@10"].tolist() == [1.0]
+        assert measure([ranking], {"q": {"b": 1}})["RR@10"].tolist() == [0.5]
+
+    def test_the_querys_own_document_does_not_count(self) -> None:
+        found = measure([Ranking("d1", ("d1", "d2"), (2.0, 1.0))], {"d1": {"d2": 1}})
+        assert found["RR@10"].tolist() == [1.0]
+
+    def test_a_query_without_a_ranking_scores_0(self) -> None:
+        found = measure(
+            [Ranking("q1", ("a",), (1.0,)), Ranking("unjudged", ("a",), (1.0,))], {"q1": {"a": 1}, "q2": {"a": 1}}
+        )
+        assert all(found[name].tolist() == [1.0, 0.0] for name in MEASURES)
+        with pytest.raises(InputError, match="no judged query"):
+            measure([], {})
+
+
+class TestComparisons:
+    def test_equal_systems_do_not_differ(self) -> None:
+        values = np.array([0.1, 0.5, 0.9])
+        assert compare(values, values)._asdict() == {"difference": 0, "p_value": 1, "wins": 0, "ties": 3, "losses": 0}
+
+    def test_the_p_value_is_that_of_the_exact_test(self) -> None:
+        # Six gains and no loss: of 64 equally likely swaps, two are as extreme.
+        system, baseline = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.8]), np.full(6, 0.2)
+        assert compare(system, baseline).p_value == pytest.approx(2 / 64, abs=0.006)
+        assert compare(system, baseline).wins == 6
+
+    def test_the_test_is_fair_on_noise(self) -> None:
+        generator = np.random.default_rng(7)
+        small = sum(
+            compare(generator.normal(size=30), generator.normal(size=30), permutations=500).p_value < 0.1
+            for _ in range(200)
+        )
+        assert 8 <= small <= 34  # 20 expected
+
+    def test_systems_on_different_queries_are_refused(self) -> None:
+        with pytest.raises(InputError, match="same queries"):
+            compare(np.ones(2), np.ones(3))
+
+
+class TestExperiments:
+    def test_systems_stand_side_by_side(self, collection_folder: Path, encoder: Encoder, tmp_path: Path) -> None:
+        collection = load_collection(collection_folder)
+        found = evaluate(collection, encoder, ["uniform", "idf", "idf-soft"], cache=tmp_path / "cache")
+        report = json.loads(json.dumps(found.as_json()))
+        assert (report["dataset"], report["split"], report["queries"]) == ("pets", "test", 4)
+        assert [system["name"] for system in report["systems"]] == ["bm25", "uniform", "idf", "idf-soft"]
+        assert set(report["systems"][1]["measures"]) == set(MEASURES)
+        assert report["systems"][1]["against_baseline"]["nDCG@10"]["p_value"] == 1
+        assert report["systems"][2]["made"]["recipe"] == "idf"
+
+    def test_a_second_evaluation_encodes_nothing(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        collection = load_collection(collection_folder)
+        first = evaluate(collection, encoder, ["uniform"], cache=tmp_path / "cache")
+        monkeypatch.setattr(Encoder, "_encode", None)
+        again = evaluate(collection, encoder, ["uniform", "idf"], cache=tmp_path / "cache")
+        assert again.systems[1].rankings == first.systems[1].rankings
+
+    def test_the_querys_own_document_is_no_candidate(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        found = evaluate(load_collection(collection_folder), encoder, ["uniform"], cache=tmp_path / "cache")
+        for system in found.systems:
+            assert all(ranking.query_id not in ranking.document_ids for ranking in system.rankings)
+
+    def test_candidates_and_runs_may_come_from_elsewhere(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        candidates = [Ranking("q1", ("d5", "d4", "d1"), (3.0, 2.0, 1.0)), Ranking("unjudged", ("d1",), (1.0,))]
+        found = evaluate(
+            load_collection(collection_folder),
+            encoder,
+            ["uniform"],
+            cache=tmp_path / "cache",
+            candidates=candidates,
+            runs={"oracle": [Ranking("q1", ("d4", "d1"), (2.0, 1.0))]},
+            depth=2,
+        )
+        names = {system.name: system for system in found.systems}
+        assert set(names["uniform"].rankings[0].document_ids) == {"d5", "d4"}
+        assert names["oracle"].values["nDCG@10"][0] == pytest.approx(1.0)
+
+    def test_special_tokens_are_chosen_on_the_validation_split(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        collection = load_collection(collection_folder)
+        found = evaluate(collection, encoder, ["idf"], cache=tmp_path / "cache", special="auto", validation="dev")
+        by_hand = {
+            special: evaluate(collection, encoder, ["idf"], cache=tmp_path / "cache", special=special, split="dev")
+            .systems[1]
+            .measures["nDCG@10"]
+            for special in (1.0, 0.0)
+        }
+        assert found.systems[1].made["special"] == max(by_hand, key=lambda special: by_hand[special])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"weights": ["idf"], "special": "auto", "validation": "test"}, "the split that is measured"),
+            ({"weights": ["uniform", "uniform"]}, "would be called 'uniform'"),
+            ({"weights": []}, "at least one weighting"),
+            ({"weights": ["uniform"], "baseline": "nothing"}, "baseline must be one of bm25, uniform"),
+            ({"weights": ["heavy"]}, "not 'heavy'"),
+            ({"weights": ["uniform"], "split": "train"}, "no split 'train'"),
+            ({"weights": ["uniform"], "candidates": [Ranking("q1", ("d9",), (1.0,))]}, "'d9' of query 'q1'"),
+            ({"weights": ["uniform"], "candidates": [Ranking("q9", ("d1",), (1.0,))]}, "for none of the 4 queries"),
+            ({"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}}, "'old' is for none of the 4"),
+            ({"weights": ["uniform", "bm25.safetensors"]}, "would be called 'bm25'"),
+            ({"weights": ["uniform"], "first_stage": "plaid"}, "first stages are auto, bm25"),
+        ],
+    )
+    def test_what_cannot_be_evaluated_is_refused(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, arguments: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(InputError, match=message):
+            evaluate(load_collection(collection_folder), encoder, cache=tmp_path / "cache", **arguments)
+
+    def test_a_weights_file_is_named_like_any_weighting(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "mine.safetensors"
+        TokenWeights.uniform(encoder.vocabulary).save(path)
+        found = evaluate(load_collection(collection_folder), encoder, ["uniform", str(path)], cache=tmp_path / "cache")
+        assert found.systems[2].rankings == found.systems[1].rankings
+
+
+class TestFirstStages:
+    @pytest.mark.parametrize("stage", ["auto", "exhaustive", "centroids", "dense", "muvera", "bm25+centroids"])
+    def test_candidates_of_any_stage_are_ranked_by_each_weighting(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, stage: str
+    ) -> None:
+        collection = load_collection(collection_folder)
+        found = evaluate(collection, encoder, ["uniform", "idf"], cache=tmp_path / "cache", first_stage=stage)
+        assert [system.name for system in found.systems] == [stage, "uniform", "idf"]
+        assert found.settings["first_stage"] == stage
+        for system in found.systems:  # all documents but the query's own are candidates of these stages
+            assert [len(ranking) for ranking in system.rankings] == [5, 5, 5, 4]
+            assert all(ranking.query_id not in ranking.document_ids for ranking in system.rankings)
+
+    def test_everything_re_ranked_is_exhaustive_search(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        collection = load_collection(collection_folder)
+        everything = [Ranking(query, tuple(DOCUMENTS), (0.0,) * len(DOCUMENTS)) for query in collection.queries]
+        cache = tmp_path / "cache"
+        expected = evaluate(collection, encoder, ["idf"], cache=cache, candidates=everything).systems[1].rankings
+        found = evaluate(collection, encoder, ["idf"], cache=cache, first_stage="centroids").systems[1].rankings
+        assert [(ranking.query_id, ranking.document_ids) for ranking in found] == [
+            (ranking.query_id, ranking.document_ids) for ranking in expected
+        ]
+
+    def test_the_index_is_made_once(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        collection = load_collection(collection_folder)
+        first = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        monkeypatch.setattr(Encoder, "_encode", None)
+        monkeypatch.setattr(first_stage, "build_encoded", None)
+        again = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        assert again.systems[0].rankings == first.systems[0].rankings
+
+    def test_an_interrupted_index_is_finished(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(encoded, "CHUNK", 1)  # every document is a commit
+        collection = load_collection(collection_folder)
+        add, calls = Writer.add, []
+
+        def add_once(self: Writer, *arguments: Any, **named: Any) -> None:
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            add(self, *arguments, **named)
+
+        monkeypatch.setattr(Writer, "add", add_once)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        [folder] = tmp_path.glob("index-*")
+        assert describe(folder)["building"] == "1 of 5 documents"
+        found = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        assert describe(folder)["documents"] == 5
+        assert [len(ranking) for ranking in found.systems[0].rankings] == [5, 5, 5, 4]
+
+    def test_the_first_stages_own_ranking_is_that_of_the_baseline(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        collection = load_collection(collection_folder)
+        names = ["uniform", "idf"]
+        for baseline in names:
+            found = evaluate(collection, encoder, names, cache=tmp_path, first_stage="exhaustive", baseline=baseline)
+            alone = evaluate(collection, encoder, [baseline], cache=tmp_path, first_stage="exhaustive")
+            assert found.systems[0].rankings == alone.systems[0].rankings
+
+
+def test_bm25_leaves_the_querys_own_document_out_and_still_fills_the_depth(collection_folder: Path) -> None:
+    collection = load_collection(collection_folder)
+    found = find_candidates(collection, {"d2": collection.queries["d2"]}, depth=1)
+    assert found[0].document_ids == ("d5",)
+
+
+def test_the_docstring_collection_has_thousands_and_gives_no_name_away() -> None:
+    collection = docstring_collection()
+    assert len(collection.documents) > 1500
+    assert set(collection.judgements["test"]) == set(collection.queries)
+    assert len(set(collection.queries.values())) == len(collection.queries)
+    for name, document in collection.documents.items():
+        last = name.rsplit(".", 1)[-1].lower()
+        if len(last) > 2 and last.isalpha():
+            assert last not in {word.strip(".,()").lower() for word in document.split()}
+    assert len(docstring_collection(most=50).documents) <= 50

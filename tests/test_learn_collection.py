@@ -1,0 +1,96 @@
+"""Learning on a collection, from texts to weights."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chamfer import Encoder, InputError, TokenWeights, rerank
+from chamfer.data.collection import Collection
+from chamfer.kernels.form import Form
+from chamfer.learn.collection import learn_collection
+from tests import checkpoints
+
+THINGS = ["cat", "dog", "sky", "night", "day", "mat"]
+
+
+@pytest.fixture
+def collection() -> Collection:
+    """Thirty-six documents about two things each, twelve queries for one of them."""
+    asked = [(one, other) for one in THINGS for other in THINGS[:2]]
+    queries = {f"{one}+{other}": f"why {one} {other}" for one, other in asked}
+    judged = {f"{one}+{other}": {f"{one}-{other}": 1} for one, other in asked}
+    names = list(judged)
+    return Collection(
+        name="things",
+        documents={f"{one}-{other}": f"the {one} and a {other}" for one in THINGS for other in THINGS},
+        queries=queries,
+        judgements={
+            "train": {name: judged[name] for name in names[:8]},
+            "test": {name: judged[name] for name in names[8:]},
+        },
+    )
+
+
+@pytest.mark.parametrize("form", ["l2", "cosine"])
+def test_the_model_stays_and_the_same_input_gives_the_same_weights(
+    collection: Collection, encoder: Encoder, tmp_path: Path, form: Form
+) -> None:
+    before = Encoder._parameters_digest.func(encoder)  # type: ignore[attr-defined]
+    first, second = (
+        learn_collection(collection, encoder, cache=tmp_path, test="test", recipe="context", form=form)
+        for _ in range(2)
+    )
+    assert Encoder._parameters_digest.func(encoder) == before  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(first.weights.table, second.weights.table)
+    assert first.report == second.report
+    assert first.held_out is not None
+    assert first.held_out.queries == 4
+    made = first.weights.metadata
+    assert (made["form"], made["learnt_from"], made["corpus"], made["recipe"]) == (form, 8, "things", "context")
+
+
+def test_weights_are_refused_where_they_mean_something_else(
+    collection: Collection, encoder: Encoder, tmp_path: Path
+) -> None:
+    weights = learn_collection(collection, encoder, cache=tmp_path, recipe="context").weights
+    assert rerank("why cat", ["cat", "dog"], encoder=encoder, weights=weights).document_ids
+    with pytest.raises(InputError, match="learnt for the form 'l2', not 'cosine'"):
+        rerank("why cat", ["cat"], encoder=encoder, weights=weights, form="cosine")
+    checkpoints.make_plain(tmp_path / "other", seed=1)
+    with pytest.raises(InputError, match="learnt with another model"):
+        rerank("why cat", ["cat"], encoder=Encoder.load(str(tmp_path / "other")), weights=weights)
+
+
+def test_a_query_is_never_learnt_from_and_measured_on(collection: Collection, encoder: Encoder, tmp_path: Path) -> None:
+    mixed = replace(collection, judgements={**collection.judgements, "more": collection.judgements["test"]})
+    for splits, sentence in (
+        (["test"], "learnt from and measured on the same split, 'test'"),
+        (["more"], "is judged in 'more' and in 'test'"),
+        ("train", r"give a list of splits, \['train'\]"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            learn_collection(mixed, encoder, cache=tmp_path, splits=splits, test="test")
+    with pytest.raises(InputError, match="chosen and measured on the same split"):
+        learn_collection(mixed, encoder, cache=tmp_path, validation="test", test="test")
+    with pytest.raises(InputError, match="has no judgements to learn from"):
+        learn_collection(replace(collection, judgements={}), encoder, cache=tmp_path)
+
+
+def test_a_relevant_document_without_text_teaches_nothing(
+    collection: Collection, encoder: Encoder, tmp_path: Path
+) -> None:
+    empty = replace(collection, documents={**collection.documents, "cat-cat": ""})
+    learnt = learn_collection(empty, encoder, cache=tmp_path, recipe="prior")
+    assert learnt.left_out.without_relevant == ("cat+cat",)
+    assert np.isfinite(learnt.weights.table).all()
+
+
+def test_reports_name_tokens_of_the_queries_also_those_without_weight(encoder: Encoder) -> None:
+    table = np.ones(len(encoder.vocabulary), np.float32)
+    ids = np.flatnonzero(~encoder.vocabulary.is_special)[:3].astype(np.int32)
+    table[ids] = [0, 2, 3]
+    heaviest, lightest = TokenWeights(table, encoder.vocabulary).extremes(10, among=ids)
+    assert [weight for _, weight in heaviest] == [3, 2, 0]
+    assert [weight for _, weight in lightest] == [0, 2, 3]
