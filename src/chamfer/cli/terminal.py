@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from chamfer.errors import InputError
-from chamfer.support.progress import Advance
+from chamfer.support.progress import Advance, shown
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
@@ -21,15 +20,12 @@ messages = Console(stderr=True, highlight=False, emoji=False)
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Advance]:
     """Show a bar while a person is watching; stay quiet in a pipe."""
-    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        try:
-            yield lambda done: bar.advance(task, done)
-        except KeyboardInterrupt:
-            bar.stop()
-            say(f"interrupted while {what}; what was finished is kept; run it again to go on")
-            raise
+    try:
+        with shown(None, messages)(what, total) as advance:
+            yield advance
+    except KeyboardInterrupt:
+        say(f"interrupted while {what}; what was finished is kept; run it again to go on")
+        raise
 
 
 def say(text: str) -> None:
