@@ -1,61 +1,99 @@
 """Late-interaction retrieval in which every query token has a weight.
 
-Each public name is imported when it is first used, so that ``import chamfer`` costs no torch.
+Public names are imported on first use, so ``import chamfer`` does not import torch. They are listed in the order in
+which data flows through them.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chamfer.data.collection import Collection, load_collection
+    from chamfer.data.documents import Document
     from chamfer.data.ranking import Ranking
     from chamfer.encode.encoder import Encoder
     from chamfer.errors import InputError
+    from chamfer.explain.explanation import Explanation
+    from chamfer.explain.matching import explain
     from chamfer.index.building import build_index
     from chamfer.kernels.fold import fold
     from chamfer.learn.collection import learn_collection
     from chamfer.learn.fit import fit_weights
     from chamfer.search.reranking import rerank
-    from chamfer.search.searcher import Hit, Searcher
+    from chamfer.search.searcher import Hit, Hits, Searcher
     from chamfer.tokens.batch import TokenBatch
+    from chamfer.tokens.vocabulary import Vocabulary
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.frequencies import DocumentFrequencies
     from chamfer.weights.token_weights import TokenWeights
 
 __version__ = "0.1.0"
 
+# The module that defines each public name.
 _HOME = {
     "InputError": "errors",
-    "Ranking": "data.ranking",
+    "Document": "data.documents",
+    "Collection": "data.collection",
+    "load_collection": "data.collection",
     "TokenBatch": "tokens.batch",
+    "Vocabulary": "tokens.vocabulary",
     "Encoder": "encode.encoder",
     "fold": "kernels.fold",
     "DocumentFrequencies": "weights.frequencies",
     "count_frequencies": "weights.counting",
     "TokenWeights": "weights.token_weights",
-    "build_index": "index.building",
+    "Ranking": "data.ranking",
     "rerank": "search.reranking",
-    "Hit": "search.searcher",
+    "build_index": "index.building",
     "Searcher": "search.searcher",
+    "Hit": "search.searcher",
+    "Hits": "search.searcher",
+    "Explanation": "explain.explanation",
+    "explain": "explain.matching",
     "fit_weights": "learn.fit",
     "learn_collection": "learn.collection",
 }
 
-__all__ = [
-    "DocumentFrequencies",
-    "Encoder",
-    "Hit",
+__all__ = [  # noqa: RUF022 -- in the order in which data flows
     "InputError",
-    "Ranking",
-    "Searcher",
+    "Document",
+    "Collection",
+    "load_collection",
     "TokenBatch",
-    "TokenWeights",
-    "build_index",
-    "count_frequencies",
-    "fit_weights",
+    "Vocabulary",
+    "Encoder",
     "fold",
-    "learn_collection",
+    "DocumentFrequencies",
+    "count_frequencies",
+    "TokenWeights",
+    "Ranking",
     "rerank",
+    "build_index",
+    "Searcher",
+    "Hit",
+    "Hits",
+    "Explanation",
+    "explain",
+    "fit_weights",
+    "learn_collection",
 ]
+
+
+class _Package(ModuleType):
+    """Keeps public names that are also names of subpackages, such as ``explain``.
+
+    Importing ``chamfer.explain.words`` makes Python set the attribute ``explain`` of this package to the subpackage,
+    which would hide the function of the same name.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
