@@ -1,4 +1,4 @@
-"""The capacity model, its trial, plans and the simulation, from ``results/capacity.json``."""
+"""The capacity model, its test, plans and the tail-latency simulation, from ``results/capacity.json``."""
 
 import json
 from pathlib import Path
@@ -10,20 +10,20 @@ from index_plots import ROOT, STYLE
 
 RESULTS = Path(__file__).parent / "results" / "capacity.json"
 SPOKEN = {
-    "core_milliseconds_to_build": ("work to build, core seconds", 1e-3),
-    "core_milliseconds_per_query": ("work for a query, core milliseconds", 1.0),
+    "core_milliseconds_to_build": ("build, core seconds", 1e-3),
+    "core_milliseconds_per_query": ("query, core milliseconds", 1.0),
     "bytes_on_disk": ("disk, GB", 1e-9),
-    "megabytes_served": ("memory of a server, MB", 1.0),
+    "megabytes_served": ("server memory, MB", 1.0),
 }
 
 
 def model() -> str:
-    """The laws, and what they said of sizes that were not fitted."""
+    """The power laws, and their prediction for a size they were not fitted to."""
     found = _found()
     sizes, trial = found["fitted_to"], found["trial"]
     rows = [
-        f"| documents | {' | '.join(f'{int(size):,}' for size in sizes)} | grows as documents to the "
-        f"| {trial['documents']:,}, predicted | measured | off |",
+        f"| documents | {' | '.join(f'{int(size):,}' for size in sizes)} | exponent "
+        f"| {trial['documents']:,}, predicted | measured | error |",
         f"| --- | {' | '.join('---:' for _ in sizes)} | ---: | ---: | ---: | ---: |",
     ]
     for name, (spoken, unit) in SPOKEN.items():
@@ -35,11 +35,11 @@ def model() -> str:
 
 
 def plans() -> str:
-    """Shards and nodes for sizes past our machines."""
+    """Shards and nodes for corpora larger than our machines hold."""
     found = _found()
     rows = [
-        "| documents | shards | documents in a shard | shard, ms | disk, TB | building, core hours | nodes for disk "
-        "| for memory | for queries | nodes |",
+        "| documents | shards | documents per shard | ms per shard | disk, TB | build, core hours | nodes for disk "
+        "| for memory | for queries | nodes needed |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for plan in found["plans"]:
@@ -59,7 +59,7 @@ def plans() -> str:
 
 
 def tail() -> str:
-    """When the last of many shards answers."""
+    """Latency of the slowest of many shards."""
     rows = [
         "| shards | p50, ms | p99, ms | hedged p50, ms | hedged p99, ms | second requests |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -72,7 +72,7 @@ def tail() -> str:
 
 
 def draw() -> None:
-    """The same as a picture."""
+    """Plot the simulated latencies."""
     found = _found()
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(6, 3.4))
@@ -84,7 +84,7 @@ def draw() -> None:
         axis.set_xscale("log", base=2)
         axis.set_xticks(shards, [str(count) for count in shards])
         axis.set_yscale("log")
-        axis.set_xlabel("shards that a query waits for")
+        axis.set_xlabel("shards per query")
         axis.set_ylabel("milliseconds")
         axis.legend(frameon=False)
         figure.tight_layout()

@@ -1,4 +1,4 @@
-"""The judged collections that benchmarks measure on, and how each is encoded."""
+"""The judged collections used by the benchmarks, and the encoder settings for each."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from chamfer import Encoder
 
 QUERY_LENGTH, DOCUMENT_LENGTH = 64, 256
-LONG_QUERIES = {"arguana": 512}  # whole arguments are its queries
+LONG_QUERIES = {"arguana": 512}  # its queries are whole arguments
 
 
 def collections(data: Path, names: Sequence[str] = ()) -> Iterator[Path]:
-    """The folders of the named collections, of all if none is named, smallest first."""
+    """The folders of the named collections (default: all), smallest first."""
     folders = [path.parent for path in data.glob("*/corpus.jsonl") if not names or path.parent.name in names]
     if not folders:
         raise SystemExit(f"there is no such collection in {data}")
@@ -18,6 +18,6 @@ def collections(data: Path, names: Sequence[str] = ()) -> Iterator[Path]:
 
 
 def encoder_for(folder: Path) -> Encoder:
-    """all-MiniLM-L6-v2 with the lengths that the collection asks for."""
+    """all-MiniLM-L6-v2 with the lengths suited to the collection."""
     query_length = LONG_QUERIES.get(folder.name, QUERY_LENGTH)
     return Encoder.load("minilm", query_length=query_length, document_length=DOCUMENT_LENGTH)

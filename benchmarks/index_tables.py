@@ -9,12 +9,12 @@ EXACT = "exhaustive"
 
 
 def first_stages() -> str:
-    """Every stage at its own depth beside looking at everything."""
+    """Every first stage at its default depth, compared with exhaustive search."""
     sections = []
     for record in _records("first-stages"):
         rows = [
-            "| first stage | weights | candidates | nDCG@10 | of exhaustive | Recall@10 | of exhaustive | ms | "
-            "times faster |",
+            "| first stage | weights | candidates | nDCG@10 | vs exhaustive | Recall@10 | vs exhaustive | ms | "
+            "speed-up |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         ]
         exact = {point["weights"]: point for point in record["points"] if point["stage"] == EXACT}
@@ -25,19 +25,19 @@ def first_stages() -> str:
             cells = [point["stage"], point["weights"], f"{point['depth']:,}" if point["depth"] else "all"]
             for name in ("nDCG@10", "R@10"):
                 cells += [f"{point[name]:.3f}", f"{point[name] / whole[name]:.3f}"]
-            cells += [f"{point['milliseconds']:.1f}", f"{whole['milliseconds'] / point['milliseconds']:.1f}"]
+            cells += [f"{point['milliseconds']:.1f}", f"{whole['milliseconds'] / point['milliseconds']:.1f}x"]
             rows.append(f"| {' | '.join(cells)} |")
-        told = (
+        caption = (
             f"{record['collection']}: {record['documents']:,} documents, {record['tokens']:,} tokens, "
-            f"{record['queries']} test queries, one at a time, median from encoded query to ids; "
+            f"{record['queries']} test queries, one at a time; median time from encoded query to ids. "
             f"{record['centroids']:,} centroids; {record['seconds_to_build']:.0f} s to build from vectors."
         )
-        sections.append(f"{told}\n\n" + "\n".join(rows))
+        sections.append(f"{caption}\n\n" + "\n".join(rows))
     return "\n\n".join(sections)
 
 
 def small_indexes() -> str:
-    """Where looking at everything stops being the fastest."""
+    """Where exhaustive search stops being the fastest."""
     rows = [
         "| documents | tokens | exhaustive, ms | centroids, ms |",
         "| ---: | ---: | ---: | ---: |",
@@ -52,9 +52,9 @@ def small_indexes() -> str:
 
 
 def compression() -> str:
-    """What a smaller index costs."""
+    """Quality, size and speed by precision, pooling and dimensions."""
     rows = [
-        "| collection | precision | pool | dimensions | nDCG@10 | Recall@10 | bytes a document | ms |",
+        "| collection | precision | pool | dimensions | nDCG@10 | Recall@10 | bytes per document | ms |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for record in _records("compression"):
@@ -76,11 +76,11 @@ def compression() -> str:
 
 
 def growth() -> str:
-    """How cost grows with the corpus."""
+    """How time and memory grow with the corpus."""
     record = _record("growth.json")
     rows = [
-        "| documents | build, ms a document | build, peak MB | query, ms | exhaustive, ms | overlap of best 10 | "
-        "serving, own MB | with mapped pages, MB | codes it maps, MB |",
+        "| documents | build, ms per document | build, peak MB | query, ms | exhaustive, ms | top-10 overlap | "
+        "serving, private MB | with mapped pages, MB | mapped codes, MB |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for point in record.get("points", []):
@@ -125,13 +125,12 @@ def plaid() -> str:
             ]
             rows.append(f"| {' | '.join(cells)} |")
         counts = f"{trial['documents']:,} documents, {trial['tokens']:,} tokens, {trial['queries']} queries"
-        told = f"{trial['trial']}: {counts}."
-        sections.append(f"{told}\n\n" + "\n".join(rows))
+        sections.append(f"{trial['trial']}: {counts}.\n\n" + "\n".join(rows))
     return "\n\n".join(sections)
 
 
 def plaid_summary() -> str:
-    """Ratios to fast-plaid: with its defaults, and as fast as it keeps the quality of these."""
+    """Speed-ups over fast-plaid: with its defaults, and with its fastest settings of equal quality."""
     sentences = []
     for trial in _record("plaid.json").get("trials", []):
         rows = [row for row in trial["rows"] if row["weights"] == "uniform"]
@@ -140,25 +139,26 @@ def plaid_summary() -> str:
             if row["system"] != "fast-plaid":
                 continue
             how = _spoken(row["settings"])
+            build, search = row["build"], row["search"]
             sentences.append(
-                f"- {trial['trial']}, {trial['documents']:,} documents, fast-plaid with {how}: built "
-                f"{row['build']['seconds'] / ours['build']['seconds']:.0f} times and searched "
-                f"{row['search']['milliseconds'] / ours['search']['milliseconds']:.0f} times as fast as it, at nDCG@10 "
-                f"{ours['nDCG@10']:.3f} against {row['nDCG@10']:.3f}, with {ours['build']['peak_mb']:,} against "
-                f"{row['build']['peak_mb']:,} MB to build and {ours['search']['peak_mb']:,} against "
-                f"{row['search']['peak_mb']:,} MB to search."
+                f"- {trial['trial']} ({trial['documents']:,} documents), fast-plaid with {how}: "
+                f"{build['seconds'] / ours['build']['seconds']:.0f}x faster to build, "
+                f"{search['milliseconds'] / ours['search']['milliseconds']:.0f}x faster to search; nDCG@10 "
+                f"{ours['nDCG@10']:.3f} vs {row['nDCG@10']:.3f}; peak memory "
+                f"{ours['build']['peak_mb']:,} vs {build['peak_mb']:,} MB to build, {ours['search']['peak_mb']:,} vs "
+                f"{search['peak_mb']:,} MB to search."
             )
     return "\n".join(sentences)
 
 
 def encoding() -> str:
-    """Documents a second, and what 16 bits cost."""
+    """Documents per second, and the effect of 16-bit arithmetic on quality."""
     record = _record("encoding.json")
     rows = [
-        "| collection | system | documents/s | times the library |",
+        "| collection | system | documents/s | speed-up |",
         "| --- | --- | ---: | ---: |",
         *(
-            f"| {speed['collection']} | {name} | {figures['documents_per_second']:.1f} | {figures['times']:.2f} |"
+            f"| {speed['collection']} | {name} | {figures['documents_per_second']:.1f} | {figures['times']:.2f}x |"
             for speed in record.get("speed", [])
             for name, figures in speed["systems"].items()
         ),

@@ -1,4 +1,4 @@
-"""Batch work and shards on Ray, from ``results/ray-batch.json`` and ``results/sharded.json``."""
+"""Batch jobs and shards on Ray, from ``results/ray-batch.json`` and ``results/sharded.json``."""
 
 import json
 import statistics
@@ -16,7 +16,7 @@ CASES = {
 
 
 def batch() -> str:
-    """Seconds of each step, rates of encoding, and whether what came out is the same."""
+    """Seconds per step, encoding throughput, and whether the results are identical."""
     found = _read("ray-batch.json")
     seconds = found["seconds"]
     rows = [
@@ -28,29 +28,29 @@ def batch() -> str:
         cells = (f"{seconds[f'{step}, {system}']:.1f}" for system in SYSTEMS)
         rows.append(f"| {spoken} | {' | '.join(cells)} |")
     rates = {name: statistics.median(own) for name, own in found["documents_per_second"].items()}
-    spoken_rates = ", ".join(f"{rate:.0f} by {name}" for name, rate in rates.items())
+    spoken_rates = ", ".join(f"{rate:.0f} ({name})" for name, rate in rates.items())
     equal = [name for name, is_same in found["same"].items() if is_same]
     other = [name for name, is_same in found["same"].items() if not is_same]
     return "\n".join(
         [
             *rows,
             "",
-            f"- Documents encoded in a second ({found['documents_for_rates']} documents, median of three): "
-            f"{spoken_rates}. Two workers are {found['two_workers_against_one']} times as fast as one, on "
-            f"{found['environment']['cores']} cores that they share with the driver and with Ray.",
-            "- Of the whole collection the same by two workers as by one process, to the last bit: "
-            f"{', '.join(equal)}; workers that were killed while these encoded: {found['killed']}.",
-            *([f"- Not the same: {', '.join(other)}."] if other else []),
+            f"- Documents encoded per second ({found['documents_for_rates']} documents, median of three runs): "
+            f"{spoken_rates}. Two workers are {found['two_workers_against_one']}x faster than one, on "
+            f"{found['environment']['cores']} cores shared with the driver and Ray itself.",
+            "- Bit-identical between two workers and one process, over the whole collection: "
+            f"{', '.join(equal)}. Workers killed while encoding: {found['killed']}.",
+            *([f"- Not identical: {', '.join(other)}."] if other else []),
         ]
     )
 
 
 def shards() -> str:
-    """What clients saw while replicas were killed."""
+    """What clients see while replicas are killed."""
     found = _read("sharded.json")
     rows = [
-        "| killed at half time | right | wrong | silently partial | marked partial | errors | back after, s "
-        "| p50 before, ms | after | p99 before | after |",
+        "| killed halfway through | correct | wrong | silently partial | marked partial | errors | recovered after, s "
+        "| p50 before, ms | p50 after | p99 before | p99 after |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for case, spoken in CASES.items():
@@ -71,10 +71,9 @@ def shards() -> str:
         [
             *rows,
             "",
-            f"{found['shards']} shards ({sizes} documents) of {found['replicas']} replicas, {one['connections']} "
-            f"connections that ask as soon as they are answered, {one['seconds']:.0f} s, "
-            f"{found['environment']['cores']} cores for the load, the server and all replicas: "
-            f"{one['answers_per_second']:.0f} answers a second.",
+            f"{found['shards']} shards ({sizes} documents) with {found['replicas']} replicas each, closed loop of "
+            f"{one['connections']} connections for {one['seconds']:.0f} s, {found['environment']['cores']} cores for "
+            f"clients, server and replicas together: {one['answers_per_second']:.0f} answers per second.",
         ]
     )
 

@@ -1,4 +1,4 @@
-"""Tables of ``chamfer reproduce`` for the docs, from ``results/reproduce``, which has the layout of a run's folder."""
+"""Tables of ``chamfer reproduce`` for the docs, from ``results/reproduce``, a run folder."""
 
 from pathlib import Path
 
@@ -17,10 +17,11 @@ def reproduced() -> str:
 
 
 def summary() -> str:
-    """How often each kind of weights is above Chamfer, beyond noise and below."""
+    """How often each kind of weights beats plain Chamfer, and how often beyond noise."""
     found = results(RESULTS)
     rows = [
-        "| setting | weights | measure | datasets | above beyond noise | above | below | below beyond noise | gain |",
+        "| setting | weights | measure | datasets | better beyond noise | better | worse "
+        "| worse beyond noise | mean gain |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for setting in SETTINGS:
@@ -35,6 +36,6 @@ def summary() -> str:
                     sum(cell.gain < 0 and cell.beyond_noise for cell in cells),
                 ]
                 mean = table.means[-1].gains[name]
-                row = [setting, name, measure, len(cells), *counts, f"{mean:+.2f} %"]
+                row = [setting, name, measure, len(cells), *counts, f"{mean:+.2f}%"]
                 rows.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""What the server takes, in words and a table, from ``results/serving.json``."""
+"""Latency, throughput and memory of the server, from ``results/serving.json``."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ RESULTS = Path(__file__).parent / "results" / "serving.json"
 
 
 def serving() -> str:
-    """Latency under load, memory, and what HTTP adds to the library."""
+    """Latency under load, memory, and the overhead of HTTP."""
     found = json.loads(RESULTS.read_text())
     rows = [
-        "| connections | seconds | answered a second | p50, ms | p90, ms | p99, ms | refused (429) | other errors |",
+        "| connections | seconds | answers per second | p50, ms | p90, ms | p99, ms | refused (429) | other errors |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for run in (found["closed_loop"], found["crowd"]):
@@ -24,9 +24,9 @@ def serving() -> str:
     held = found["closed_loop"]["memory_mb"][-1]
     return "\n".join(
         [
-            f"{found['documents']:,} documents. One search at a time takes {library:.1f} ms by the library and "
-            f"{server:.1f} ms by HTTP (p50): the server adds {found['overhead_p50_milliseconds']:.2f} ms. Over the "
-            f"second half of the first run its memory grew by {growth:.1%}, to {held:.0f} MB.",
+            f"{found['documents']:,} documents. A single search takes {library:.1f} ms in the library and "
+            f"{server:.1f} ms over HTTP (p50): the server adds {found['overhead_p50_milliseconds']:.2f} ms. Over the "
+            f"second half of the first run, its memory grew by {growth:.1%} to {held:.0f} MB.",
             "",
             *rows,
         ]
