@@ -13,7 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from chamfer import TokenWeights, __version__
+from chamfer.cli import app as cli_app
 from chamfer.cli.app import main
+from chamfer.errors import WorkerError
 from chamfer.tokens.vocabulary import Vocabulary
 from tests.conftest import DOCUMENTS, QUERIES, write_lines
 
@@ -249,6 +251,14 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
 )
 def test_misuse_ends_in_one_sentence(run: Run, collection_folder: Path, arguments: list[str], sentence: str) -> None:
     assert_refused(run(*(part.format(pets=collection_folder) for part in arguments)), sentence)
+
+
+def test_a_failed_worker_ends_in_one_sentence_but_is_no_misuse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise WorkerError("a Ray worker failed; check the cluster")
+
+    monkeypatch.setattr(cli_app, "app", fails)
+    assert run("evaluate") == Done(1, "", "error: a Ray worker failed; check the cluster\n")
 
 
 def test_weights_of_another_tokenizer_are_refused(run: Run, collection_folder: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """From texts to an index, also in several goes."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
 from chamfer.cache import corpus as store
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Role
+from chamfer.errors import WorkerError
 from chamfer.index import building
 from chamfer.index.building import add_documents, described, load_encoder
 from chamfer.index.description import describe
@@ -24,6 +25,7 @@ from chamfer.index.settings import Settings
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
 from chamfer.support.progress import Advance, ignore
+from chamfer.workers.jobs import Job, Table
 from tests import checkpoints
 from tests.checkpoints import WORDS
 from tests.conftest import write_lines
@@ -93,6 +95,24 @@ def stopping_at(documents: int) -> Iterator[Callable[[str, int], Any]]:
     yield progress
 
 
+class Lost:
+    """Workers that finish a number of tables, and are then lost for good."""
+
+    at_once = 1
+
+    def __init__(self, finished: int) -> None:
+        self.left = finished
+
+    def map(
+        self, job: Job, tables: Iterable[Table], *, advance: Advance = ignore, gpu: bool = False
+    ) -> Iterator[Table]:
+        for table in tables:
+            if self.left == 0:
+                raise WorkerError("the cluster is gone")
+            self.left -= 1
+            yield job(table, advance)
+
+
 def contents(folder: Path) -> list[tuple[Document, list[int]]]:
     index = Index.open(folder)
     places = np.arange(len(index))
@@ -130,6 +150,18 @@ class TestResuming:
             assert describe(folder)["documents"] == 25
             assert "building" not in describe(folder)
             assert not (folder / SAMPLE).exists()
+
+    @pytest.mark.parametrize("finished", range(6))
+    def test_a_lost_worker_leaves_what_was_finished(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, small_steps: None, finished: int
+    ) -> None:
+        corpus, folder = texts(25), tmp_path / "index"
+        with pytest.raises(WorkerError, match="the cluster is gone"):
+            build_index(folder, corpus, encoder, workers=Lost(finished))
+        build_index(folder, corpus, encoder)
+        assert sorted(spy.encoded) == sorted(corpus.values()), "every text is encoded once"
+        build_index(tmp_path / "whole", corpus, encoder)
+        assert contents(folder) == contents(tmp_path / "whole")
 
     def test_an_interruption_costs_at_most_one_commit(
         self, encoder: Encoder, tmp_path: Path, spy: Spy, small_steps: None

@@ -25,6 +25,7 @@ from chamfer.data.collection import load_collection
 from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
 from chamfer.encode.pickling import luggage
+from chamfer.errors import WorkerError
 from chamfer.evaluate.experiment import evaluate
 from chamfer.index import building
 from chamfer.index.building import add_corpus
@@ -223,6 +224,10 @@ class TestOnRay:
             list(on_ray.map(odd, [{"number": [28]}, {"number": [1]}]))
         assert (caught.value.errno, caught.value.filename) == (28, "/x/y")
 
+    def test_a_bug_in_a_job_is_no_fault_of_the_input(self, on_ray: Workers) -> None:
+        with pytest.raises(WorkerError, match=r"^a Ray worker failed .*ZeroDivisionError.* to resume$"):
+            list(on_ray.map(odd, [{"number": [0]}, {"number": [1]}]))
+
     def test_commands_give_the_same_on_ray(self, tmp_path: Path, on_ray: Workers, plain_checkpoint: Path) -> None:
         folder = write_collection(tmp_path / "pets")
         model = ["--encoder", str(plain_checkpoint)]
@@ -244,7 +249,9 @@ class TestOnRay:
 
 
 def odd(table: Table, advance: Advance) -> Table:
-    """A job that keeps odd numbers, and finds the disk full at 28."""
+    """A job that keeps odd numbers, finds the disk full at 28, and has a bug at 0."""
+    if 0 in table["number"]:
+        raise ZeroDivisionError
     if 28 in table["number"]:
         raise OSError(28, "No space left on device", "/x/y")
     advance(len(table["number"]))

@@ -9,7 +9,7 @@ import typer
 from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.terminal import say
-from chamfer.errors import InputError
+from chamfer.errors import InputError, WorkerError
 from chamfer.support.devices import VARIABLE
 
 app = typer.Typer(
@@ -52,19 +52,21 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; input that cannot be used ends in one sentence and exit code 2."""
+    """Run the command line: bad input ends in one sentence and exit code 2, a failed worker in one and exit code 1."""
     try:
         app()
     except InputError as error:
         fail(str(error))
+    except WorkerError as error:
+        fail(str(error), code=1)
     except OSError as error:
         fail(f"{error.strerror or error}" + (f", at {error.filename}" if error.filename else ""))
 
 
-def fail(sentence: str) -> NoReturn:
-    """Say what is wrong and leave."""
+def fail(sentence: str, *, code: int = 2) -> NoReturn:
+    """Print what is wrong and exit."""
     say(f"error: {sentence}")
-    sys.exit(2)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

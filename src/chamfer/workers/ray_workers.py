@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from chamfer.errors import InputError, last_line
+from chamfer.errors import InputError, WorkerError, last_line
 from chamfer.support import devices, threads
 from chamfer.support.progress import Advance, hushed, ignore
 from chamfer.workers.jobs import HERE, Job, Table
@@ -117,8 +117,9 @@ class RayWorkers:
                 advance(row[DONE])
                 yield table_of(row[TABLE])
         except ray.exceptions.RayError as error:
-            raise InputError(
-                f"the work failed on a worker, also when it was tried again: {last_line(error)}"
+            raise WorkerError(
+                f"a Ray worker failed and retrying did not help ({last_line(error)}); "
+                "check the cluster, then run the same again to resume"
             ) from error
 
 
