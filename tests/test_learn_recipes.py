@@ -13,7 +13,6 @@ from chamfer.learn.paper import PRESETS, Preset, fit_paper
 from chamfer.learn.prior import Learner, fit_prior
 from chamfer.learn.quality import quality
 from chamfer.learn.recipes import candidates_of, fit_candidates
-from chamfer.weights.exchange import export_weights
 from tests.problems import random_problem, start, uniform
 
 
@@ -134,4 +133,4 @@ def test_context_is_kept_with_the_weights(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="vectors of 6 dimensions, not 3"):
         loaded.of_tokens(query.token_ids, query.vectors[:, :3])
     with pytest.raises(InputError, match="one number per token"):
-        export_weights(loaded, tmp_path / "w.json")
+        loaded.save(tmp_path / "w.json")

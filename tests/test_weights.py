@@ -7,7 +7,8 @@ import pytest
 
 from chamfer import DocumentFrequencies, InputError, TokenBatch, TokenWeights
 from chamfer.tokens.vocabulary import Vocabulary
-from chamfer.weights.exchange import export_weights, import_weights
+from chamfer.weights.names import cache_key
+from chamfer.weights.special import DEFAULT
 
 WORDS = Vocabulary(("[CLS]", "the", "cat", "##s", "dog", "never"), special_ids=frozenset({0}))
 COUNTED = DocumentFrequencies.count([[0, 1, 2, 3], [0, 1, 4], [0, 1, 2]], vocabulary_size=6)
@@ -37,7 +38,7 @@ def test_auto_takes_the_special_weight_that_validates_better(better: float) -> N
 
 
 def test_auto_needs_something_to_validate_on() -> None:
-    with pytest.raises(InputError, match="validation slice"):
+    with pytest.raises(InputError, match="validation queries"):
         TokenWeights.idf(COUNTED, WORDS, special="auto")
 
 
@@ -61,7 +62,7 @@ def test_soft_idf_needs_a_token_with_text() -> None:
         TokenWeights.soft_idf(COUNTED, WORDS, power=-1)
     foreign = DocumentFrequencies.count([[0]], vocabulary_size=7)
     for make in (TokenWeights.idf, TokenWeights.soft_idf):
-        with pytest.raises(InputError, match="do not belong to a vocabulary of 6"):
+        with pytest.raises(InputError, match="do not match a vocabulary of 6"):
             make(foreign, WORDS)
 
 
@@ -96,8 +97,8 @@ def test_a_saved_file_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_path_may_be_a_string_and_must_say_what_it_is(tmp_path: Path) -> None:
     TokenWeights.uniform(WORDS).save(str(tmp_path / "w.safetensors"))
     assert TokenWeights.load(str(tmp_path / "w.safetensors")).table.tolist() == [1] * 6
-    with pytest.raises(InputError, match=r"saved to a \.safetensors file, not 'w\.json'"):
-        TokenWeights.uniform(WORDS).save(tmp_path / "w.json")
+    with pytest.raises(InputError, match=r"weights files end in \.safetensors, \.json, \.txt; 'w\.npy' does not"):
+        TokenWeights.uniform(WORDS).save(tmp_path / "w.npy")
 
 
 def test_weights_of_another_tokenizer_are_refused() -> None:
@@ -137,28 +138,28 @@ def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path, content: bytes)
 @pytest.mark.parametrize("name", ["idf.json", "query_token_weights.txt"])
 def test_published_formats_bring_every_weight_back(tmp_path: Path, name: str) -> None:
     weights = TokenWeights.idf(COUNTED, WORDS)
-    export_weights(weights, tmp_path / name)
-    np.testing.assert_array_equal(import_weights(tmp_path / name, WORDS).table, weights.table)
+    weights.save(tmp_path / name)
+    np.testing.assert_array_equal(TokenWeights.load(tmp_path / name, WORDS).table, weights.table)
 
 
 def test_published_formats_are_what_others_write(tmp_path: Path) -> None:
     (tmp_path / "idf.json").write_text(json.dumps({"cat": 2, "dog": 0.5}))
     (tmp_path / "weights.txt").write_text("cat\t2\r\ndog\t0.5\n\n")
     for name in ("idf.json", "weights.txt"):
-        assert import_weights(tmp_path / name, WORDS).table.tolist() == [0, 0, 2, 0, 0.5, 0]
-    assert import_weights(tmp_path / "idf.json", WORDS, missing=1).table.tolist() == [1, 1, 2, 1, 0.5, 1]
-    export_weights(TokenWeights.uniform(WORDS), tmp_path / "out.txt")
+        assert TokenWeights.load(tmp_path / name, WORDS).table.tolist() == [0, 0, 2, 0, 0.5, 0]
+    assert TokenWeights.load(tmp_path / "idf.json", WORDS, missing=1).table.tolist() == [1, 1, 2, 1, 0.5, 1]
+    TokenWeights.uniform(WORDS).save(tmp_path / "out.txt")
     assert (tmp_path / "out.txt").read_text().splitlines()[2] == "cat\t1.0"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("idf.json", '{"cow": 1}', "'cow', which this tokenizer does not know"),
+        ("idf.json", '{"cow": 1}', "'cow', which is not in this tokenizer's vocabulary"),
         ("idf.json", '{"cat": -1}', "finite and not negative"),
         ("idf.json", '{"cat": "heavy"}', "is not a number"),
         ("idf.json", "[1]", "one JSON object"),
-        ("idf.json", "{", "is not JSON"),
+        ("idf.json", "{", "is not valid JSON"),
         ("idf.json", '{"cat": 1e39}', "finite and not negative"),
         ("idf.json", '{"cat": 1' + "0" * 400 + "}", "finite and not negative"),
         ("w.txt", "cat\t1\ncat\t2\n", "two weights for 'cat'"),
@@ -170,11 +171,41 @@ def test_published_formats_are_what_others_write(tmp_path: Path) -> None:
 def test_imported_files_that_cannot_be_used_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=message):
-        import_weights(tmp_path / name, WORDS)
+        TokenWeights.load(tmp_path / name, WORDS)
 
 
 def test_a_token_with_a_tab_cannot_go_into_a_tab_separated_file(tmp_path: Path) -> None:
     words = Vocabulary(("a\tb",), frozenset())
-    with pytest.raises(InputError, match=r"export to \.json"):
-        export_weights(TokenWeights.uniform(words), tmp_path / "w.txt")
+    with pytest.raises(InputError, match=r"save the weights as \.json"):
+        TokenWeights.uniform(words).save(tmp_path / "w.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exchange_format_needs_a_vocabulary_to_be_read(tmp_path: Path) -> None:
+    TokenWeights.uniform(WORDS).save(tmp_path / "w.json")
+    with pytest.raises(InputError, match=r"'w\.json' contains no vocabulary"):
+        TokenWeights.load(tmp_path / "w.json")
+
+
+def test_folded_queries_carry_their_weights() -> None:
+    weights = TokenWeights(np.arange(6, dtype=np.float32), WORDS)
+    query = TokenBatch.pack([np.eye(3, dtype=np.float32)], [[2, 0, 4]])
+    folded = weights.fold(query)
+    assert folded.token_ids.tolist() == [2, 4]
+    assert folded.vectors.tolist() == [[2, 0, 0], [0, 0, 4]]
+
+
+def test_a_file_that_is_written_again_has_another_key(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    assert cache_key("idf") == cache_key("idf") != cache_key("idf-soft")
+    missing = cache_key(str(path))
+    TokenWeights.uniform(WORDS).save(path)
+    first = cache_key(str(path))
+    assert first == cache_key(str(path)) != missing
+    TokenWeights.uniform(WORDS).save(path)
+    assert cache_key(str(path)) != first
+
+
+def test_special_tokens_that_validate_alike_weigh_1() -> None:
+    chosen = TokenWeights.idf(COUNTED, WORDS, special="auto", validate=lambda several: [0.0] * len(several))
+    assert chosen.metadata["special"] == DEFAULT == 1

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from chamfer.errors import InputError
-from chamfer.weights.token_weights import Special
+from chamfer.weights.special import Special
 
 
 def checked_address(address: str | None) -> str | None:

@@ -63,7 +63,7 @@ def idf(
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.experiment import validator
     from chamfer.weights.counting import count_tokens
-    from chamfer.weights.token_weights import TokenWeights
+    from chamfer.weights.token_weights import POWER, TokenWeights
 
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written to a .safetensors file, not {out.name!r}; see chamfer weights convert")
@@ -86,7 +86,7 @@ def idf(
         made_from |= {"sample": sample, "seed": seed}
     if soft:
         weights = TokenWeights.soft_idf(
-            counted, model.vocabulary, power=0.5 if power is None else power, made_from=made_from
+            counted, model.vocabulary, power=POWER if power is None else power, made_from=made_from
         )
     else:
         validate = None
@@ -171,23 +171,17 @@ def convert(
 
     Example: chamfer weights convert soft.safetensors idf.json
     """
-    from chamfer.weights.exchange import export_weights, import_weights
-    from chamfer.weights.token_weights import TokenWeights
+    from chamfer.weights.token_weights import TokenWeights, check_suffix
 
-    formats = (".safetensors", ".json", ".txt")
     for path in (source, target):
-        if path.suffix not in formats:
-            raise InputError(f"weights files end in {', '.join(formats)}, and {path.name!r} does not")
-    if source.suffix == ".safetensors":
-        weights = TokenWeights.load(source)
-    else:
+        check_suffix(path)
+    vocabulary = None
+    if source.suffix != ".safetensors":
         from chamfer.encode.encoder import Encoder
 
-        weights = import_weights(source, Encoder.load(encoder).vocabulary)
-    if target.suffix == ".safetensors":
-        weights.save(target)
-    else:
-        export_weights(weights, target)
+        vocabulary = Encoder.load(encoder).vocabulary
+    weights = TokenWeights.load(source, vocabulary)
+    weights.save(target)
     if as_json:
         print_json({"file": str(target), "tokens": len(weights.vocabulary), "made": dict(weights.metadata)})
     else:

@@ -22,7 +22,8 @@ from chamfer.support.notebook import Row, table
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.counting import count_tokens
 from chamfer.weights.names import weights_by_name
-from chamfer.weights.token_weights import Special, TokenWeights, Validate
+from chamfer.weights.special import Special
+from chamfer.weights.token_weights import TokenWeights, Validate
 from chamfer.workers.jobs import HERE, Workers
 
 BM25 = "bm25"

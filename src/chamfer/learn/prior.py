@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
-from chamfer.weights.token_weights import MOST, TokenWeights
+from chamfer.weights.token_weights import LARGEST_LOG_CHANGE as MOST
+from chamfer.weights.token_weights import TokenWeights
 
 Floats = npt.NDArray[np.float32]
 

@@ -1,4 +1,4 @@
-"""From texts to document frequencies, without encoding anything."""
+"""Count document frequencies of texts; nothing is encoded."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,51 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.encode.encoder import Encoder
-from chamfer.support.progress import Advance, Progress, quiet
+from chamfer.support.progress import Advance, Progress, quiet, shown
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import HERE, Table, Workers
 
+# Documents per table of the job.
 CHUNK = 1024
 
 
 class Counted(NamedTuple):
-    """In how many documents each token appears, and how many documents were cut to the encoder's length."""
+    """Document frequencies, and the number of documents that were truncated to the encoder's length."""
 
     frequencies: DocumentFrequencies
     truncated: int
+
+
+def count_frequencies(
+    encoder: Encoder,
+    texts: Sequence[str],
+    *,
+    sample: float = 1.0,
+    seed: int = 0,
+    progress: bool | None = None,
+    ray: str | None = None,
+) -> DocumentFrequencies:
+    """Count in how many documents each token occurs.
+
+    Args:
+        encoder: encoder whose tokens are counted; documents are truncated to its length first.
+        texts: documents of the corpus.
+        sample: approximate fraction of the documents to count, see :meth:`DocumentFrequencies.count`.
+        seed: random seed of the sample.
+        progress: whether to show a progress bar; by default only if stderr is a terminal.
+        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process counts.
+
+    >>> from chamfer import Encoder, TokenWeights
+    >>> encoder = Encoder.load("minilm")
+    >>> counted = count_frequencies(encoder, ["Cats sleep.", "Dogs sleep.", "Birds sing."])
+    >>> counted.documents, int(counted.counts[encoder.vocabulary.ids["sleep"]])
+    (3, 2)
+    >>> weights = TokenWeights.soft_idf(counted, encoder.vocabulary)
+    """
+    with workers_at(ray) as workers:
+        counted = count_tokens(encoder, texts, sample=sample, seed=seed, progress=shown(progress), workers=workers)
+    return counted.frequencies
 
 
 def count_tokens(
@@ -30,7 +63,7 @@ def count_tokens(
     progress: Progress = quiet,
     workers: Workers = HERE,
 ) -> Counted:
-    """Count the tokens that the encoder sees of each document, and the documents that it does not see all of."""
+    """Count document frequencies, and how many documents the encoder truncates."""
     frequencies, truncated = DocumentFrequencies.count([], vocabulary_size=len(encoder.vocabulary)), 0
     tables: Iterator[Table] = ({"text": list(texts[at : at + CHUNK])} for at in range(0, len(texts), CHUNK))
     with progress("counting tokens", len(texts)) as advance:
@@ -43,7 +76,7 @@ def count_tokens(
 
 @dataclass(frozen=True)
 class CountTokens:
-    """A job: texts in, one row with their document frequencies out."""
+    """Job: a table of texts -> one row with their document frequencies."""
 
     encoder: Encoder
     sample: float = 1.0
@@ -61,25 +94,3 @@ class CountTokens:
             "documents": [counted.documents],
             "truncated": [tokenized.truncated],
         }
-
-
-def count_frequencies(
-    encoder: Encoder,
-    texts: Sequence[str],
-    *,
-    sample: float = 1.0,
-    seed: int = 0,
-    progress: Progress = quiet,
-    workers: Workers = HERE,
-) -> DocumentFrequencies:
-    """Count in how many of the texts each token appears.
-
-    Args:
-        encoder: whose tokens are counted; documents are cut to its length first.
-        texts: the documents.
-        sample: count only about this share of them, see :meth:`DocumentFrequencies.count`.
-        seed: another seed takes other documents.
-        progress: shows long work.
-        workers: who counts.
-    """
-    return count_tokens(encoder, texts, sample=sample, seed=seed, progress=progress, workers=workers).frequencies

@@ -1,4 +1,4 @@
-"""Weights from and for other tools: the two text formats that are already published."""
+"""The two published text formats for token weights: ``idf.json`` and ``query_token_weights.txt``."""
 
 import json
 import math
@@ -6,18 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.support.files import written_whole
 from chamfer.tokens.vocabulary import Vocabulary
-from chamfer.weights.token_weights import TokenWeights
+
+SUFFIXES = (".json", ".txt")
 
 
-def import_weights(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> TokenWeights:
-    """Read ``idf.json`` (token -> weight) or ``query_token_weights.txt`` (``token<TAB>weight``).
+def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> npt.NDArray[np.float32]:
+    """Read ``{token: weight}`` from JSON, or ``token<TAB>weight`` lines from any other file.
 
-    The ending decides which. Every token in the file must be in the vocabulary; tokens that the file
-    leaves out weigh ``missing``.
+    Args:
+        path: file to read.
+        vocabulary: vocabulary that must contain every token of the file.
+        missing: weight of tokens that are not in the file.
+
+    Returns:
+        ``(vocabulary,)`` float32.
     """
     if not path.is_file():
         raise InputError(f"there is no weights file {path}")
@@ -26,35 +33,26 @@ def import_weights(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) 
     seen: set[str] = set()
     for token, weight in pairs:
         if token in seen:
-            raise InputError(f"{path} has two weights for {token!r}; keep one of them")
+            raise InputError(f"{path} has two weights for {token!r}; remove one of them")
         seen.add(token)
         if token not in vocabulary.ids:
-            raise InputError(f"{path} has a weight for {token!r}, which this tokenizer does not know")
+            raise InputError(f"{path} has a weight for {token!r}, which is not in this tokenizer's vocabulary")
         if not 0 <= weight <= float(np.finfo(np.float32).max):
-            raise InputError(f"{path} gives {token!r} the weight {weight}; weights are finite and not negative")
+            raise InputError(f"{path} gives {token!r} the weight {weight}; weights must be finite and not negative")
         table[vocabulary.ids[token]] = weight
-    return TokenWeights(table, vocabulary, {"recipe": "imported", "file": path.name, "missing": missing})
+    return table
 
 
-def export_weights(weights: TokenWeights, path: Path) -> None:
-    """Write ``idf.json`` or ``query_token_weights.txt``; the ending decides which."""
-    if weights.context is not None:
-        raise InputError(
-            "weights that depend on a token's context cannot be written as one number per token; learn some that do "
-            "not: --recipe prior"
-        )
-    # A float32 as text: the shortest digits that read back as the same number.
-    pairs = {
-        token: float(str(weight))
-        for token, weight in zip(weights.vocabulary.tokens, weights.table, strict=True)
-        if token
-    }
+def write_table(path: Path, vocabulary: Vocabulary, table: npt.NDArray[np.float32]) -> None:
+    """Write the weight of every token: as one JSON object, or as tab-separated lines, by the suffix of the path."""
+    # str() of a float32 is the shortest decimal that reads back as the same number.
+    pairs = {token: float(str(weight)) for token, weight in zip(vocabulary.tokens, table, strict=True) if token}
     if path.suffix == ".json":
         content = json.dumps(pairs, ensure_ascii=False, indent=0)
     else:
         broken = next((token for token in pairs if "\t" in token or "\n" in token), None)
         if broken is not None:
-            raise InputError(f"the token {broken!r} cannot stand in a tab-separated file; export to .json instead")
+            raise InputError(f"the token {broken!r} contains a tab or a newline; save the weights as .json instead")
         content = "".join(f"{token}\t{weight!r}\n" for token, weight in pairs.items())
     with written_whole(path) as file:
         file.write(content.encode())
@@ -64,9 +62,9 @@ def _read_json(path: Path) -> Iterator[tuple[str, float]]:
     try:
         content = json.loads(path.read_bytes())
     except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error})") from error
+        raise InputError(f"{path} is not valid JSON ({error})") from error
     if not isinstance(content, dict):
-        raise InputError(f"{path} must hold one JSON object from token to weight")
+        raise InputError(f"{path} must hold one JSON object that maps tokens to weights")
     for token, weight in content.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float):
             raise InputError(f"{path} gives {token!r} the weight {weight!r}, which is not a number")

@@ -1,4 +1,4 @@
-"""In how many documents each token appears."""
+"""Document frequencies: in how many documents each token occurs."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ from chamfer.tokens.batch import TokenIds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentFrequencies:
-    """How many of ``documents`` documents contain each token.
+    """The number of documents that contain each token.
 
-    Counts of parts of a corpus add up to the counts of the whole, exactly, and a removed document is
-    subtracted, so that a changing corpus is counted document by document, as it changes.
+    Counts are additive: those of two halves of a corpus add up to those of the whole, exactly, and a deleted
+    document can be subtracted. A corpus that changes therefore never has to be counted again.
 
     Args:
-        counts: ``(vocabulary,)`` int64, the number of documents with each token.
-        documents: how many documents were counted.
+        counts: ``(vocabulary,)`` int64, the number of documents that contain each token.
+        documents: total number of documents.
 
     >>> first = DocumentFrequencies.count([[0, 2, 2], [2]], vocabulary_size=3)
     >>> both = first + DocumentFrequencies.count([[1]], vocabulary_size=3)
@@ -36,7 +36,7 @@ class DocumentFrequencies:
 
     def __post_init__(self) -> None:
         if self.documents < 0 or (self.counts < 0).any() or (self.counts > self.documents).any():
-            raise InputError("a token is counted once per document: counts must lie between 0 and all documents")
+            raise InputError(f"a token is counted once per document, so counts must lie between 0 and {self.documents}")
 
     @classmethod
     def count(
@@ -47,17 +47,17 @@ class DocumentFrequencies:
         sample: float = 1.0,
         seed: int = 0,
     ) -> Self:
-        """Count a stream of documents, each given by its token ids.
+        """Count a stream of tokenised documents.
 
         Args:
-            token_ids: one array per document, repetitions allowed.
-            vocabulary_size: how many tokens there are.
-            sample: count only about this share of the documents. Whether a document is taken depends on
-                its tokens and the seed alone, so parts of a corpus still add up to the whole.
-            seed: another seed takes other documents.
+            token_ids: token ids of each document, in any order, with repetitions.
+            vocabulary_size: number of tokens in the vocabulary.
+            sample: approximate fraction of the documents to count. Whether a document is sampled depends only on
+                its tokens and the seed, so that counts of parts still add up to those of the whole.
+            seed: random seed of the sample.
         """
         if not 0 < sample <= 1:
-            raise InputError(f"the share of documents to count must be above 0 and at most 1, not {sample}")
+            raise InputError(f"the fraction of documents to count must be above 0 and at most 1, not {sample}")
         if not 0 <= seed < 2**64:
             raise InputError(f"the seed must be a whole number from 0 to 2**64 - 1, not {seed}")
         counts = np.zeros(vocabulary_size, dtype=np.int64)
@@ -66,7 +66,7 @@ class DocumentFrequencies:
             ids = np.unique(np.asarray(document, dtype=np.int64))
             if len(ids) and (ids[0] < 0 or ids[-1] >= vocabulary_size):
                 raise InputError(f"token id {ids[-1]} lies outside the vocabulary of {vocabulary_size} tokens")
-            if sample < 1 and _share(ids, seed) >= sample:
+            if sample < 1 and _hash(ids, seed) >= sample:
                 continue
             counts[ids] += 1
             documents += 1
@@ -81,23 +81,27 @@ class DocumentFrequencies:
         return type(self)(self.counts - removed.counts, self.documents - removed.documents)
 
     def idf(self) -> npt.NDArray[np.float64]:
-        """``log((N - n + 0.5) / (n + 0.5) + 1)`` for every token, and 0 for tokens in no document.
+        """Inverse document frequency: ``log((N - n + 0.5) / (n + 0.5) + 1)``, and 0 for tokens in no document.
 
-        The paper's definition with its footnote.
+        This is the paper's definition, including its footnote.
+
+        Returns:
+            ``(vocabulary,)`` float64.
         """
         if self.documents == 0:
-            raise InputError("IDF needs at least one counted document; give a larger corpus or sample")
+            raise InputError("IDF needs at least one document; count a larger corpus or a larger sample")
         n = self.counts.astype(np.float64)
         return np.where(n > 0, np.log((self.documents - n + 0.5) / (n + 0.5) + 1), 0.0)
 
     def _check_same_vocabulary(self, other: Self) -> None:
         if len(self.counts) != len(other.counts):
             raise InputError(
-                f"frequencies over {len(self.counts)} and {len(other.counts)} tokens belong to different tokenizers"
+                f"document frequencies of {len(self.counts)} and {len(other.counts)} tokens come from different "
+                "tokenizers; count both with one encoder"
             )
 
 
-def _share(ids: npt.NDArray[np.int64], seed: int) -> float:
-    """A number in [0, 1) that only the document's tokens and the seed decide."""
+def _hash(ids: npt.NDArray[np.int64], seed: int) -> float:
+    """Hash a document's tokens and the seed to a number in [0, 1)."""
     digest = hashlib.blake2b(ids.tobytes(), digest_size=8, key=seed.to_bytes(8, "little")).digest()
     return int.from_bytes(digest, "little") / 2**64

@@ -1,6 +1,6 @@
-"""Weights by the name a user gives them."""
+"""Weights by name: ``uniform``, ``idf``, ``idf-soft``, or a file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,9 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.dispatch import LARGEST
 from chamfer.kernels.form import Form
-from chamfer.weights.exchange import import_weights
 from chamfer.weights.frequencies import DocumentFrequencies
-from chamfer.weights.token_weights import Special, TokenWeights, Validate
+from chamfer.weights.special import DEFAULT, Special
+from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
 
 NAMES = ("uniform", "idf", "idf-soft")
 
@@ -20,22 +20,23 @@ def weights_by_name(
     encoder: Encoder,
     frequencies: Callable[[], DocumentFrequencies],
     *,
-    special: Special = 1.0,
+    special: Special = DEFAULT,
     validate: Validate | None = None,
     made_from: Mapping[str, Any] | None = None,
     form: Form = "l2",
 ) -> TokenWeights:
-    """Make or load weights: ``uniform``, ``idf``, ``idf-soft``, or a file.
+    """Make or load weights.
 
     Args:
-        name: one of :data:`NAMES`, or a path ending in ``.safetensors``, ``.json`` or ``.txt``.
-        encoder: whose tokens are weighted; a file made for another tokenizer is refused.
-        frequencies: called only where they are needed, for counting takes time.
-        special: see :meth:`TokenWeights.idf`.
-        validate: see :meth:`TokenWeights.idf`.
-        made_from: kept in the metadata of weights that are made here.
-        form: of the score that the weights are for; a file that was learnt for the other one is refused.
+        name: one of :data:`NAMES`, or the path of a ``.safetensors``, ``.json`` or ``.txt`` file.
+        encoder: encoder whose tokens are weighted; a file made for another tokenizer is refused.
+        frequencies: returns the document frequencies; called only for weights that need them.
+        special: weight of special tokens under ``idf``, see :meth:`TokenWeights.idf`.
+        validate: measures several weightings; required for ``special="auto"``.
+        made_from: provenance to record in the metadata of ``idf`` and ``idf-soft``.
+        form: form of the score; a file learnt for the other form is refused.
     """
+    check_name(name)
     vocabulary = encoder.vocabulary
     if name == "uniform":
         return TokenWeights.uniform(vocabulary)
@@ -43,34 +44,52 @@ def weights_by_name(
         return TokenWeights.idf(frequencies(), vocabulary, special=special, validate=validate, made_from=made_from)
     if name == "idf-soft":
         return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
-    path = Path(name)
-    if path.suffix == ".safetensors":
-        weights = TokenWeights.load(path)
-        check_weights(weights, encoder, form)
-        return weights
-    if path.suffix in (".json", ".txt"):
-        return import_weights(path, vocabulary)
-    raise InputError(f"weights are {', '.join(NAMES)} or a .safetensors, .json or .txt file, not {name!r}")
+    weights = TokenWeights.load(name, vocabulary)
+    check_weights(weights, encoder, form)
+    return weights
+
+
+def check_name(name: str) -> None:
+    """Raise an error if no weights can have this name; cheap enough to call before a model is loaded."""
+    if name not in NAMES and Path(name).suffix not in SUFFIXES:
+        raise InputError(f"weights are {', '.join(NAMES)} or a file ending in {', '.join(SUFFIXES)}, not {name!r}")
+
+
+def cache_key(name: str) -> Hashable:
+    """Return a key that changes when the weights behind a name do, for caches of loaded weights.
+
+    A file is identified by its path, inode, size and time of modification: one that was written again has a new key.
+
+    >>> cache_key("idf")
+    ('idf',)
+    """
+    if name in NAMES:
+        return (name,)
+    try:
+        status = Path(name).stat()
+    except OSError:  # loading it raises the error that explains this
+        return (name,)
+    return name, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def check_weights(weights: TokenWeights, encoder: Encoder, form: Form) -> None:
-    """Refuse weights that mean something else here: made for another tokenizer, model or form of the score."""
+    """Raise an error if weights were made for another tokenizer, model or form of the score."""
     weights.check_tokenizer(encoder.vocabulary)
     learnt_for = weights.metadata.get("form", form)
     if learnt_for != form:
         raise InputError(
-            f"these weights were learnt for the form {learnt_for!r}, not {form!r}; learn them for this one"
+            f"these weights were learnt for the form {learnt_for!r}, not {form!r}; learn them again for this form"
         )
     if weights.context is not None and weights.context.shape != (encoder.dimensions,):
         raise InputError(
-            f"the context of these weights has {weights.context.shape} numbers, but vectors have {encoder.dimensions} "
-            "dimensions; learn them with this encoder"
+            f"the context of these weights has shape {weights.context.shape}, but vectors have {encoder.dimensions} "
+            "dimensions; learn the weights with this encoder"
         )
     if (weights.table > LARGEST).any():
-        raise InputError(f"token weights must not be above {LARGEST:g}; divide them all by one number")
+        raise InputError(f"token weights must not be above {LARGEST:g}; divide all of them by the same number")
     model = weights.metadata.get("model")
     if weights.context is not None and model not in (None, encoder.model_fingerprint):
         raise InputError(
-            f"these weights were learnt with another model ({weights.metadata.get('encoder')}), in whose space their "
-            "context lies; learn them with this one"
+            f"these weights were learnt with another model ({weights.metadata.get('encoder')}), and their context lies "
+            "in the space of that model; learn them again with this one"
         )

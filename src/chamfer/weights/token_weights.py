@@ -1,30 +1,33 @@
-"""What multiplies each query token."""
+"""The weight of every query token."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from chamfer.errors import InputError
-from chamfer.support.files import written_whole
+from chamfer.kernels.fold import fold
 from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights import exchange
+from chamfer.weights.files import Content, read_weights, write_weights
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.special import CHOICES, DEFAULT, Special, choose_special, with_special
 
-FORMAT = "chamfer-weights-1"
+SUFFIXES = (".safetensors", *exchange.SUFFIXES)
+"""Suffixes of the files that weights are saved to and loaded from."""
 
-MOST = 4.0
-"""Learning moves a weight at most ``exp(4)``, 55 times, by its token and as much by its context."""
+POWER = 0.5
+"""Exponent of softened IDF unless another is given."""
 
-Special = float | Literal["auto"]
+LARGEST_LOG_CHANGE = 4.0
+"""Learning multiplies a token's weight by at most ``exp(4)``, about 55; the context can do so once more."""
+
 Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
-"""How good each of several weights is on a validation slice."""
+"""Measures several weightings on validation queries; higher is better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +36,10 @@ class TokenWeights:
 
     Args:
         table: ``(vocabulary,)`` float32, finite and not negative.
-        vocabulary: what the ids stand for.
-        metadata: how the weights were made and from what, as JSON; kept with the file.
-        context: ``(dimensions,)`` float32, a direction ``u`` in the encoder's space; a token with vector ``q`` then
-            weighs ``table[id] * exp(<u, q>)``, so that its role in the sentence plays a part.
+        vocabulary: tokens that the weights belong to.
+        metadata: how the weights were made and from what, as JSON; saved with them.
+        context: ``(dimensions,)`` float32, an optional direction ``u`` in the encoder's space. A token with vector
+            ``q`` then weighs ``table[id] * exp(<u, q>)``, so that its role in the sentence counts too.
 
     >>> words = Vocabulary(("[CLS]", "a", "cat"), special_ids=frozenset({0}))
     >>> counted = DocumentFrequencies.count([[0, 1], [0, 1, 2]], vocabulary_size=3)
@@ -62,7 +65,12 @@ class TokenWeights:
 
     @classmethod
     def uniform(cls, vocabulary: Vocabulary, *, made_from: Mapping[str, Any] | None = None) -> Self:
-        """Weight 1 for every token: ColBERT's own score."""
+        """Weight 1 for every token: ColBERT's own score.
+
+        Args:
+            vocabulary: tokens to weight.
+            made_from: provenance to record in the metadata.
+        """
         return cls(np.ones(len(vocabulary), np.float32), vocabulary, {"recipe": "uniform", **(made_from or {})})
 
     @classmethod
@@ -71,32 +79,30 @@ class TokenWeights:
         frequencies: DocumentFrequencies,
         vocabulary: Vocabulary,
         *,
-        special: Special = 1.0,
+        special: Special = DEFAULT,
         validate: Validate | None = None,
         made_from: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Weight every token by how few documents contain it, as the paper defines it.
+        """Inverse document frequency, as the paper defines it.
 
-        ``idf(t) = log((N - n(t) + 0.5) / (n(t) + 0.5) + 1)``; tokens in no document weigh 0.
+        ``idf(t) = log((N - n(t) + 0.5) / (n(t) + 0.5) + 1)``; tokens that occur in no document weigh 0.
 
         Args:
-            frequencies: counted over the corpus.
-            vocabulary: of the encoder that the corpus was counted with.
-            special: the weight of ``[CLS]``, ``[MASK]`` and the like: 0, 1, or ``"auto"`` for whichever of
-                the two ``validate`` finds better.
-            validate: measures several weights on a validation slice; higher is better. Needed for ``"auto"``.
-            made_from: kept in the metadata: corpus, encoder, sample, ...
+            frequencies: document frequencies of the corpus.
+            vocabulary: vocabulary of the encoder that the corpus was counted with.
+            special: weight of ``[CLS]``, ``[MASK]`` and the like: 0, 1, or ``"auto"`` for the better of the two on
+                validation queries.
+            validate: measures several weightings on validation queries; required for ``"auto"``.
+            made_from: provenance to record in the metadata, such as corpus and encoder.
         """
         if special == "auto":
             if validate is None:
-                raise InputError("special='auto' needs a validation slice to choose on; give 0 or 1 instead")
+                raise InputError("special='auto' needs validation queries to choose on; give 0 or 1 instead")
             made_from = {**(made_from or {}), "special_chosen_by": "validation"}
-            choices = [cls.idf(frequencies, vocabulary, special=value, made_from=made_from) for value in (1.0, 0.0)]
-            measured = validate(choices)
-            return choices[0] if measured[0] >= measured[1] else choices[1]
-        table = np.where(vocabulary.is_special, special, _idf(frequencies, vocabulary))
+            options = [cls.idf(frequencies, vocabulary, special=value, made_from=made_from) for value in CHOICES]
+            return choose_special(options, validate)[1]
         made = {"recipe": "idf", "special": special, "documents": frequencies.documents, **(made_from or {})}
-        return cls(table.astype(np.float32), vocabulary, made)
+        return cls(with_special(_idf(frequencies, vocabulary), vocabulary, special), vocabulary, made)
 
     @classmethod
     def soft_idf(
@@ -104,23 +110,24 @@ class TokenWeights:
         frequencies: DocumentFrequencies,
         vocabulary: Vocabulary,
         *,
-        power: float = 0.5,
+        power: float = POWER,
         mean: float | None = None,
         made_from: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Weight tokens by softened IDF: rare words count more, common ones still count.
+        """Softened IDF: rare tokens count more, common ones still count.
 
-        ``(idf(t) / mean) ** power``; special tokens and tokens in no document weigh 1, like an average token.
+        ``(idf(t) / mean) ** power``. Special tokens, and tokens that occur in no document, weigh 1, like an average
+        token.
 
         Args:
-            frequencies: counted over the corpus.
-            vocabulary: of the encoder that the corpus was counted with.
-            power: 0 gives uniform weights, 1 the proportions of plain IDF.
-            mean: the IDF of an average token; that of the distinct tokens of every document if not given.
-            made_from: kept in the metadata: corpus, encoder, sample, ...
+            frequencies: document frequencies of the corpus.
+            vocabulary: vocabulary of the encoder that the corpus was counted with.
+            power: exponent; 0 gives uniform weights, 1 the proportions of plain IDF.
+            mean: IDF of an average token; by default the mean over the distinct tokens of every document.
+            made_from: provenance to record in the metadata, such as corpus and encoder.
         """
         if not 0 <= power <= 2:
-            raise InputError(f"the power of softened IDF lies between 0 and 2, not {power}")
+            raise InputError(f"the power of softened IDF must lie between 0 and 2, not {power}")
         idf = _idf(frequencies, vocabulary)
         known = (frequencies.counts > 0) & ~vocabulary.is_special
         if mean is None:
@@ -129,10 +136,13 @@ class TokenWeights:
             raise InputError("no document contains a token with text, so there is no average IDF to divide by")
         table = np.where(known, (idf / mean) ** power, 1.0)
         made = {"recipe": "idf-soft", "power": power, "documents": frequencies.documents, **(made_from or {})}
-        return cls(table.astype(np.float32), vocabulary, made)
+        return cls(with_special(table, vocabulary), vocabulary, made)
 
     def of(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
         """Look up the weight of every token of a batch.
+
+        Args:
+            batch: encoded queries.
 
         Returns:
             ``(tokens,)`` float32.
@@ -140,7 +150,7 @@ class TokenWeights:
         return self.of_tokens(batch.token_ids, batch.vectors)
 
     def of_tokens(self, ids: TokenIds, vectors: Vectors) -> npt.NDArray[np.float32]:
-        """Like :meth:`of`, for token ids and vectors that are in no batch."""
+        """Look up weights like :meth:`of`, for token ids and vectors that are not in a batch."""
         if len(ids) and (ids.min() < 0 or ids.max() >= len(self.table)):
             raise InputError(
                 f"token id {ids.max()} lies outside the {len(self.table)} tokens that have weights; "
@@ -153,30 +163,51 @@ class TokenWeights:
                 f"these weights were learnt for vectors of {len(self.context)} dimensions, not {vectors.shape[1]}; "
                 "encode with the model that they were made for"
             )
-        factor: npt.NDArray[np.float32] = np.exp(np.clip(vectors.astype(np.float32) @ self.context, -MOST, MOST))
+        logs = np.clip(vectors.astype(np.float32) @ self.context, -LARGEST_LOG_CHANGE, LARGEST_LOG_CHANGE)
+        factor: npt.NDArray[np.float32] = np.exp(logs)
         return self.table[ids] * factor
+
+    def fold(self, queries: TokenBatch) -> TokenBatch:
+        """Scale query vectors by their weights, for engines that compute plain MaxSim by dot products.
+
+        Only the ``cosine`` form can be folded; see :func:`chamfer.kernels.fold.fold`.
+
+        Args:
+            queries: encoded queries of unit vectors.
+
+        Returns:
+            The same number of queries, in float32, without the tokens of weight 0.
+
+        >>> weights = TokenWeights(np.array([0.5, 2.0], np.float32), Vocabulary(("the", "cat"), frozenset()))
+        >>> weights.fold(TokenBatch.pack([np.eye(2, dtype=np.float32)], [[0, 1]])).vectors.tolist()
+        [[0.5, 0.0], [0.0, 2.0]]
+        """
+        return fold(queries, self.of(queries))
 
     def extremes(
         self, count: int, *, among: TokenIds | None = None
     ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-        """The heaviest and the lightest tokens with their weights.
+        """Return the heaviest and the lightest tokens with their weights.
 
-        Left out are special tokens and, unless some tokens are named by ``among``, those without weight, which are
-        many and alike. Of equal weights, whole words come before word pieces and numbers.
+        Special tokens are left out. Ties are broken in favour of whole words over word pieces and numbers.
+
+        Args:
+            count: number of tokens at each end.
+            among: ids of the tokens to consider; by default all that weigh more than 0.
         """
 
-        def dull(token: str) -> tuple[bool, str]:
+        def order(token: str) -> tuple[bool, str]:
             return not token.isalpha(), token
 
         wanted = self.table > 0 if among is None else np.isin(np.arange(len(self.table)), among)
         choice = np.flatnonzero(wanted & ~self.vocabulary.is_special)
         tokens = [(self.vocabulary.tokens[place], float(self.table[place])) for place in choice]
-        heaviest = sorted(tokens, key=lambda pair: (-pair[1], dull(pair[0])))[:count]
-        lightest = sorted(tokens, key=lambda pair: (pair[1], dull(pair[0])))[:count]
+        heaviest = sorted(tokens, key=lambda pair: (-pair[1], order(pair[0])))[:count]
+        lightest = sorted(tokens, key=lambda pair: (pair[1], order(pair[0])))[:count]
         return heaviest, lightest
 
     def check_tokenizer(self, vocabulary: Vocabulary) -> None:
-        """Refuse weights that were made for another tokenizer, whose ids mean other tokens."""
+        """Raise an error if the weights were made for another tokenizer, where ids stand for other tokens."""
         if vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise InputError(
                 f"these weights belong to another tokenizer ({len(self.vocabulary)} tokens, fingerprint "
@@ -185,61 +216,63 @@ class TokenWeights:
             )
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file that holds the weights, the vocabulary and how they were made."""
+        """Save the weights to a file; its suffix decides the format.
+
+        Args:
+            path: a ``.safetensors`` file, which also holds the vocabulary, the metadata and the context; or one of the
+                exchange formats, ``.json`` (token -> weight) and ``.txt`` (``token<TAB>weight``), which hold only
+                the table.
+        """
         path = Path(path)
-        if path.suffix != ".safetensors":
+        check_suffix(path)
+        if path.suffix not in exchange.SUFFIXES:
+            write_weights(path, Content(self.table, self.vocabulary, self.metadata, self.context))
+        elif self.context is None:
+            exchange.write_table(path, self.vocabulary, self.table)
+        else:
             raise InputError(
-                f"weights are saved to a .safetensors file, not {path.name!r}; see chamfer.weights.exchange for others"
+                f"weights that depend on a token's context do not fit into {path.name!r}, which holds one number per "
+                "token; save them as .safetensors, or learn weights without context (recipe 'prior')"
             )
-        tokens = np.frombuffer(json.dumps(self.vocabulary.tokens, ensure_ascii=False).encode(), np.uint8)
-        metadata = {
-            "format": FORMAT,
-            "tokenizer": self.vocabulary.fingerprint,
-            "special_ids": json.dumps(sorted(self.vocabulary.special_ids)),
-            "made": json.dumps(dict(self.metadata)),
-        }
-        with written_whole(path) as file:
-            tensors: dict[str, npt.NDArray[Any]] = {"table": self.table, "tokens": tokens}
-            if self.context is not None:
-                tensors["context"] = self.context
-            file.write(save(tensors, metadata))
 
     @classmethod
-    def load(cls, path: str | Path, vocabulary: Vocabulary | None = None) -> Self:
-        """Read what :meth:`save` wrote; with a vocabulary, refuse weights of another tokenizer."""
+    def load(cls, path: str | Path, vocabulary: Vocabulary | None = None, *, missing: float = 0.0) -> Self:
+        """Load what :meth:`save` wrote, or weights that others published in an exchange format.
+
+        Args:
+            path: a ``.safetensors``, ``.json`` or ``.txt`` file.
+            vocabulary: vocabulary of the encoder to use the weights with; weights of another tokenizer are refused.
+                Required for ``.json`` and ``.txt``, which contain none.
+            missing: weight of tokens that a ``.json`` or ``.txt`` file leaves out.
+
+        >>> words, folder = Vocabulary(("the", "cat"), frozenset()), getfixture("tmp_path")
+        >>> TokenWeights(np.array([0.5, 2.0], np.float32), words).save(folder / "mine.json")
+        >>> TokenWeights.load(folder / "mine.json", words).table.tolist()
+        [0.5, 2.0]
+        """
         path = Path(path)
-        if not path.is_file():
-            raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf, or chamfer learn")
-        try:
-            with safe_open(path, "numpy") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT:
-                    raise InputError(
-                        f"{path} is not a chamfer weights file; import others with: chamfer weights convert"
-                    )
-                table = file.get_tensor("table")
-                tokens = json.loads(file.get_tensor("tokens").tobytes())
-                context = file.get_tensor("context") if "context" in file.keys() else None  # noqa: SIM118 -- no mapping
-            own = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
-            made = dict(json.loads(metadata["made"]))
-            named = metadata["tokenizer"]
-        except InputError:
-            raise
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{path} is not a chamfer weights file, or it is damaged; other formats need: chamfer weights convert"
-            ) from error
-        if own.fingerprint != named:
-            raise InputError(f"{path} is damaged: its vocabulary does not have the fingerprint it names; make it again")
-        weights = cls(table, own, made, context)
-        if vocabulary is not None:
-            weights.check_tokenizer(vocabulary)
-        return weights
+        check_suffix(path)
+        if path.suffix not in exchange.SUFFIXES:
+            weights = cls(*read_weights(path))
+            if vocabulary is not None:
+                weights.check_tokenizer(vocabulary)
+            return weights
+        if vocabulary is None:
+            raise InputError(f"{path.name!r} contains no vocabulary; load it with that of an encoder")
+        table = exchange.read_table(path, vocabulary, missing=missing)
+        return cls(table, vocabulary, {"recipe": "imported", "file": path.name, "missing": missing})
+
+
+def check_suffix(path: Path) -> None:
+    """Raise an error if the suffix of a path is not one of :data:`SUFFIXES`."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"weights files end in {', '.join(SUFFIXES)}; {path.name!r} does not")
 
 
 def _idf(frequencies: DocumentFrequencies, vocabulary: Vocabulary) -> npt.NDArray[np.float64]:
     if len(frequencies.counts) != len(vocabulary):
         raise InputError(
-            f"frequencies over {len(frequencies.counts)} tokens do not belong to a vocabulary of {len(vocabulary)}"
+            f"document frequencies of {len(frequencies.counts)} tokens do not match a vocabulary of {len(vocabulary)}; "
+            "count them with this encoder"
         )
     return frequencies.idf()

@@ -1,0 +1,51 @@
+"""The weight of special tokens such as ``[CLS]`` and ``[MASK]``, which carry structure instead of text."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.tokens.vocabulary import Vocabulary
+
+DEFAULT = 1.0
+"""Special tokens count like an average token unless something else is asked for."""
+
+CHOICES = (DEFAULT, 0.0)
+"""What ``"auto"`` chooses from. The first wins a tie."""
+
+Special = float | Literal["auto"]
+
+Weights = TypeVar("Weights")
+
+
+def with_special(
+    table: npt.NDArray[np.float64], vocabulary: Vocabulary, special: float = DEFAULT
+) -> npt.NDArray[np.float32]:
+    """Return ``(vocabulary,)`` weights in which every special token weighs ``special``.
+
+    >>> words = Vocabulary(("[CLS]", "cat"), special_ids=frozenset({0}))
+    >>> with_special(np.array([0.2, 3.0]), words).tolist()
+    [1.0, 3.0]
+    """
+    return np.where(vocabulary.is_special, special, table).astype(np.float32)
+
+
+def choose_special(
+    options: Sequence[Weights], validate: Callable[[Sequence[Weights]], Sequence[float]]
+) -> tuple[float, Weights]:
+    """Return the better of two weightings that differ only in their special tokens.
+
+    Args:
+        options: the weighting for each of :data:`CHOICES`, in that order.
+        validate: measures all of them on validation queries; higher is better.
+
+    Returns:
+        The chosen weight of special tokens, and the weighting that has it.
+
+    >>> choose_special(["special 1", "special 0"], lambda options: [0.5, 0.5])
+    (1.0, 'special 1')
+    """
+    quality = validate(options)
+    best = max(range(len(options)), key=lambda place: (quality[place], -place))
+    return CHOICES[best], options[best]
