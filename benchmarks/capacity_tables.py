@@ -88,7 +88,7 @@ def draw() -> None:
         axis.set_ylabel("milliseconds")
         axis.legend(frameon=False)
         figure.tight_layout()
-        figure.savefig(ROOT / "docs" / "scaling.svg", metadata={"Date": None})
+        figure.savefig(ROOT / "docs" / "images" / "scaling.svg", metadata={"Date": None})
         plt.close(figure)
 
 

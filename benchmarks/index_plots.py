@@ -1,4 +1,4 @@
-"""Draw ``docs/first-stages.svg`` and ``docs/growth.svg`` from ``results``."""
+"""Draw ``docs/images/first-stages.svg`` and ``docs/images/growth.svg`` from ``results``."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,7 @@ def draw_stages(records: list[dict[str, Any]]) -> None:
         row[0].set_ylabel("nDCG@10")
     axes[0, 0].legend(frameon=False)
     figure.tight_layout()
-    figure.savefig(ROOT / "docs" / "first-stages.svg", metadata={"Date": None})
+    figure.savefig(ROOT / "docs" / "images" / "first-stages.svg", metadata={"Date": None})
 
 
 def draw_growth(record: dict[str, Any]) -> None:
@@ -82,7 +82,7 @@ def draw_growth(record: dict[str, Any]) -> None:
         axis.set_xscale("log")
         axis.set_xlabel("documents")
     figure.tight_layout()
-    figure.savefig(ROOT / "docs" / "growth.svg", metadata={"Date": None})
+    figure.savefig(ROOT / "docs" / "images" / "growth.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many judged queries are enough, and what learning costs, on one collection.
 
-Writes ``results/learning-curve.json`` and the picture of the report, ``docs/learning.svg``.
+Writes ``results/learning-curve.json`` and the picture of the report, ``docs/images/learning.svg``.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> None:
     learnt = learn_collection(collection, encoder_for(arguments.collection), cache=arguments.cache, test="test")
     queries, start = learnt.queries, learnt.start
     points = learning_curve(queries, start, learnt.report.members)
-    plot_learning(ROOT / "docs" / "learning.svg", learnt.report, learnt.weights, start.soft, queries, points)
+    plot_learning(ROOT / "docs" / "images" / "learning.svg", learnt.report, learnt.weights, start.soft, queries, points)
     theory = sample_complexity(queries)
     record = {
         "environment": measured_on,

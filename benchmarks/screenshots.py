@@ -2,7 +2,7 @@
 
 Without an index, one of the standard library's docstrings is built, which takes a minute.
 
-    python benchmarks/screenshots.py                    # writes docs/page-*.png
+    python benchmarks/screenshots.py                    # writes docs/images/page-*.png
     python benchmarks/screenshots.py my-index/ --query "what helps against osteoporosis"
 """
 
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from chamfer import Encoder, build_index
 from chamfer.data.docstrings import docstring_collection
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "images"
 CHROMIUM = "/usr/bin/chromium"
 MOST_BYTES = 300_000
 """Of a picture, so that the repository stays small."""

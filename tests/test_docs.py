@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", re.DOTALL)
-EXAMPLES = [(page.name, code, printed) for page in PAGES for code, printed in EXAMPLE.findall(page.read_text())]
+EXAMPLES = [
+    (str(page.relative_to(ROOT)), code, printed)
+    for page in PAGES
+    for code, printed in EXAMPLE.findall(page.read_text())
+]
 
 
 @pytest.mark.parametrize(("page", "code", "printed"), EXAMPLES, ids=[page for page, _, _ in EXAMPLES])
@@ -25,7 +29,7 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 4
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target

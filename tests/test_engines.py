@@ -1,4 +1,4 @@
-"""What docs/engines.md says of sentence-transformers."""
+"""What docs/guides/engines.md says of sentence-transformers."""
 
 import numpy as np
 import pytest

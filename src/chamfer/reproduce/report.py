@@ -136,7 +136,7 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
         f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
         f"paper's recall is the latter on {capped}, where it falls from k = 10 to k = 100, and stands in that table.",
         "A mean is one of gains over Chamfer in percent, as in the paper.",
-        "The paper does not name its queries, and measured on fewer of some datasets; see docs/reproduce.md.",
+        "The paper does not name its queries, and measured on fewer of some datasets; see docs/guides/reproduce.md.",
         *(f"The paper's own arithmetic: {one.sentence}." for one in disagreements() if _is_about(one, results)),
     ]
 

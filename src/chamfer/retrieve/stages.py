@@ -29,7 +29,7 @@ DEPTH = {"centroids": 400}
 DEFAULT_DEPTH = 1000
 
 # Up to so many numbers, tokens times dimensions, looking at every document is the faster way: on two cores with AVX-512
-# it took 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/search.md.
+# it took 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/results/search.md.
 FEW = 100_000_000
 
 

@@ -1,0 +1,154 @@
+"""MkDocs hook: fill the reference pages from the code, so that they never go stale.
+
+A page holds a line such as ``<!-- generated: command-line -->``, which is replaced when the site is built.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+from unittest.mock import MagicMock
+
+import typer.main
+
+import chamfer
+
+# Public names are grouped by the room that they come from, in the order in which data flows.
+GROUPS = {
+    "data": "Documents and collections",
+    "encode": "Encoding",
+    "tokens": "Token vectors",
+    "kernels": "Scoring",
+    "weights": "Weights",
+    "index": "Index",
+    "search": "Searching and re-ranking",
+    "explain": "Explanations",
+    "evaluate": "Evaluation",
+    "learn": "Learning",
+    "errors": "Errors",
+}
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Replace the markers of a page by what the code says."""
+    for name, generate in GENERATED.items():
+        marker = f"<!-- generated: {name} -->"
+        if marker in markdown:
+            markdown = markdown.replace(marker, "\n".join(generate()))
+    return markdown
+
+
+def python_api() -> Iterator[str]:
+    """Every public name, rendered by mkdocstrings from its docstring."""
+    homes = {name: inspect.unwrap(getattr(chamfer, name)).__module__ for name in chamfer.__all__}
+    unknown = {home.split(".")[1] for home in homes.values()} - set(GROUPS)
+    if unknown:
+        raise ValueError(f"docs/generated.py has no heading for the rooms {sorted(unknown)}; add them to GROUPS")
+    for room, title in GROUPS.items():
+        names = [name for name, home in homes.items() if home.split(".")[1] == room]
+        if names:
+            yield f"\n## {title}\n"
+        for name in sorted(names, key=str.lower):
+            yield f"::: {homes[name]}.{name}\n    options:\n      heading_level: 3\n"
+
+
+def command_line() -> Iterator[str]:
+    """Every command with its arguments and options."""
+    yield from _command(typer.main.get_command(import_module("chamfer.cli.app").app), "chamfer", None)
+
+
+def _command(command: Any, name: str, parent: Any) -> Iterator[str]:  # noqa: ANN401 -- of typer's private copy of click
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    yield f"\n## `{name}`\n\n{_paragraphs(command.help or '')}\n\n    {usage}\n"
+    records = [parameter.get_help_record(context) for parameter in command.params]
+    rows = [f"| `{_cell(left)}` | {_cell(right)} |" for left, right in filter(None, records)]
+    if rows:
+        yield "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows, ""])
+    for child_name, child in getattr(command, "commands", {}).items():
+        yield from _command(child, f"{name} {child_name}", context)
+
+
+def _paragraphs(text: str) -> str:
+    """Help text as Markdown; lines that begin with a command are set as code."""
+    lines = []
+    for line in text.splitlines():
+        label, colon, example = line.partition("Example: ")
+        lines.append(f"{label}Example:\n\n    {example}\n" if colon else line)
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def http_api() -> Iterator[str]:
+    """Every address of the server, from its OpenAPI description."""
+    testclient = import_module("starlette.testclient")
+    server = import_module("chamfer.serve.app").create_app(MagicMock())
+    description = testclient.TestClient(server).get("/openapi.json").json()
+    schemas = description["components"]["schemas"]
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            yield f"\n## `{method.upper()} {path}`\n\n{operation['summary']}\n"
+            yield from _fields("Parameters", operation.get("parameters", []))
+            for media, content in operation.get("requestBody", {}).get("content", {}).items():
+                yield from _body(f"Request (`{media}`)", content["schema"], schemas)
+            for media, content in operation["responses"].get("200", {}).get("content", {}).items():
+                yield from _body(f"Response (`{media}`)", content.get("schema", {}), schemas)
+    yield "\n## Objects\n"
+    for name, schema in sorted(schemas.items()):
+        if "properties" in schema:
+            yield f"\n### {name}\n\n{schema.get('description', '')}\n"
+            yield from _properties(schema)
+
+
+def _fields(title: str, parameters: list[dict[str, Any]]) -> Iterator[str]:
+    if parameters:
+        yield f"{title}:\n"
+        yield "| name | where | type |\n| --- | --- | --- |"
+        for one in parameters:
+            yield f"| `{one['name']}` | {one['in']} | {_type(one['schema'])} |"
+        yield ""
+
+
+def _body(title: str, schema: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
+    del schemas
+    if schema:
+        yield f"{title}: {_type(schema)}\n"
+
+
+def _properties(schema: dict[str, Any]) -> Iterator[str]:
+    required = schema.get("required", [])
+    yield "| field | type | meaning |\n| --- | --- | --- |"
+    for name, field in schema["properties"].items():
+        default = "" if name in required or field.get("default") is None else f" Default: `{field['default']}`."
+        mark = " (required)" if name in required else ""
+        yield f"| `{name}`{mark} | {_type(field)} | {_cell(field.get('description', ''))}{default} |"
+    yield ""
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """A JSON schema in a few words, with links to the objects of this page."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return " or ".join(dict.fromkeys(_type(one) for one in schema[choice]))
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_type(schema['additionalProperties'])}"
+    low, high = (schema.get(name) for name in ("minimum", "maximum"))
+    span = f", {low} to {high}" if low is not None and high is not None else ""
+    return f"{schema.get('type', 'any')}{span}"
+
+
+GENERATED: dict[str, Callable[[], Iterator[str]]] = {
+    "python-api": python_api,
+    "command-line": command_line,
+    "http-api": http_api,
+}
