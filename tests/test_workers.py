@@ -38,6 +38,7 @@ from chamfer.support.progress import Advance
 from chamfer.weights import counting as counted_in
 from chamfer.weights.counting import count_tokens
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers import ray_workers as ray_workers_in
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import HERE, Table, Workers
 from chamfer.workers.ray_workers import Crew, crew_of, ray_workers
@@ -225,8 +226,16 @@ class TestOnRay:
         assert (caught.value.errno, caught.value.filename) == (28, "/x/y")
 
     def test_a_bug_in_a_job_is_no_fault_of_the_input(self, on_ray: Workers) -> None:
-        with pytest.raises(WorkerError, match=r"^a Ray worker failed .*ZeroDivisionError.* to resume$"):
+        with pytest.raises(WorkerError, match=r"^a job failed on a Ray worker: ZeroDivisionError: by 0") as caught:
             list(on_ray.map(odd, [{"number": [0]}, {"number": [1]}]))
+        assert "in odd" in caught.value.__notes__[0], "the traceback of the worker comes with it"
+
+    def test_workers_that_die_again_and_again_are_no_fault_of_the_input(
+        self, on_ray: Workers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(ray_workers_in, "AGAIN", 1)
+        with pytest.raises(WorkerError, match=r"^Ray workers were lost again and again \(.+\); .* to resume$"):
+            list(on_ray.map(odd, [{"number": [-1]}, {"number": [1]}]))
 
     def test_commands_give_the_same_on_ray(self, tmp_path: Path, on_ray: Workers, plain_checkpoint: Path) -> None:
         folder = write_collection(tmp_path / "pets")
@@ -249,9 +258,11 @@ class TestOnRay:
 
 
 def odd(table: Table, advance: Advance) -> Table:
-    """A job that keeps odd numbers, finds the disk full at 28, and has a bug at 0."""
+    """A job that keeps odd numbers, finds the disk full at 28, has a bug at 0, and takes its process down at -1."""
     if 0 in table["number"]:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("by 0")
+    if -1 in table["number"]:
+        os.kill(os.getpid(), signal.SIGKILL)
     if 28 in table["number"]:
         raise OSError(28, "No space left on device", "/x/y")
     advance(len(table["number"]))

@@ -2,12 +2,13 @@
 
 import os
 import pickle
+import traceback
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from chamfer.errors import InputError
+from chamfer.errors import InputError, WorkerError
 from chamfer.support import devices, threads
 from chamfer.workers.jobs import Job, Table
 from chamfer.workers.ray_cluster import imported
@@ -41,8 +42,12 @@ class Worker:
                 self._job = _unpacked(self._reference)
             [row] = batch.to_pylist()
             result = row_of(self._job(table_of(row[TABLE]), done.append))[TABLE][0].as_py()
-        except (InputError, OSError) as error:  # which Ray would wrap in its own, with a trace
+        except (InputError, OSError) as error:  # returned, because Ray would wrap it in an error of its own
             failure = pickle.dumps(error)
+        except Exception as error:  # a bug in the job, or memory that ran out
+            failed = WorkerError(f"a job failed on a Ray worker: {type(error).__name__}: {error}")
+            failed.add_note(traceback.format_exc())
+            failure = pickle.dumps(failed)
         columns = {TABLE: pyarrow.array([result], pyarrow.large_binary()), DONE: [sum(done)]}
         return pyarrow.table({**columns, ERROR: pyarrow.array([failure], pyarrow.binary())})
 

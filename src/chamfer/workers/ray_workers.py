@@ -118,7 +118,7 @@ class RayWorkers:
                 yield table_of(row[TABLE])
         except ray.exceptions.RayError as error:
             raise WorkerError(
-                f"a Ray worker failed and retrying did not help ({last_line(error)}); "
+                f"Ray workers were lost again and again ({last_line(error)}); "
                 "check the cluster, then run the same again to resume"
             ) from error
 
