@@ -3,9 +3,11 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DATA ?= ../shared/data
 
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
+
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser docs screenshots demo test test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser docs screenshots demo test test-long test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
@@ -19,8 +21,13 @@ browser:
 demo: .venv/installed
 	$(BIN)/chamfer demo
 
-test: .venv/installed
-	$(BIN)/pytest
+# Files run whole, one after the other, in each of two processes.
+test: .venv/installed browser
+	$(BIN)/pytest $(PARALLEL)
+
+# The campaigns at full length: kills, full disks, requests made from the server's description.
+test-long: .venv/installed browser
+	$(BIN)/pytest --long
 
 # The documentation site in build/site, without a network; a warning is an error. The variable silences an
 # advertisement of the theme.

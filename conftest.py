@@ -1,6 +1,14 @@
-"""Rooms behind extras that are not installed cannot be imported, so their examples are not collected."""
+"""How the suite runs: threads, campaigns, the order of files, and what is not collected."""
 
+import os
 from importlib.util import find_spec
+
+import pytest
+
+# Workers of pytest-xdist share the cores. Before anything imports torch, whose threads spin while they wait.
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+if WORKERS > 1:
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // WORKERS)))
 
 NEEDED = {
     "kernels/cuda/*.py": "triton",
@@ -11,10 +19,34 @@ NEEDED = {
     "serve/*.py": "fastapi",
 }
 
-# What schemathesis imports in a process of its own is no module of tests either.
+# Modules behind extras that are not installed cannot be imported. The first two run in processes of their own.
 collect_ignore = [
     "tests/served_formats.py",
     "tests/cuda_compiles.py",
     *(["tests/test_cuda.py"] if find_spec("triton") is None else []),
 ]
 collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]
+
+# The slowest files start first, or one worker of `make test` would end with them while the other waits.
+FIRST: tuple[str, ...] = (
+    "test_serve_sharded_ray.py",
+    "test_workers.py",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--long``, for ``make test-long``."""
+    parser.addoption("--long", action="store_true", help="run the campaigns at full length, and nothing else")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without ``--long`` leave out the tests marked long; with it, keep those and the ones that ask for ``long``."""
+    long = config.getoption("--long")
+    chosen = [item for item in items if (is_campaign(item) if long else not item.get_closest_marker("long"))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = sorted(chosen, key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+
+
+def is_campaign(item: pytest.Item) -> bool:
+    """Whether a test has a long version."""
+    return item.get_closest_marker("long") is not None or "long" in getattr(item, "fixturenames", ())

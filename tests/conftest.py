@@ -66,6 +66,12 @@ def encoder(plain_checkpoint: Path) -> Encoder:
     return Encoder.load(str(plain_checkpoint))
 
 
+@pytest.fixture(scope="session")
+def long(request: pytest.FixtureRequest) -> bool:
+    """Whether a campaign runs at full length, as in ``make test-long``; a test that asks is a campaign."""
+    return bool(request.config.getoption("--long"))
+
+
 @pytest.fixture
 def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
