@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser docs screenshots demo test test-long test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser docs lint-workflows screenshots demo test test-long test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
@@ -34,7 +34,18 @@ test-long: .venv/installed browser
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
 
-check: .venv/installed docs
+# The files that only run elsewhere: workflows, templates, hooks.
+lint-workflows: .venv/installed
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/pre-commit validate-config
+
+check: .venv/installed docs lint-workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

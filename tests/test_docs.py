@@ -29,7 +29,9 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 4
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", sorted({*PAGES, *ROOT.glob("[A-Z]*.md")}), ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
