@@ -176,7 +176,7 @@ def query_like(index: Index, number: int) -> Queries:
     generator = np.random.default_rng([4, number])
     place = int(generator.integers(len(index)))
     ((segment, _, local),) = index.by_segment(np.array([place]))
-    tokens = segment.tokens(local)
+    tokens = segment.take(local)
     chosen = generator.choice(len(tokens.vectors), QUERY_TOKENS, replace=False)
     vectors = tokens.vectors[chosen].astype(np.float32)
     vectors += 0.05 * generator.standard_normal(vectors.shape, dtype=np.float32)

@@ -23,7 +23,7 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import default_cache, encode_cached
 from chamfer.data.collection import Collection, load_collection
 from chamfer.kernels import native
-from chamfer.kernels.codes import CodedDocuments
+from chamfer.kernels.documents import CodedDocuments
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
 from chamfer.support.files import write_json
@@ -203,7 +203,7 @@ def effort(work: Work) -> dict[str, float]:
     documents = CodedDocuments.of(work.documents)
     read, saved = [], []
     for n in range(len(work.queries)):
-        found = native.best(work.queries[n], work.weights[n], documents, work.candidates[n], K, "cosine", 1)
+        found = native.best(work.queries[n], work.weights[n], documents.handle, work.candidates[n], K, "cosine", 1)
         read.append(found[2])
         saved.append(1 - found[3] / found[4])
     return {"read": float(np.mean(read)), "saved": float(np.mean(saved))}
@@ -235,7 +235,7 @@ def own():
 start = own()
 import threading
 import numpy as np
-from chamfer import kernels
+from chamfer.kernels import dispatch
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.tokens.batch import TokenBatch
 corpus = EncodedCorpus.open(Path({str(corpus.folder)!r}))
@@ -249,7 +249,7 @@ def watch():
 watcher = threading.Thread(target=watch)
 watcher.start()
 for _ in range(20):
-    kernels.best(query, np.ones(32, np.float32), corpus.coded, k=10, candidates=[places])
+    dispatch.best(query, np.ones(32, np.float32), corpus, k=10, candidates=[places])
 done.set()
 watcher.join()
 print(*start, max(highest, own()[0]), own()[1])

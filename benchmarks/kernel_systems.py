@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from chamfer import TokenBatch
 from chamfer.kernels import native
-from chamfer.kernels.codes import CodedDocuments
+from chamfer.kernels.documents import CodedDocuments
 from chamfer.kernels.form import Form
 
 K = 10
@@ -51,11 +51,11 @@ def chamfer(form: Form) -> System:
     """Codes are made before, the exact best is found after."""
 
     def prepare(work: Work, threads: int) -> Callable[[int], Places]:
-        documents = CodedDocuments.of(work.documents)
+        handle = CodedDocuments.of(work.documents).handle
 
         def answer(n: int) -> Places:
             places = work.candidates[n]
-            return places[native.best(work.queries[n], work.weights[n], documents, places, K, form, threads)[0]]
+            return places[native.best(work.queries[n], work.weights[n], handle, places, K, form, threads)[0]]
 
         return answer
 

@@ -120,7 +120,7 @@ def contents(index: Index) -> Model:
     model: Model = {}
     for segment in index.segments:
         alive = segment.alive
-        tokens, ids = segment.tokens(alive), segment.database.ids(alive)
+        tokens, ids = segment.take(alive), segment.database.ids(alive)
         assert ids == sorted(ids)
         for place, document in enumerate(segment.database.documents(alive)):
             assert document.id == ids[place]

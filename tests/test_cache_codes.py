@@ -49,6 +49,10 @@ def test_equal_scores_from_disk_are_ordered_by_id(tmp_path: Path) -> None:
     assert best.document_ids == ("d000", "d001", "d002")
 
 
+def codes_of(corpus: EncodedCorpus) -> Codes | None:
+    return None if corpus.coded is None else corpus.coded.codes
+
+
 @compiled
 def test_codes_on_disk_are_made_once_and_whole(tmp_path: Path) -> None:
     _, documents = planted(np.random.default_rng(5))
@@ -56,11 +60,11 @@ def test_codes_on_disk_are_made_once_and_whole(tmp_path: Path) -> None:
     (tmp_path / ".codes").mkdir()  # what an interrupted run leaves
     (tmp_path / ".codes" / "codes.u8").write_bytes(b"half")
     with patch("chamfer.cache.codes.AT_A_TIME", 100):
-        first = corpus.coded.codes
+        first = codes_of(corpus)
     assert first is not None
     assert not (tmp_path / ".codes").exists()
     with patch.object(Codes, "of", side_effect=AssertionError("made again")):
-        again = EncodedCorpus.open(tmp_path).coded.codes
+        again = codes_of(EncodedCorpus.open(tmp_path))
     assert again is not None
     expected = Codes.of(documents)
     for found in (first, again):
@@ -74,9 +78,9 @@ def test_codes_on_disk_are_made_once_and_whole(tmp_path: Path) -> None:
 def test_codes_that_are_not_those_of_the_corpus_are_made_again(tmp_path: Path, damaged: str) -> None:
     _, documents = planted(np.random.default_rng(5))
     corpus = made_corpus(tmp_path, documents)
-    assert corpus.coded.codes is not None
+    assert corpus.coded is not None
     (tmp_path / "codes" / damaged).write_bytes(b"{}")
-    again = EncodedCorpus.open(tmp_path).coded.codes
+    again = codes_of(EncodedCorpus.open(tmp_path))
     assert again is not None
     np.testing.assert_array_equal(again.scales, Codes.of(documents).scales)
 
@@ -86,9 +90,9 @@ def test_where_codes_cannot_be_written_vectors_are_read(tmp_path: Path) -> None:
     query, documents = planted(np.random.default_rng(6))
     corpus = made_corpus(tmp_path, documents)
     with patch("chamfer.cache.codes._make", side_effect=PermissionError("read-only")):
-        assert corpus.coded.codes is None
-        [found] = dispatch.best(query, np.ones(40, np.float32), corpus.coded, k=4)
+        assert corpus.coded is None
+        [found] = dispatch.best(query, np.ones(40, np.float32), corpus, k=4)
         assert found.read == 300
-    assert corpus.coded.codes is not None  # the next time it is tried again
-    [found] = dispatch.best(query, np.ones(40, np.float32), corpus.coded, k=4)
+    assert corpus.coded is not None  # the next time it is tried again
+    [found] = dispatch.best(query, np.ones(40, np.float32), corpus, k=4)
     assert found.read < 300

@@ -25,11 +25,11 @@ from chamfer.index.reading import Index
 from chamfer.index.settings import Precision as IndexPrecision
 from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, reference
-from chamfer.kernels.codes import CodedDocuments
 from chamfer.kernels.cuda import launch
 from chamfer.kernels.cuda.arrays import Asked, Packed, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments, fitting
 from chamfer.kernels.cuda.launch import Plan
+from chamfer.kernels.documents import CodedDocuments
 from chamfer.kernels.form import Form
 from chamfer.search.reranking import rerank_encoded
 from chamfer.search.searcher import Searcher
@@ -290,7 +290,7 @@ def test_minima_are_those_of_the_reference(holding: str, form: Form, monkeypatch
 
 def test_minima_of_32_bit_vectors_that_are_not_on_the_gpu() -> None:
     documents, query = batch(DOCUMENTS, 20, 1, np.float32), batch([5], 20, 2, np.float32)
-    placed = dispatch.placed(documents, PLACE)
+    placed = dispatch.on_device(documents, PLACE)
     assert placed is not documents
     found = dispatch.minima(query, placed)
     np.testing.assert_allclose(found, reference.minima(query.vectors, documents), atol=1e-6)
@@ -299,7 +299,7 @@ def test_minima_of_32_bit_vectors_that_are_not_on_the_gpu() -> None:
 def test_the_distance_of_equal_vectors_is_nothing() -> None:
     documents = batch([8], 24, 1)
     query = TokenBatch(documents.vectors[:3].astype(np.float32), documents.token_ids[:3], np.array([0, 3]))
-    assert dispatch.minima(query, dispatch.placed(documents, PLACE)).tolist() == [[0, 0, 0]]
+    assert dispatch.minima(query, dispatch.on_device(documents, PLACE)).tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "4bit"])

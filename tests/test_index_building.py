@@ -116,9 +116,7 @@ class Lost:
 def contents(folder: Path) -> list[tuple[Document, list[int]]]:
     index = Index.open(folder)
     places = np.arange(len(index))
-    ids = [
-        segment.tokens(slice(n, n + 1)).token_ids.tolist() for segment in index.segments for n in range(len(segment))
-    ]
+    ids = [segment.take(slice(n, n + 1)).token_ids.tolist() for segment in index.segments for n in range(len(segment))]
     return sorted(zip(index.documents(places), ids, strict=True))
 
 

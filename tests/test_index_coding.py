@@ -168,7 +168,7 @@ def test_vectors_come_back_as_well_as_their_precision_allows(tmp_path: Path, set
     kept = [place for place in range(120) if place % 7]
     assert index.ids(np.arange(len(index))) == [ids[place] for place in kept]
     expected = index.trained.projected(pool(tokens.take(kept), settings.pool))
-    found = index.segments[0].tokens(slice(None))
+    found = index.segments[0].take(slice(None))
     assert found.lengths.tolist() == expected.lengths.tolist()
     assert index.dimensions == found.dimensions == settings.kept
     lost = {"float16": 1e-3, "int8": 0.02, "4bit": 0.08, "2bit": 0.3}[settings.precision]
@@ -188,7 +188,7 @@ def test_an_index_that_outgrows_its_centroids_learns_new_ones(tmp_path: Path, pr
         assert writer.trained.asked == count_for(1_000)
         writer.compact()
     index = Index.open(tmp_path)
-    lost = lengths(index.segments[0].tokens(slice(None)).vectors - tokens.vectors)
+    lost = lengths(index.segments[0].take(slice(None)).vectors - tokens.vectors)
     assert np.median(lost) < {"float16": 1e-3, "int8": 0.02, "4bit": 0.08, "2bit": 0.25}[precision]
 
 

@@ -1,6 +1,7 @@
 """One grid for every backend, and the identities that the score must keep."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -158,6 +159,20 @@ def test_weights_that_do_not_fit_are_refused(weights: list[float]) -> None:
         dispatch.score(np.zeros((3, 2), np.float32), np.array(weights, np.float32))
 
 
+@dataclass(frozen=True)
+class Decoding:
+    """Ten documents of which nothing is known but how to decode them, as of residuals."""
+
+    take: Callable[[npt.NDArray[np.int64]], TokenBatch]
+    dimensions: int = 8
+    on_device: None = None
+    tokens: None = None
+    coded: None = None
+
+    def __len__(self) -> int:
+        return 10
+
+
 def test_what_queries_share_is_decoded_once() -> None:
     generator = np.random.default_rng(0)
     documents = batch_of(generator.standard_normal((30, 8)).astype(np.float32), [3] * 10)
@@ -170,10 +185,10 @@ def test_what_queries_share_is_decoded_once() -> None:
         return documents.take(places)
 
     shared, own = np.arange(10), np.array([7, 2])
-    found = dispatch.best_decoded(queries, weights, take, k=3, candidates=[shared, own, shared])
+    found = dispatch.best(queries, weights, Decoding(take), k=3, candidates=[shared, own, shared])
     assert sorted(taken) == sorted([*range(10), 2, 7])
     for place, candidates in enumerate((shared, own, shared)):
         mine = weights[queries.offsets[place] : queries.offsets[place + 1]]
-        (alone,) = dispatch.best_decoded(queries[place], mine, documents.take, k=3, candidates=[candidates])
+        (alone,) = dispatch.best(queries[place], mine, Decoding(documents.take), k=3, candidates=[candidates])
         assert found[place].places.tolist() == alone.places.tolist()
         np.testing.assert_array_equal(found[place].scores, alone.scores)

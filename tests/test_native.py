@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from chamfer import InputError, TokenBatch
 from chamfer.kernels import dispatch, native, reference
-from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
+from chamfer.kernels.codes import Codes
+from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.kernels.form import Form
 from tests.vectors import Floats, as_query, batch_of, planted, unit
 
@@ -134,11 +135,11 @@ def test_codes_alone_never_miss_one_of_the_best(
     weights[generator.random(query_length) < 0.2] = 0
     places = generator.integers(len(lengths), size=len(lengths) + 3)
     with forced(path):
-        codes = Codes.of(documents).alone(documents)
+        codes = Codes.of(documents).for_decoded_vectors(documents)
         decoded = batch_of(codes.vectors(dimensions), lengths)
-        rounded = RoundedDocuments(codes, documents.offsets, dimensions)
-        promising = native.promising(query.vectors, weights, rounded, places, k, form)
-        found = dispatch.best_rounded(query, weights, rounded, decoded.take, k=k, candidates=places, form=form)
+        quantized = QuantizedDocuments(codes, documents.offsets, dimensions)
+        promising = native.promising(query.vectors, weights, quantized.handle, places, k, form)
+        found = dispatch.best(query, weights, quantized, k=k, candidates=[places], form=form)[0]
     scores = reference.score(query.vectors, weights, decoded, form)[places]
     filled = decoded.lengths[places] > 0
     if k and filled.any():  # whoever scores like the last of the best belongs to them
@@ -147,7 +148,9 @@ def test_codes_alone_never_miss_one_of_the_best(
     assert promising.tolist() == sorted(set(promising.tolist()))
     # The answer itself is scored in 32 bits, as all vectors without codes are.
     with patch.dict("os.environ", {native.VARIABLE: path}):
-        everything = dispatch.best_decoded(query, weights, decoded.take, k=k, candidates=[places], form=form)[0]
+        everything = dispatch.best(query, weights, CodedDocuments(decoded, None), k=k, candidates=[places], form=form)[
+            0
+        ]
     assert len(found.places) == min(k, len(places))
     np.testing.assert_array_equal(np.isinf(found.scores), np.isinf(everything.scores))
     longest = max(np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, decoded))
@@ -161,8 +164,8 @@ def test_codes_alone_never_miss_one_of_the_best(
 def test_codes_alone_leave_few_to_decode(path: str) -> None:
     query, documents = planted(np.random.default_rng(9))
     with forced(path):
-        rounded = RoundedDocuments(Codes.of(documents).alone(documents), documents.offsets, 64)
-        found = native.promising(query.vectors, np.ones(40, np.float32), rounded, np.arange(300), 5, "l2")
+        quantized = QuantizedDocuments(Codes.of(documents).for_decoded_vectors(documents), documents.offsets, 64)
+        found = native.promising(query.vectors, np.ones(40, np.float32), quantized.handle, np.arange(300), 5, "l2")
     assert 5 <= len(found) < 60
 
 
@@ -172,10 +175,9 @@ def test_numpy_makes_the_same_codes_and_finds_the_same_in_them(form: Form) -> No
     weights = np.linspace(0, 1, 40, dtype=np.float32)
 
     def best() -> tuple[Codes, list[int]]:
-        codes = Codes.of(documents).alone(documents)
-        decoded = batch_of(codes.vectors(64), [30] * 300)
-        rounded = RoundedDocuments(codes, documents.offsets, 64)
-        return codes, dispatch.best_rounded(query, weights, rounded, decoded.take, k=8, form=form).places.tolist()
+        codes = Codes.of(documents).for_decoded_vectors(documents)
+        quantized = QuantizedDocuments(codes, documents.offsets, 64)
+        return codes, dispatch.best(query, weights, quantized, k=8, form=form)[0].places.tolist()
 
     codes, places = best()
     with patch.dict("os.environ", {native.VARIABLE: native.NUMPY}):
@@ -203,10 +205,11 @@ def test_numpy_makes_the_same_codes_and_finds_the_same_in_them(form: Form) -> No
 )
 def test_what_codes_alone_cannot_tell_is_refused(changes: dict[str, Any], message: str) -> None:
     documents = batch_of(np.eye(4, dtype=np.float16), [1, 2, 1])
+    codes = Codes.of(documents).for_decoded_vectors(documents)
     request: dict[str, Any] = {
         "query": np.eye(2, 4, dtype=np.float32),
         "weights": np.ones(2, np.float32),
-        "documents": RoundedDocuments(Codes.of(documents).alone(documents), documents.offsets, 4),
+        "documents": QuantizedDocuments(codes, documents.offsets, 4).handle,
         "candidates": np.arange(3),
         "k": 1,
         "form": "l2",
@@ -349,8 +352,8 @@ def test_instructions_that_are_not_there_are_named() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"k": -1}, "cannot find -1 documents"),
-        ({"k": 2.5}, "must be a whole number, not 2.5"),
+        ({"k": -1}, "k must be 0 or more, not -1"),
+        ({"k": 2.5}, "k must be a whole number, not 2.5"),
         ({"documents": as_query(np.eye(2, 4))}, r"CodedDocuments.of\(documents\)"),
         ({"weights": np.array([1, -1], np.float32)}, "finite and not negative"),
         ({"weights": np.array([1, np.nan], np.float32)}, "finite and not negative"),

@@ -30,7 +30,7 @@ class FakeSegment:
     def __len__(self) -> int:
         return len(self.batch)
 
-    def tokens(self, places: npt.NDArray[np.int64]) -> TokenBatch:
+    def take(self, places: npt.NDArray[np.int64]) -> TokenBatch:
         return self.batch.take(places)
 
     def parts(self) -> Iterator[TokenBatch]:

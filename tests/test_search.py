@@ -18,6 +18,7 @@ from chamfer.index.segment import Segment
 from chamfer.index.settings import Precision
 from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, native
+from chamfer.kernels.form import Form
 from chamfer.retrieve import stages
 from chamfer.search.searcher import Hit
 from chamfer.support.progress import Advance
@@ -112,7 +113,7 @@ class TestStages:
     @every_stage
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_scores_are_exact_whoever_found_the_candidates(
-        self, folder: Path, encoder: Encoder, stage: str, form: dispatch.Form
+        self, folder: Path, encoder: Encoder, stage: str, form: Form
     ) -> None:
         searcher = Searcher.open(folder, first_stage=stage, form=form, encoder=encoder)
         exact = {hit.id: hit.score for hit in searcher.search("the blue dog", k=61, first_stage="exhaustive")}
@@ -358,9 +359,7 @@ class TestChanges:
 class TestScores:
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     @pytest.mark.parametrize("weights", ["uniform", "idf", "idf-soft"])
-    def test_normalised_0_is_a_perfect_match(
-        self, folder: Path, encoder: Encoder, form: dispatch.Form, weights: str
-    ) -> None:
+    def test_normalised_0_is_a_perfect_match(self, folder: Path, encoder: Encoder, form: Form, weights: str) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights=weights)
         for document in corpus()[:3]:
             best, *others = searcher.search(document.text, normalise=True)
@@ -370,7 +369,7 @@ class TestScores:
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_normalised_scores_do_not_depend_on_the_scale_of_weights(
-        self, folder: Path, encoder: Encoder, form: dispatch.Form
+        self, folder: Path, encoder: Encoder, form: Form
     ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form)
         idf = TokenWeights.idf(searcher.index.frequencies, encoder.vocabulary)
@@ -381,7 +380,7 @@ class TestScores:
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_normalised_scores_do_not_depend_on_the_length_of_the_query(
-        self, folder: Path, encoder: Encoder, form: dispatch.Form
+        self, folder: Path, encoder: Encoder, form: Form
     ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights="uniform")
         once = searcher.weighted(encoder.encode_queries(["the dog barks"]), ["the dog barks"])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from chamfer.cache.codes import open_codes
 from chamfer.errors import InputError
-from chamfer.kernels.codes import CodedDocuments
+from chamfer.kernels.documents import CodedDocuments
 from chamfer.support.devices import PROCESSOR, chosen_device, scoring_device
 from chamfer.support.files import only_writer, write_json
 from chamfer.support.progress import Advance, ignore
@@ -119,19 +119,23 @@ class EncodedCorpus:
         return bring(key, self.tokens.offsets, self.tokens.dimensions, taking(self.tokens), self.device)
 
     @property
-    def placed(self) -> "TokenBatch | DeviceDocuments":
-        """The documents where they are scored."""
-        return self.tokens if self.on_device is None else self.on_device
+    def dimensions(self) -> int:
+        """Number of dimensions of a token vector."""
+        return self.tokens.dimensions
 
     @property
-    def coded(self) -> CodedDocuments:
-        """The documents with their 8-bit codes, which are made when they are first asked for."""
+    def coded(self) -> CodedDocuments | None:
+        """The documents with their 8-bit codes, made at first use; None if they cannot be made just now."""
         made: CodedDocuments | None = self.__dict__.get("_coded")
         if made is None:
-            made = CodedDocuments(self.tokens, open_codes(self.folder, self.tokens, self.made_from))
-            if made.codes is not None:  # else the next call tries again
-                self.__dict__["_coded"] = made
+            codes = open_codes(self.folder, self.tokens, self.made_from)
+            if codes is not None:  # otherwise the next call tries again
+                made = self.__dict__["_coded"] = CodedDocuments(self.tokens, codes)
         return made
+
+    def take(self, places: npt.NDArray[np.integer]) -> TokenBatch:
+        """The vectors of some documents."""
+        return self.tokens.take(places)
 
 
 def encode_corpus(

@@ -37,7 +37,7 @@ def learnt_from(
     for segment in segments:
         places = segment.alive
         some = min(len(places), int(wanted / max(there, 1) * len(places)) + 1)
-        sample.append(segment.tokens(np.sort(generator.choice(places, some, replace=False))).vectors)
+        sample.append(segment.take(np.sort(generator.choice(places, some, replace=False))).vectors)
     kept = np.concatenate(sample).astype(np.float32, copy=False)
     return train_kept(kept, settings, before.projection, tokens=there + len(coming))
 

@@ -190,7 +190,7 @@ class Index:
     def tokens(self, place: int) -> TokenBatch:
         """The vectors of one document."""
         [(segment, _, local)] = self.by_segment(np.array([place]))
-        return segment.tokens(local)
+        return segment.take(local)
 
     def by_segment(
         self, places: npt.NDArray[np.integer]

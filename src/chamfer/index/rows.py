@@ -80,7 +80,7 @@ def _columns(tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Setting
     if settings.precision == "float16":
         columns[VECTORS] = batch.vectors
     else:
-        codes = codes.alone(batch)
+        codes = codes.for_decoded_vectors(batch)
     return {**columns, CODES: codes.codes, SCALES: codes.scales, BOUNDS: codes.bounds.T}
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
 from chamfer.index.rows import Columns, Rows, Source, decoded
 from chamfer.index.settings import (
@@ -34,8 +33,8 @@ from chamfer.index.settings import (
 )
 from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
-from chamfer.kernels import native
-from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
+from chamfer.kernels.codes import Codes
+from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.support.devices import PROCESSOR
 from chamfer.support.files import keep_names
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
@@ -176,37 +175,36 @@ class Segment:
         self.forget()
         return brought
 
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions of a stored vector."""
+        return self._settings.kept
+
     @cached_property
-    def coded(self) -> CodedDocuments | None:
-        """Documents in 16 bits with their codes, where both are kept."""
+    def tokens(self) -> TokenBatch | None:
+        """All vectors, memory-mapped, if they are stored in 16 bits."""
         if VECTORS not in self.columns:
             return None
-        whole = TokenBatch(self.columns[VECTORS], np.asarray(self.columns[TOKEN_IDS]), self.offsets)
-        return CodedDocuments(whole, self.codes if native.path() else None)
+        return TokenBatch(self.columns[VECTORS], np.asarray(self.columns[TOKEN_IDS]), self.offsets)
 
     @cached_property
-    def codes(self) -> Codes | None:
-        """The 8-bit codes, where they are kept."""
+    def coded(self) -> CodedDocuments | QuantizedDocuments | None:
+        """The 8-bit codes, with the 16-bit vectors if both are stored; None for residuals."""
         if CODES not in self.columns:
             return None
-        bounds = np.ascontiguousarray(self.columns[BOUNDS].T)
-        return Codes(self.columns[CODES], self.columns[SCALES], bounds)
+        codes = Codes(self.columns[CODES], self.columns[SCALES], np.ascontiguousarray(self.columns[BOUNDS].T))
+        if self.tokens is not None:
+            return CodedDocuments(self.tokens, codes)
+        return QuantizedDocuments(codes, self.offsets, self.dimensions)
 
-    @cached_property
-    def rounded(self) -> RoundedDocuments:
-        """Documents of which only the codes are kept."""
-        if self.codes is None:
-            raise InputError(f"segment {self.name} keeps no codes")
-        return RoundedDocuments(self.codes, self.offsets, self._settings.kept)
-
-    def tokens(self, places: npt.NDArray[np.integer] | slice) -> TokenBatch:
-        """The vectors of some documents, in 16 bits, decoded if need be."""
+    def take(self, places: npt.NDArray[np.integer] | slice) -> TokenBatch:
+        """The vectors of some documents in 16 bits, decoded if necessary."""
         return _taken(self.columns, self.offsets, self._settings, self._trained, places)
 
     def parts(self) -> Iterator[TokenBatch]:
         """All documents in order, some tens of thousands of tokens at a time."""
         for part in parts(self.offsets):
-            yield self.tokens(part)
+            yield self.take(part)
 
     @property
     def mapped_bytes(self) -> int:

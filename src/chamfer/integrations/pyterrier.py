@@ -93,7 +93,7 @@ class Reranker(pt.Transformer):
     def _ranked(self, rows: pd.DataFrame) -> pd.DataFrame:
         query, weights = self._query(rows.iloc[[0]])
         texts = [text if isinstance(text, str) else "" for text in rows["text"]]
-        documents = dispatch.placed(self.encoder.encode_documents(texts), self.encoder.scoring_device)
+        documents = dispatch.on_device(self.encoder.encode_documents(texts), self.encoder.scoring_device)
         distances = dispatch.minima(query, documents, form=self.form)
         scores = dispatch.score(distances, weights)
         order = np.argsort(-scores, kind="stable")

@@ -103,7 +103,7 @@ class WeightedMaxSim:
         device = next((part.device for part in b if isinstance(part, Tensor)), torch.device("cpu"))
         scores = np.zeros((len(queries), len(documents)), np.float32)
         if scores.size:
-            packed = dispatch.placed(_packed(documents), scoring_device(str(device)))
+            packed = dispatch.on_device(_packed(documents), scoring_device(str(device)))
             for place, (query, weights) in enumerate(zip(queries, self.weights, strict=True)):
                 scores[place] = dispatch.score(dispatch.minima(_packed([query]), packed, form=self.form), weights)
         return torch.from_numpy(scores).to(device)

@@ -1,18 +1,14 @@
 """Documents in 8 bits: enough to tell which of them can be among the best."""
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels import native
-from chamfer.tokens.batch import Offsets, TokenBatch
-
-if TYPE_CHECKING:
-    from chamfer.kernels import _native
+from chamfer.tokens.batch import TokenBatch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,73 +64,14 @@ class Codes:
         decoded *= self.scales[rows][:, None]
         return decoded.astype(np.float16)
 
-    def alone(self, documents: TokenBatch) -> Self:
-        """The same codes with bounds for :meth:`vectors`, for where no others are kept."""
+    def for_decoded_vectors(self, documents: TokenBatch) -> Self:
+        """The same codes with bounds on :meth:`vectors`, for documents of which nothing but codes is stored."""
         centred = self.codes[:, : documents.dimensions].astype(np.float32)
         centred -= 128
         norms = self.scales * np.sqrt(np.einsum("td,td->t", centred, centred)).astype(np.float64)
         # Rounding to 16 bits loses up to 2^-11 of a number, or 2^-25; sums of many squares are off in 32 bits.
         lost = norms * (2**-11 + 1e-6 + documents.dimensions * 2**-24) + documents.dimensions**0.5 * 2**-25
         return type(self)(self.codes, self.scales, _largest(lost, norms + lost, norms - lost, self.scales, documents))
-
-
-@dataclass(frozen=True, eq=False)
-class CodedDocuments:
-    """Documents whose best can be found without reading most of their vectors.
-
-    Args:
-        tokens: the documents.
-        codes: their 8-bit codes. Without them, where nothing could be compiled, all vectors are read.
-    """
-
-    tokens: TokenBatch
-    codes: Codes | None
-
-    @classmethod
-    def of(cls, tokens: TokenBatch) -> Self:
-        """Make codes in memory, if this machine can use them.
-
-        Vectors are kept in 16 bits, as on disk, and must not change afterwards: codes would not follow.
-        """
-        if not isinstance(tokens, TokenBatch):
-            raise InputError(f"documents come as a TokenBatch, not as {type(tokens).__name__}")
-        if tokens.vectors.dtype != np.float16 or not tokens.vectors.flags.c_contiguous:
-            with np.errstate(over="ignore"):  # a value beyond 16 bits becomes infinite, which is refused
-                vectors = np.ascontiguousarray(tokens.vectors, dtype=np.float16)
-            tokens = TokenBatch(vectors, tokens.token_ids, tokens.offsets)
-        return cls(tokens, Codes.of(tokens) if native.path() else None)
-
-    @cached_property
-    def handle(self) -> "_native.Coded":
-        """What the native kernel is given: checked once, for all queries."""
-        if self.codes is None:
-            raise InputError("these documents have no codes")
-        return native.coded(self.tokens, self.codes.codes, self.codes.scales, self.codes.bounds)
-
-    def __getstate__(self) -> dict[str, object]:
-        """A copy in another process makes a handle of its own."""
-        return {name: value for name, value in self.__dict__.items() if name != "handle"}
-
-
-@dataclass(frozen=True, eq=False)
-class RoundedDocuments:
-    """Documents of which only codes are kept; see :func:`chamfer.kernels.dispatch.best_rounded`.
-
-    Args:
-        codes: made by :meth:`Codes.alone`.
-        offsets: ``(documents + 1,)`` the tokens of each document.
-        dimensions: of the vectors.
-    """
-
-    codes: Codes
-    offsets: Offsets
-    dimensions: int
-
-    @cached_property
-    def handle(self) -> "_native.Rounded":
-        """What the native kernel is given: checked once, for all queries."""
-        codes = self.codes
-        return native.rounded(self.dimensions, self.offsets, codes.codes, codes.scales, codes.bounds)
 
 
 def _bounds(

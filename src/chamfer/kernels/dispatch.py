@@ -1,9 +1,7 @@
-"""One door to every implementation of the score."""
+"""The one place that chooses an implementation of the score: GPU, native kernel or NumPy."""
 
-import operator
-import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +9,9 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.kernels import blas, native
 from chamfer.kernels.best import Best
-from chamfer.kernels.codes import CodedDocuments, Codes, RoundedDocuments
+from chamfer.kernels.checks import check_queries, checked_candidates, checked_k, checked_weights
+from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments
 from chamfer.kernels.form import Form
-from chamfer.kernels.lists import Lists
 from chamfer.support.devices import PROCESSOR
 from chamfer.support.threads import free_cores, in_threads
 from chamfer.tokens.batch import TokenBatch
@@ -21,66 +19,54 @@ from chamfer.tokens.batch import TokenBatch
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
 
-__all__ = [
-    "Best",
-    "CodedDocuments",
-    "Codes",
-    "Form",
-    "Lists",
-    "RoundedDocuments",
-    "best",
-    "best_decoded",
-    "best_rounded",
-    "minima",
-    "normalised",
-    "placed",
-    "score",
-]
+Places = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 
-# With larger numbers sums of products could leave the range of 32 bits.
-LARGEST = 1e9
-# Queries are rounded to 16 bits there.
-LARGEST_ON_DEVICE = 6e4
-# Documents that are decoded at a time: some ten megabytes.
+# Documents decoded at a time: some ten megabytes.
 DECODED = 512
 
 
 def minima(
     query: TokenBatch,
-    documents: "TokenBatch | DeviceDocuments",
+    documents: TokenBatch | Documents,
     *,
     candidates: npt.ArrayLike | None = None,
     form: Form = "l2",
-) -> npt.NDArray[np.float32]:
-    """Give the distance of each token of one query to the closest token of each candidate.
+) -> Floats:
+    """Compute the distance from each token of one query to the closest token of each candidate.
 
-    Distances do not depend on weights: keep them, and every weighting is ``-minima @ weights / tokens``.
+    Distances do not depend on weights: compute them once, and every weighting is ``-minima @ weights / tokens``.
 
     Args:
         query: a batch of one query.
-        documents: where the candidates are.
-        candidates: places of documents, in the order wanted; all documents if not given.
+        documents: the documents that candidates are places in.
+        candidates: places of documents, in the order of the result; all documents by default.
         form: ``l2`` or ``cosine``, see :mod:`chamfer.kernels.reference`.
 
     Returns:
         ``(candidates, query tokens)`` float32; infinite for a document without tokens.
     """
     if len(query) != 1 or len(query.vectors) == 0:
-        raise InputError(f"scoring takes one query with tokens, not {len(query)} with {len(query.vectors)}")
-    _check(query, documents, form)
-    places = _places(candidates, len(documents))
-    if not isinstance(documents, TokenBatch):
+        raise InputError(f"minima take one query with tokens, not {len(query)} with {len(query.vectors)}")
+    on_gpu = None if isinstance(documents, TokenBatch) else documents.on_device
+    check_queries(query, documents.dimensions, form, on_device=on_gpu is not None)
+    places = None if candidates is None else checked_candidates(candidates, len(documents))
+    if on_gpu is not None:
         from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
 
-        _check_on_device(query)
-        return search.minima(query, documents, None if candidates is None else places, form)
-    if documents.vectors.dtype == np.float16 and native.path():
-        return native.minima(query.vectors, documents, places, form)
-    return blas.minima(query.vectors, documents, places, form)
+        return search.minima(query, on_gpu, places, form)
+    if places is None:
+        places = np.arange(len(documents))
+    tokens = documents if isinstance(documents, TokenBatch) else documents.tokens
+    if tokens is None:
+        tokens, places = documents.take(places), np.arange(len(places))
+    if tokens.vectors.dtype == np.float16 and native.path():
+        return native.minima(query.vectors, tokens, places, form)
+    return blas.minima(query.vectors, tokens, places, form)
 
 
-def placed(documents: TokenBatch, device: str) -> "TokenBatch | DeviceDocuments":
-    """The documents as they are, or on a GPU, to compute the :func:`minima` of several queries there."""
+def on_device(documents: TokenBatch, device: str) -> "TokenBatch | DeviceDocuments":
+    """Documents ready for :func:`minima` on a device: copied to the GPU, or as they are for the CPU."""
     if device == PROCESSOR:
         return documents
     from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
@@ -89,7 +75,7 @@ def placed(documents: TokenBatch, device: str) -> "TokenBatch | DeviceDocuments"
     return DeviceDocuments.of_tokens(documents, device=device, precisions=["float32"] if wide else None)
 
 
-def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def score(distances: Floats, weights: Floats) -> Floats:
     """Turn the minima of one query into scores.
 
     ``score[d] = -mean_i(w_i * minima[d, i])``
@@ -101,10 +87,8 @@ def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) 
     Returns:
         ``(documents,)`` float32; higher is closer. A document without tokens scores ``-inf``.
     """
-    if weights.shape != distances.shape[1:]:
-        raise InputError(f"{distances.shape[1]} query tokens need as many weights, not {weights.shape}")
-    _check_weights(weights)
-    # Not BLAS, which rounds a row by how many others there are: equal documents must score alike in any company.
+    weights = checked_weights(weights, distances.shape[1])
+    # Not BLAS, whose rounding depends on the number of rows: equal documents must score alike in any company.
     empty: npt.NDArray[np.bool_] = np.isinf(distances[:, 0])
     finite = np.where(empty[:, None], np.float32(0), distances)
     return np.where(empty, np.float32(-np.inf), -np.einsum("dt,t->d", finite, weights) / np.float32(len(weights)))
@@ -113,10 +97,10 @@ def score(distances: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) 
 def normalised(
     scores: npt.NDArray[np.floating], weights: npt.NDArray[np.floating], form: Form
 ) -> npt.NDArray[np.float64]:
-    """Scores of one query divided by its total weight: from -2 to 0, which is a perfect match on every token.
+    """Divide the scores of one query by its total weight: from -2 to 0, which is a perfect match on every token.
 
-    So scores of short and long queries, and of different weights, can be compared with one threshold. Where no token
-    has any weight, nothing matches: all are -2.
+    One threshold then fits short and long queries, and different weights. Where no token has any weight, nothing
+    matches: every score is -2.
     """
     total = float(weights.sum())
     if total == 0:
@@ -127,199 +111,132 @@ def normalised(
 
 def best(
     queries: TokenBatch,
-    weights: npt.NDArray[np.float32],
-    documents: "CodedDocuments | DeviceDocuments",
+    weights: npt.ArrayLike,
+    documents: Documents,
     *,
     k: int,
     candidates: Sequence[npt.ArrayLike] | None = None,
     form: Form = "l2",
 ) -> list[Best]:
-    """Find the best documents for each query, where the documents are: on a GPU or not.
+    """Find the top k documents for each query.
 
-    Documents are screened by their 8-bit codes, and only those that can still be among the best are scored from their
-    16-bit vectors, in 64-bit arithmetic: the answer is exact. Query tokens without weight are never computed; heavy
-    ones come first, so that many documents are dropped before the light ones. Without codes all documents are scored
-    in 32-bit arithmetic, which may order scores differently that are equal up to rounding. On a GPU what can still be
-    among the best is judged by errors that were seen, not by bounds; see :mod:`chamfer.kernels.cuda.search`.
+    How depends on how the documents are stored:
+
+    - On a GPU: screened and refined there, see :mod:`chamfer.kernels.cuda.search`.
+    - 16-bit vectors with 8-bit codes: the codes rule out most documents, and the rest are scored from their vectors
+      in 64-bit arithmetic. The answer is exact. Query tokens of weight 0 are skipped; the heaviest come first, so that
+      most documents are ruled out before the light ones.
+    - 16-bit vectors without codes, or without the native kernel: every candidate is scored in 32-bit arithmetic, which
+      may swap documents whose scores are equal up to rounding.
+    - 8-bit codes alone: they rule out most documents; the rest are decoded and scored in 32-bit arithmetic.
+    - Anything else: every candidate is decoded and scored in 32-bit arithmetic.
 
     Args:
-        queries: one or more, each with tokens.
+        queries: one or more queries, each with tokens.
         weights: ``(query tokens,)`` of all queries, none negative.
-        documents: where the candidates are.
-        k: how many to find.
-        candidates: for each query places of documents; all documents if not given.
+        documents: the documents that candidates are places in.
+        k: number of documents to find.
+        candidates: places of documents, for each query; all documents by default. Ties are broken by their order.
         form: ``l2`` or ``cosine``, which is the inner product for vectors that are not of unit length.
 
     >>> axes = np.eye(4, dtype=np.float16)
     >>> documents = CodedDocuments.of(TokenBatch.pack([axes[:1], axes[1:]], [[1], [2, 3, 4]]))
     >>> query = TokenBatch.pack([axes[:1]], [[1]])
-    >>> best(query, np.ones(1, np.float32), documents, k=1)[0].places
+    >>> best(query, [1.0], documents, k=1)[0].places
     array([0])
     """
-    if not isinstance(documents, CodedDocuments) and not _is_on_device(documents):
-        raise InputError("documents must be coded first: CodedDocuments.of(documents)")
-    weights, k = np.asarray(weights, dtype=np.float32), _whole(k)
-    _check(queries, documents.tokens if isinstance(documents, CodedDocuments) else documents, form)
-    if (queries.lengths == 0).any():
-        raise InputError("every query needs at least one token")
-    if weights.shape != (len(queries.vectors),):
-        raise InputError(f"{len(queries.vectors)} query tokens need as many weights, not {weights.shape}")
-    _check_weights(weights)
-    if k < 0:
-        raise InputError(f"cannot find {k} documents")
+    if isinstance(documents, TokenBatch):
+        raise InputError("wrap the documents first: CodedDocuments.of(documents)")
+    on_gpu = documents.on_device
+    check_queries(queries, documents.dimensions, form, on_device=on_gpu is not None)
+    weights, k = checked_weights(weights, len(queries.vectors)), checked_k(k)
     if candidates is not None and len(candidates) != len(queries):
         raise InputError(f"{len(queries)} queries need as many lists of candidates, not {len(candidates)}")
-    if not isinstance(documents, CodedDocuments):
-        return _best_on_device(queries, weights, documents, k, candidates, form)
-    chosen = [
-        _places(None if candidates is None else candidates[n], len(documents.tokens)) for n in range(len(queries))
-    ]
-    one_each = len(queries) >= free_cores() > 1
+    chosen = None if candidates is None else [checked_candidates(own, len(documents)) for own in candidates]
+    if len(queries) == 0:
+        return []
+    if on_gpu is not None:
+        from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
 
-    def find(n: int) -> Best:
-        query = slice(queries.offsets[n], queries.offsets[n + 1])
-        if documents.codes is None or not native.path():
-            return _best_of_all(queries[n], weights[query], documents.tokens, chosen[n], k, form)
+        return search.best(queries, weights, on_gpu, chosen, k, form)
+    if chosen is None:
+        chosen = [np.arange(len(documents))] * len(queries)
+    coded = documents.coded if native.path() else None
+    if isinstance(coded, CodedDocuments):
+        return _screened(queries, weights, coded, chosen, k, form)
+    if documents.tokens is not None:
+        return _scored(queries, weights, documents.tokens, chosen, k, form)
+    if coded is not None:
+        chosen = [
+            _survivors(queries[n], _own(weights, queries, n), coded, places, k, form) for n, places in enumerate(chosen)
+        ]
+    return _decoded(queries, weights, documents, chosen, k, form)
+
+
+def _screened(
+    queries: TokenBatch, weights: Floats, documents: CodedDocuments, chosen: list[Places], k: int, form: Form
+) -> list[Best]:
+    def find(n: int, threads: int) -> Best:
         order, scores, read, computed, possible = native.best(
-            queries.vectors[query], weights[query], documents, chosen[n], k, form, 1 if one_each else free_cores()
+            queries[n].vectors, _own(weights, queries, n), documents.handle, chosen[n], k, form, threads
         )
         return Best(chosen[n][order], scores, read, 1 - computed / possible if possible else 0.0)
 
     numbers = range(len(queries))
-    return in_threads(find, numbers) if one_each else [find(n) for n in numbers]
+    if len(queries) >= free_cores() > 1:  # a query for each thread, rather than all threads for a query
+        return in_threads(lambda n: find(n, 1), numbers)
+    return [find(n, free_cores()) for n in numbers]
 
 
-def best_rounded(
-    query: TokenBatch,
-    weights: npt.NDArray[np.float32],
-    documents: RoundedDocuments,
-    take: Callable[[npt.NDArray[np.int64]], TokenBatch],
-    *,
-    k: int,
-    candidates: npt.ArrayLike | None = None,
-    form: Form = "l2",
-) -> Best:
-    """Find the best documents for one query where only codes are kept.
-
-    Codes tell which documents can be among the best; ``take`` decodes those, and they are scored as vectors are.
-    """
-    places = _places(candidates, len(documents.offsets) - 1)
-    chosen = places
-    if native.path():
-        filled = np.diff(documents.offsets)[places] > 0
-        found = native.promising(query.vectors, weights, documents, places[filled], k, form)
-        empty = np.flatnonzero(~filled)[: max(0, k - len(found))]
-        chosen = places[np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))]
-    return best_decoded(query, weights, take, k=k, candidates=[chosen], form=form)[0]
-
-
-def best_decoded(
-    queries: TokenBatch,
-    weights: npt.NDArray[np.float32],
-    take: Callable[[npt.NDArray[np.int64]], TokenBatch],
-    *,
-    k: int,
-    candidates: Sequence[npt.NDArray[np.int64]],
-    form: Form = "l2",
+def _scored(
+    queries: TokenBatch, weights: Floats, tokens: TokenBatch, chosen: list[Places], k: int, form: Form
 ) -> list[Best]:
-    """Find the best documents for each query by decoding and scoring all candidates, some hundred at a time.
+    def find(n: int) -> Best:
+        distances = minima(queries[n], tokens, candidates=chosen[n], form=form)
+        return _top(chosen[n], score(distances, _own(weights, queries, n)), k)
 
-    A list of candidates that queries share, the same array, is decoded once for all of them.
+    numbers = range(len(queries))
+    return in_threads(find, numbers) if len(queries) >= free_cores() > 1 else [find(n) for n in numbers]
+
+
+def _survivors(
+    query: TokenBatch, weights: Floats, documents: QuantizedDocuments, places: Places, k: int, form: Form
+) -> Places:
+    """The candidates that can be in the top k by their codes, in the given order.
+
+    Documents without tokens, which score last, are among them only where there are fewer than k others.
     """
-    scores: list[list[npt.NDArray[np.float32]]] = [[] for _ in candidates]
+    filled = np.diff(documents.offsets)[places] > 0
+    found = native.promising(query.vectors, weights, documents.handle, places[filled], k, form)
+    empty = np.flatnonzero(~filled)[: max(0, k - len(found))]
+    order: Places = np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))
+    return places[order]
+
+
+def _decoded(
+    queries: TokenBatch, weights: Floats, documents: Documents, chosen: list[Places], k: int, form: Form
+) -> list[Best]:
+    """Decode and score every candidate; a list that several queries share, the same array, is decoded once."""
+    scores: list[list[Floats]] = [[np.empty(0, np.float32)] for _ in chosen]
     sharing: dict[int, list[int]] = {}
-    for place, own in enumerate(candidates):
-        sharing.setdefault(id(own), []).append(place)
-    for places in sharing.values():
-        shared = candidates[places[0]]
+    for n, places in enumerate(chosen):
+        sharing.setdefault(id(places), []).append(n)
+    for numbers in sharing.values():
+        shared = chosen[numbers[0]]
         for start in range(0, len(shared), DECODED):
-            documents = take(shared[start : start + DECODED])
-            for place in places:
-                own_weights = weights[queries.offsets[place] : queries.offsets[place + 1]]
-                scores[place].append(score(minima(queries[place], documents, form=form), own_weights))
-    nothing = np.empty(0, np.float32)
-    return [_first(own, np.concatenate([*found, nothing]), k) for own, found in zip(candidates, scores, strict=True)]
+            tokens = documents.take(shared[start : start + DECODED])
+            for n in numbers:
+                scores[n].append(score(minima(queries[n], tokens, form=form), _own(weights, queries, n)))
+    return [_top(places, np.concatenate(own), k) for places, own in zip(chosen, scores, strict=True)]
 
 
-def _best_on_device(
-    queries: TokenBatch,
-    weights: npt.NDArray[np.float32],
-    documents: "DeviceDocuments",
-    k: int,
-    candidates: Sequence[npt.ArrayLike] | None,
-    form: Form,
-) -> list[Best]:
-    from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
-
-    if len(queries) == 0:
-        return []
-    _check_on_device(queries)
-    chosen = None if candidates is None else [_places(own, len(documents)) for own in candidates]
-    return search.best(queries, weights, documents, chosen, k, form)
+def _own(weights: Floats, queries: TokenBatch, n: int) -> Floats:
+    """The weights of one query."""
+    return weights[queries.offsets[n] : queries.offsets[n + 1]]
 
 
-def _is_on_device(documents: object) -> "TypeGuard[DeviceDocuments]":
-    """Without importing Triton: where nobody has, nothing is on a GPU."""
-    loaded = sys.modules.get("chamfer.kernels.cuda.documents")
-    return loaded is not None and isinstance(documents, loaded.DeviceDocuments)
-
-
-def _check_on_device(queries: TokenBatch) -> None:
-    if float(np.abs(queries.vectors).max()) > LARGEST_ON_DEVICE:
-        raise InputError(f"query vectors hold numbers above {LARGEST_ON_DEVICE:g}; normalise them first")
-
-
-def _whole(k: int) -> int:
-    try:
-        return min(operator.index(k), np.iinfo(np.int64).max)
-    except TypeError:
-        raise InputError(f"how many documents to find must be a whole number, not {k!r}") from None
-
-
-def _best_of_all(
-    query: TokenBatch,
-    weights: npt.NDArray[np.float32],
-    documents: TokenBatch,
-    candidates: npt.NDArray[np.int64],
-    k: int,
-    form: Form,
-) -> Best:
-    return _first(candidates, score(minima(query, documents, candidates=candidates, form=form), weights), k)
-
-
-def _first(candidates: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:
+def _top(candidates: Places, scores: Floats, k: int) -> Best:
     if np.isnan(scores).any():
-        raise InputError("a document got a score that is not a number; its vectors are broken")
+        raise InputError("a document got a score that is not a number; its vectors are damaged")
     order = np.argsort(-scores, kind="stable")[:k]
     return Best(candidates[order], scores[order], len(candidates), 0.0)
-
-
-def _check(queries: TokenBatch, documents: "TokenBatch | DeviceDocuments", form: Form) -> None:
-    if form not in ("l2", "cosine"):
-        raise InputError(f"the form of the score is 'l2' or 'cosine', not {form!r}")
-    if queries.dimensions != documents.dimensions:
-        raise InputError(
-            f"queries have {queries.dimensions} dimensions but documents have {documents.dimensions}; "
-            "encode both with one model"
-        )
-    if len(queries.vectors) and float(np.abs(queries.vectors).max()) > LARGEST:
-        raise InputError(f"query vectors hold numbers above {LARGEST:g}; normalise them first")
-
-
-def _check_weights(weights: npt.NDArray[np.float32]) -> None:
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("token weights must be finite and not negative")
-    if (weights > LARGEST).any():
-        raise InputError(f"token weights must not be above {LARGEST:g}; divide them all by one number")
-
-
-def _places(candidates: npt.ArrayLike | None, documents: int) -> npt.NDArray[np.int64]:
-    if candidates is None:
-        return np.arange(documents)
-    given = np.asarray(candidates)
-    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
-        raise InputError(f"candidates must be a list of whole numbers, not {given.dtype} of shape {given.shape}")
-    places = np.ascontiguousarray(given, dtype=np.int64)
-    if len(places) and (places.min() < 0 or places.max() >= documents):
-        raise InputError(f"candidates must be places from 0 to {documents - 1}")
-    return places

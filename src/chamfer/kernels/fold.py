@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
+from chamfer.kernels.checks import checked_weights
 from chamfer.tokens.batch import TokenBatch
 
 
@@ -32,11 +32,7 @@ def fold(queries: TokenBatch, weights: npt.NDArray[np.float32]) -> TokenBatch:
     >>> folded.vectors.tolist(), folded.token_ids.tolist()
     ([[2.0, 0.0, 0.0], [0.0, 0.0, 0.5]], [7, 9])
     """
-    weights = np.asarray(weights, np.float32)
-    if weights.shape != (len(queries.vectors),):
-        raise InputError(f"{len(queries.vectors)} query tokens need as many weights, not {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("token weights must be finite and not negative")
+    weights = checked_weights(weights, len(queries.vectors))
     kept = weights > 0
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])  # tokens that are kept before each
     return TokenBatch(

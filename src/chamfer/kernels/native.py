@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +25,6 @@ except ModuleNotFoundError:
     _native = None  # type: ignore[assignment]
 except ImportError as error:
     _native, _why = None, str(error)  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from chamfer.kernels.codes import CodedDocuments, RoundedDocuments
 
 VARIABLE = "CHAMFER_KERNEL"
 NUMPY = "numpy"
@@ -72,7 +68,7 @@ def minima(
 def best(
     query: Vectors,
     weights: npt.NDArray[np.float32],
-    documents: "CodedDocuments",
+    documents: "_native.Coded",
     candidates: npt.NDArray[np.int64],
     k: int,
     form: Form,
@@ -85,14 +81,14 @@ def best(
     """
     with _input_errors():
         return _native.rank(
-            _path(), documents.handle, _in_32_bits(query), _in_32_bits(weights), candidates, k, form == "l2", threads
+            _path(), documents, _in_32_bits(query), _in_32_bits(weights), candidates, k, form == "l2", threads
         )
 
 
 def promising(
     query: Vectors,
     weights: npt.NDArray[np.float32],
-    documents: "RoundedDocuments",
+    documents: "_native.Rounded",
     candidates: npt.NDArray[np.int64],
     k: int,
     form: Form,
@@ -100,7 +96,7 @@ def promising(
     """Which candidates can be among the best ``k``, by their codes alone: their places among the candidates."""
     with _input_errors():
         numbers = _in_32_bits(query), _in_32_bits(weights)
-        return _native.promising(_path(), documents.handle, *numbers, candidates, k, form == "l2", free_cores())
+        return _native.promising(_path(), documents, *numbers, candidates, k, form == "l2", free_cores())
 
 
 def probe(

@@ -166,7 +166,7 @@ def _minima(
 ) -> npt.NDArray[np.float32]:
     places = [corpus.place[document] for document in documents]
     query = queries.tokens[queries.place[query_id]]
-    return dispatch.minima(query, corpus.placed, candidates=places, form=form)
+    return dispatch.minima(query, corpus, candidates=places, form=form)
 
 
 def _read(

@@ -119,7 +119,7 @@ def _judged(searcher: Searcher, marks: Marks, weights: str | TokenWeights | None
         query_id=marks.query,
         token_ids=tokens.token_ids,
         vectors=tokens.vectors.astype(np.float32),
-        distances=dispatch.minima(own.tokens, dispatch.placed(packed, searcher.index.device), form=searcher.form),
+        distances=dispatch.minima(own.tokens, dispatch.on_device(packed, searcher.index.device), form=searcher.form),
         grades=np.array([identifier in relevant for identifier in ids], np.int32),
         retrieved=np.ones(len(ids), np.bool_),
         ideal=np.ones(len(relevant), np.int32),

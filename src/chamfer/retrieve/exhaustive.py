@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.index.reading import Index
-from chamfer.index.segment import Segment
 from chamfer.kernels import dispatch
-from chamfer.kernels.best import Best
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Candidates, Queries
 
@@ -47,35 +45,10 @@ def best(
             different = {id(places): places for places in candidates}  # a list that queries share is cut once
             own = {key: np.sort(one[(one >= start) & (one < stop)]) - start for key, one in different.items()}
             chosen = [own[id(places)] for places in candidates]
-        for answers, answer in zip(found, _best_in(segment, queries, k, chosen, form), strict=True):
-            answers.append((answer.places + start, answer.scores))
+        answers = dispatch.best(queries.tokens, queries.weights, segment, k=k, candidates=chosen, form=form)
+        for of_query, answer in zip(found, answers, strict=True):
+            of_query.append((answer.places + start, answer.scores))
     return [_merged(index, answers, k) for answers in found]
-
-
-def _best_in(
-    segment: Segment, queries: Queries, k: int, candidates: list[npt.NDArray[np.int64]] | None, form: Form
-) -> list[Best]:
-    whole = segment.coded if segment.on_device is None else segment.on_device
-    if whole is not None:
-        return dispatch.best(queries.tokens, queries.weights, whole, k=k, candidates=candidates, form=form)
-    if candidates is None:
-        candidates = [np.arange(len(segment))] * len(queries.tokens)
-    if segment.codes is None:
-        return dispatch.best_decoded(
-            queries.tokens, queries.weights, segment.tokens, k=k, candidates=candidates, form=form
-        )
-    return [
-        dispatch.best_rounded(
-            queries.tokens[place],
-            queries.weights_of(place),
-            segment.rounded,
-            segment.tokens,
-            k=k,
-            candidates=chosen,
-            form=form,
-        )
-        for place, chosen in enumerate(candidates)
-    ]
 
 
 def _merged(

@@ -52,7 +52,7 @@ class Documents(Protocol):
 
     def __len__(self) -> int: ...
 
-    def tokens(self, places: Places) -> TokenBatch:
+    def take(self, places: Places) -> TokenBatch:
         """The token vectors of some documents."""
 
     def parts(self) -> Iterator[TokenBatch]:
@@ -237,7 +237,7 @@ def _empty(segment: Documents, places: range, encode: Encode, size: int) -> fais
     chosen = np.sort(np.random.default_rng(SEED).choice(some, min(most, lists * PER_LIST), replace=False))
     cuts = parts(offsets_of(np.diff(segment.offsets)[chosen]))
     portions = [chosen[cut][n : n + AT_A_TIME] for cut in cuts for n in range(0, len(chosen[cut]), AT_A_TIME)]
-    sample = np.concatenate([encode(segment.tokens(one)) for one in portions])
+    sample = np.concatenate([encode(segment.take(one)) for one in portions])
     index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(size), size, lists, faiss.ScalarQuantizer.QT_8bit, product)
     index.cp.seed, index.cp.niter = SEED, ROUNDS
     index.train(sample)

@@ -78,7 +78,7 @@ def rerank(
     if not documents:
         return Ranking(query_id, (), ())
     encoded = encoder.encode_documents(list(documents.values()))
-    distances = dispatch.minima(tokens, dispatch.placed(encoded, encoder.scoring_device), form=form)
+    distances = dispatch.minima(tokens, dispatch.on_device(encoded, encoder.scoring_device), form=form)
     scores: npt.NDArray[np.floating] = dispatch.score(distances, weights.of(tokens))
     if normalise:
         scores = dispatch.normalised(scores, weights.of(tokens), form)
@@ -115,11 +115,10 @@ def rerank_encoded(
     if k is not None and len(weightings) == 1:
         [(name, weights)] = weightings.items()
         by_id = places[np.argsort(corpus.order[places])]
-        documents = corpus.coded if corpus.on_device is None else corpus.on_device
-        found = dispatch.best(query, weights.of(query), documents, k=k, candidates=[by_id], form=form)[0]
+        found = dispatch.best(query, weights.of(query), corpus, k=k, candidates=[by_id], form=form)[0]
         ids = tuple(corpus.ids[place] for place in found.places)
         return {name: Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))}
-    distances = dispatch.minima(query, corpus.placed, candidates=places, form=form)
+    distances = dispatch.minima(query, corpus, candidates=places, form=form)
     return {
         name: Ranking.of(candidates.query_id, candidates.document_ids, dispatch.score(distances, weights.of(query)), k)
         for name, weights in weightings.items()

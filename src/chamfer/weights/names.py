@@ -6,7 +6,7 @@ from typing import Any
 
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.kernels.dispatch import LARGEST
+from chamfer.kernels.checks import check_weight_values
 from chamfer.kernels.form import Form
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.special import DEFAULT, Special
@@ -85,8 +85,7 @@ def check_weights(weights: TokenWeights, encoder: Encoder, form: Form) -> None:
             f"the context of these weights has shape {weights.context.shape}, but vectors have {encoder.dimensions} "
             "dimensions; learn the weights with this encoder"
         )
-    if (weights.table > LARGEST).any():
-        raise InputError(f"token weights must not be above {LARGEST:g}; divide all of them by the same number")
+    check_weight_values(weights.table)
     model = weights.metadata.get("model")
     if weights.context is not None and model not in (None, encoder.model_fingerprint):
         raise InputError(

@@ -124,7 +124,7 @@ def _batches(index: Index) -> Iterator[tuple[npt.NDArray[np.int64], list[Documen
             if segment.deleted is not None:
                 local = local[~segment.deleted[local]]
             if len(local):
-                yield local + start, segment.database.documents(local), segment.tokens(local)
+                yield local + start, segment.database.documents(local), segment.take(local)
 
 
 def _differing(client: Client, name: str, points: Sequence[Point]) -> tuple[list[Point], list[Point]]:

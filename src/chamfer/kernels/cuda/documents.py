@@ -104,6 +104,19 @@ class DeviceDocuments:
         return len(self.offsets) - 1
 
     @property
+    def on_device(self) -> Self:
+        """These documents."""
+        return self
+
+    @property
+    def tokens(self) -> None:
+        """Not in the memory of the CPU."""
+
+    @property
+    def coded(self) -> None:
+        """The native kernel does not run on a GPU."""
+
+    @property
     def exact(self) -> torch.Tensor | None:
         """The vectors that scores are computed from in the end; None if they must be brought."""
         held = self.kept.get("float16") or self.kept.get("float32")

@@ -1,0 +1,70 @@
+"""What queries, weights and candidates must be like, and the errors if they are not."""
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.kernels.form import Form
+from chamfer.tokens.batch import TokenBatch
+
+LARGEST = 1e9
+"""The largest weight, and the largest number in a query vector: beyond it sums of products could overflow 32 bits."""
+
+LARGEST_ON_DEVICE = 6e4
+"""The largest number in a query vector on a GPU, where queries are rounded to 16 bits."""
+
+
+def check_queries(queries: TokenBatch, dimensions: int, form: Form, *, on_device: bool = False) -> None:
+    """Refuse a form or query vectors that documents of this many dimensions cannot be scored with."""
+    if form not in ("l2", "cosine"):
+        raise InputError(f"the form of the score is 'l2' or 'cosine', not {form!r}")
+    if queries.dimensions != dimensions:
+        raise InputError(
+            f"queries have {queries.dimensions} dimensions but documents have {dimensions}; encode both with one model"
+        )
+    largest = LARGEST_ON_DEVICE if on_device else LARGEST
+    if len(queries.vectors) and float(np.abs(queries.vectors).max()) > largest:
+        raise InputError(f"query vectors hold numbers above {largest:g}; normalise them first")
+    if (queries.lengths == 0).any():
+        raise InputError("every query needs at least one token")
+
+
+def check_weight_values(weights: npt.NDArray[np.floating]) -> None:
+    """Refuse weights that are negative, not finite, or too large."""
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("token weights must be finite and not negative")
+    if (weights > LARGEST).any():
+        raise InputError(f"token weights must not be above {LARGEST:g}; divide all of them by the same number")
+
+
+def checked_weights(weights: npt.ArrayLike, tokens: int) -> npt.NDArray[np.float32]:
+    """One float32 weight for each of ``tokens`` query tokens."""
+    values = np.asarray(weights, dtype=np.float32)
+    if values.shape != (tokens,):
+        raise InputError(f"{tokens} query tokens need as many weights, not {values.shape}")
+    check_weight_values(values)
+    return values
+
+
+def checked_k(k: int) -> int:
+    """A number of documents to find, 0 or more."""
+    try:
+        count = min(operator.index(k), np.iinfo(np.int64).max)
+    except TypeError:
+        raise InputError(f"k must be a whole number, not {k!r}") from None
+    if count < 0:
+        raise InputError(f"k must be 0 or more, not {k}")
+    return count
+
+
+def checked_candidates(candidates: npt.ArrayLike, documents: int) -> npt.NDArray[np.int64]:
+    """Places of documents as int64; the given array itself if it is one already."""
+    given = np.asarray(candidates)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise InputError(f"candidates must be a list of whole numbers, not {given.dtype} of shape {given.shape}")
+    places = np.ascontiguousarray(given, dtype=np.int64)
+    if len(places) and (places.min() < 0 or places.max() >= documents):
+        raise InputError(f"candidates must be places from 0 to {documents - 1}")
+    return places
