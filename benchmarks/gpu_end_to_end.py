@@ -38,7 +38,7 @@ def main() -> None:
         clock.tell("open it")
         searcher.search(queries, k=K)
         clock.tell("search all test queries, encoding included")
-        ready = searcher.weighted(encoder.encode_queries(queries), queries)
+        ready = searcher.queries.weigh(encoder.encode_queries(queries), queries)
         clock.tell("encode all test queries")
         found = searcher.rank(ready, K, first_stage="exhaustive")
         clock.tell("rank all documents for all test queries")

@@ -33,7 +33,7 @@ from chamfer.integrations.qdrant.points import Client
 from chamfer.kernels.form import Form
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.search.searcher import Hits
+from chamfer.search.hits import Hits
 from chamfer.support.files import write_json
 from corpora import encoder_for
 

@@ -29,7 +29,7 @@ from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.search.searcher import Hits
+from chamfer.search.hits import Hits
 from tests.conftest import DOCUMENTS, QUERIES
 from tests.vectors import unit
 
@@ -157,7 +157,7 @@ def test_texts_are_searched_as_in_the_index(
     build_index(tmp_path / "index", DOCUMENTS, encoder)
     own = Searcher.open(tmp_path / "index", encoder=encoder, weights="idf", form=form)
     push(client, name, own.index)
-    theirs = QdrantSearcher(client, name, encoder, own.weighting("idf"), form=form)
+    theirs = QdrantSearcher(client, name, encoder, own.queries.resolve("idf"), form=form)
     texts = list(QUERIES.values())
     for stage in ("exhaustive", "bm25"):
         for hits, expected in zip(

@@ -20,7 +20,7 @@ from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, native
 from chamfer.kernels.form import Form
 from chamfer.retrieve import stages
-from chamfer.search.searcher import Hit
+from chamfer.search.hits import DEFAULT_K, Hit, make_hits
 from chamfer.support.progress import Advance
 from chamfer.weights.counting import count_tokens
 from tests import checkpoints
@@ -182,7 +182,7 @@ class TestWeights:
         # Only vectors change with the words beside them, so the same query is asked with a word's weight at 0 and
         # its vectors replaced by others.
         searcher = Searcher.open(folder, encoder=encoder, first_stage=stage)
-        queries = searcher.weighted(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
+        queries = searcher.queries.weigh(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
         weights = queries.weights.copy()
         weights[1:3] = 0
         other = queries.tokens.vectors.copy()
@@ -212,6 +212,20 @@ class TestWeights:
         assert searcher.search("the cat", weights=str(path)) == uniform
         assert searcher.search("the cat", weights=TokenWeights.load(path)) == uniform
         assert searcher.search("the cat", weights="idf") != uniform
+
+    def test_a_weights_file_is_read_again_after_it_has_changed(
+        self, searcher: Searcher, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "learnt.safetensors"
+        TokenWeights.uniform(encoder.vocabulary).save(path)
+        assert searcher.search("the cat", weights=str(path)) == searcher.search("the cat", weights="uniform")
+        searcher.queries.resolve("idf").save(path)
+        assert searcher.search("the cat", weights=str(path)) == searcher.search("the cat", weights="idf")
+        monkeypatch.setattr(TokenWeights, "load", lambda _: pytest.fail("an unchanged file is read once"))
+        searcher.search("the cat", weights=str(path))
+
+    def test_every_way_to_search_finds_as_many_documents_by_default(self, searcher: Searcher) -> None:
+        assert len(searcher.search("the cat")) == DEFAULT_K == len(searcher.search(["the cat"])[0])
 
     def test_weights_of_another_form_or_name_are_refused(self, searcher: Searcher, encoder: Encoder) -> None:
         learnt = TokenWeights(
@@ -298,7 +312,7 @@ class TestChanges:
         assert not {PLANTED, "d04"} & set(found)
         if stage != "bm25":
             assert len(found) == 19
-        queries = searcher.weighted(encoder.encode_queries([QUERY]), [QUERY])
+        queries = searcher.queries.weigh(encoder.encode_queries([QUERY]), [QUERY])
         [ranked] = searcher.rank(queries, 50)
         assert not {PLANTED, "d04"} & set(searcher.index.ids(ranked.places))
 
@@ -383,7 +397,7 @@ class TestScores:
         self, folder: Path, encoder: Encoder, form: Form
     ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights="uniform")
-        once = searcher.weighted(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
+        once = searcher.queries.weigh(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
         tokens = once.tokens
         twice = type(tokens).pack(
             [np.concatenate([tokens.vectors, tokens.vectors])], [np.concatenate([tokens.token_ids, tokens.token_ids])]
@@ -393,7 +407,7 @@ class TestScores:
         for queries in (once, doubled):
             [found] = searcher.rank(queries, 5)
             documents = searcher.index.documents(found.places)
-            hits = searcher.hits(documents, found.scores, queries.weights_of(0), normalise=True)
+            hits = make_hits(documents, found.scores, queries.weights_of(0), form=form, normalise=True)
             answers.append([hit.score for hit in hits])
         np.testing.assert_allclose(answers[0], answers[1], atol=1e-6)
 
@@ -497,7 +511,7 @@ class TestOpening:
 
     def test_another_model_is_refused(self, folder: Path, tmp_path: Path) -> None:
         checkpoints.make_plain(tmp_path, seed=99)
-        with pytest.raises(InputError, match=r"was built with another model \(.*\); search with that one"):
+        with pytest.raises(InputError, match=r"was built with another model \(.*\); search it with that model"):
             Searcher.open(folder, encoder=Encoder.load(str(tmp_path)))
 
     def test_a_folder_without_an_index_is_refused(self, tmp_path: Path) -> None:

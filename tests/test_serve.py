@@ -130,7 +130,7 @@ class TestRerank:
     def test_it_ranks_as_the_library_does(self, client: TestClient, searcher: Searcher, encoder: Encoder) -> None:
         texts = [*DOCUMENTS.values(), "", "a dog"] * 9  # several slices, equal texts, one without tokens
         found = client.post("/rerank", json={"query": QUERY, "documents": texts}).json()["results"]
-        ranking = rerank(QUERY, texts, encoder=encoder, weights=searcher.weighting("idf-soft"), normalise=True)
+        ranking = rerank(QUERY, texts, encoder=encoder, weights=searcher.queries.resolve("idf-soft"), normalise=True)
         relevance = [max(0.0, 1 + score / 2) for score in ranking.scores]
         assert [one["relevance_score"] for one in found] == pytest.approx(relevance, abs=1e-5)
         assert [texts[one["index"]] for one in found] == [texts[int(place)] for place in ranking.document_ids]

@@ -84,8 +84,8 @@ class TestSplitting:
         ]
         assert (parts[0] + parts[1]).counts.tolist() == index.frequencies.counts.tolist()
         for name in ("idf", "idf-soft"):
-            of_set = Searcher(head, encoder, first_stage="exhaustive").weighting(name).table
-            np.testing.assert_array_equal(of_set, Searcher(index, encoder).weighting(name).table)
+            of_set = Searcher(head, encoder, first_stage="exhaustive").queries.resolve(name).table
+            np.testing.assert_array_equal(of_set, Searcher(index, encoder).queries.resolve(name).table)
 
     def test_a_new_version_takes_the_place_of_the_last_but_one(
         self, folder: Path, encoder: Encoder, tmp_path: Path
@@ -127,7 +127,7 @@ class TestSplitting:
         assert sum(part.documents for part in made.shards) == 58
         empty = next(number for number, part in enumerate(made.shards) if not part.documents)
         shard = Shard(out, empty)
-        queries = Searcher.open(folder, encoder=encoder).weighted(encoder.encode_queries(["cats"]), ["cats"])
+        queries = Searcher.open(folder, encoder=encoder).queries.weigh(encoder.encode_queries(["cats"]), ["cats"])
         for first_stage in ("auto", "centroids", "bm25"):
             [found] = Shard(out, empty, first_stage=first_stage).rank(current_version(out), queries, 5)
             assert found.documents == []

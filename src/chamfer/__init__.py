@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from chamfer.kernels.fold import fold
     from chamfer.learn.collection import learn_collection
     from chamfer.learn.fit import fit_weights
+    from chamfer.search.hits import Hit, Hits
     from chamfer.search.reranking import rerank
-    from chamfer.search.searcher import Hit, Hits, Searcher
+    from chamfer.search.searcher import Searcher
     from chamfer.tokens.batch import TokenBatch
     from chamfer.tokens.vocabulary import Vocabulary
     from chamfer.weights.counting import count_frequencies
@@ -48,8 +49,8 @@ _HOME = {
     "rerank": "search.reranking",
     "build_index": "index.building",
     "Searcher": "search.searcher",
-    "Hit": "search.searcher",
-    "Hits": "search.searcher",
+    "Hit": "search.hits",
+    "Hits": "search.hits",
     "Explanation": "explain.explanation",
     "explain": "explain.matching",
     "fit_weights": "learn.fit",

@@ -15,7 +15,7 @@ from chamfer.support.files import write_text
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from chamfer.explain.explanation import Match
+    from chamfer.explain.matches import Match
     from chamfer.tokens.batch import TokenBatch
     from chamfer.tokens.vocabulary import Vocabulary
     from chamfer.weights.token_weights import TokenWeights

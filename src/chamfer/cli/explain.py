@@ -14,7 +14,8 @@ from chamfer.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chamfer.explain.explanation import Difference, Explanation
+    from chamfer.explain.explanation import Explanation
+    from chamfer.explain.matches import Difference
 
 DECIDING = 8
 

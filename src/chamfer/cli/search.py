@@ -12,11 +12,13 @@ from chamfer.cli.options import FirstStage, FormName, FormOption
 from chamfer.cli.terminal import results, say, say_truncated
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
+from chamfer.search.hits import DEFAULT_K
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chamfer.search.searcher import Hit, Searcher
+    from chamfer.search.hits import Hit
+    from chamfer.search.searcher import Searcher
 
 WIDTH = 300
 AT_A_TIME = 64
@@ -28,7 +30,7 @@ def search(
     queries: Annotated[
         Path | None, typer.Option("--queries", help="JSON lines with _id and text; one line of JSON for each.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many documents to find.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many documents to find.")] = DEFAULT_K,
     weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "idf-soft",
     first_stage: FirstStage = "auto",
     depth: Annotated[

@@ -94,7 +94,7 @@ def serve(
         searcher = Searcher.open(folder, first_stage=first_stage, form=form.value)
     else:
         searcher = SetSearcher(folder, current_version(folder), form=form.value)
-    kept = Versions(first if first in NAMES else searcher.weighting(first), Path(first).stem, versions)
+    kept = Versions(first if first in NAMES else searcher.queries.resolve(first), Path(first).stem, versions)
     Service(searcher, kept).check()
     key = os.environ.get(KEY) or None
     local = host in LOCAL

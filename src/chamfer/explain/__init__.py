@@ -1,1 +1,1 @@
-"""Which token matched what, what its weight did, and why one document ranks above another."""
+"""Why a document has its score."""

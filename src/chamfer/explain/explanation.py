@@ -1,85 +1,36 @@
-"""`Explanation`: the score of one document, taken apart token by token."""
+"""`Explanation`: the score of one document, broken down by query token."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from chamfer.errors import InputError
-from chamfer.explain.notebook import explanation_as_html
-from chamfer.explain.words import Span
+from chamfer.explain.matches import Difference, Match, Word
 from chamfer.kernels.form import Form
-
-
-class Match(NamedTuple):
-    """One query token and the document token that it found closest."""
-
-    token: str
-    """As the tokenizer spells it."""
-    text: str
-    """The piece of a word that it spells."""
-    of_word: str
-    """That word."""
-    starts_word: bool
-    special: bool
-    """Whether it carries structure instead of text: ``[CLS]``, ``[MASK]``, a marker."""
-    weight: float
-    matched: str
-    """The document token, as the tokenizer spells it."""
-    word: str
-    """The whole word of the document that this is a piece of."""
-    span: Span | None
-    """Where it is in the document's text, if that is known and the token stands for text."""
-    distance: float
-    contribution: float
-    """What the token adds to the score; the contributions of all tokens add up to it."""
-
-    def strength(self, form: Form) -> float:
-        """How much of the match there is to see: the weight times the cosine, 0 for what is not alike at all.
-
-        A contribution would not do: in the form ``l2`` a perfect match adds nothing, because it costs nothing.
-        """
-        cosine = 1 - self.distance**2 / 2 if form == "l2" else -self.distance
-        return self.weight * max(cosine, 0.0)
-
-
-class Word(NamedTuple):
-    """The pieces of one query word together."""
-
-    text: str
-    matched: str
-    """The document's words that its pieces matched."""
-    weight: float
-    """The largest of its pieces."""
-    contribution: float
-    share: float
-    """Of all that words add, by size."""
-    special: bool
-
-
-class Difference(NamedTuple):
-    """What one query word adds to two scores."""
-
-    text: str
-    one: float
-    other: float
-
-    @property
-    def gain(self) -> float:
-        """How much more it adds to the first; the gains of all words add up to the difference of the scores."""
-        return self.one - self.other
+from chamfer.support.notebook import Row, marked, table
 
 
 @dataclass(frozen=True)
 class Explanation:
     """Why a document has its score for a query.
 
+    Made by :func:`chamfer.explain` and :meth:`chamfer.Searcher.explain`. A notebook shows it as a table of query words
+    above the document, with the matched words highlighted.
+
     Args:
-        matches: one for each query token, in order.
+        matches: one match for each query token, in order.
         form: ``l2`` or ``cosine``.
-        document_id: which document it is, if it has a name.
-        document: its text, if it is known.
+        document_id: id of the document; empty if it has none.
+        document: text of the document; None if unknown.
+
+    >>> from chamfer import Encoder, explain
+    >>> why = explain("capital of France", "Paris is the French capital.", encoder=Encoder.load("minilm"))
+    >>> [(word.text, word.matched) for word in why.words if not word.special]
+    [('capital', 'capital'), ('of', '[SEP]'), ('france', 'french')]
+    >>> abs(why.score - sum(match.contribution for match in why.matches)) < 1e-9
+    True
     """
 
     matches: tuple[Match, ...]
@@ -94,30 +45,34 @@ class Explanation:
 
     @property
     def special_share(self) -> float:
-        """The share that tokens carry which stand for no text."""
+        """The share of the score, from 0 to 1, that comes from special tokens."""
         return self._share([match for match in self.matches if match.special])
 
     @property
     def words(self) -> list[Word]:
-        """Query words, their pieces joined."""
+        """The query words in order, with the matches of their word pieces merged."""
         starts = [place for place, match in enumerate(self.matches) if match.starts_word]
         bounds = [*starts, len(self.matches)]
         return [self._word(self.matches[start:stop]) for start, stop in pairwise(bounds)]
 
     def against(self, other: "Explanation") -> list[Difference]:
-        """What each query word adds to this score and to another one for the same query, the largest difference first.
+        """Compare two scores word by word, largest difference first.
 
-        Of two documents it tells why one is above the other; of one document with two weightings, what changed.
+        For two documents this shows why one ranks above the other; for one document with two sets of weights, what the
+        weights changed.
+
+        Args:
+            other: an explanation for the same query.
         """
         mine, theirs = self.words, other.words
         if [word.text for word in mine] != [word.text for word in theirs]:
-            raise InputError("scores are compared for the same query; these are of different ones")
+            raise InputError("explanations can be compared only for the same query; these are for different queries")
         pairs = zip(mine, theirs, strict=True)
         differences = [Difference(one.text, one.contribution, another.contribution) for one, another in pairs]
         return sorted(differences, key=lambda difference: -abs(difference.gain))
 
     def as_json(self) -> dict[str, Any]:
-        """Ready for ``json.dumps``."""
+        """A dict that ``json.dumps`` accepts."""
         return {
             "id": self.document_id,
             "score": self.score,
@@ -128,7 +83,19 @@ class Explanation:
         }
 
     def _repr_html_(self) -> str:
-        return explanation_as_html(self)
+        rows: list[Row] = [
+            (word.text, word.weight, word.matched, word.contribution, f"{word.share:.0%}") for word in self.words
+        ]
+        caption = f"score {self.score:.4f}, {self.special_share:.0%} from special tokens"
+        if self.document_id:
+            caption = f"{self.document_id}: {caption}"
+        shown = table(["query word", "weight", "matched", "contribution", "share"], rows, caption=caption)
+        if self.document is None:
+            return shown
+        visible = [(match.span, match.strength(self.form)) for match in self.matches if not match.special]
+        strongest = max((strength for span, strength in visible if span is not None), default=0.0) or 1.0
+        marks = [(*span, strength / strongest) for span, strength in visible if span is not None]
+        return f'{shown}<p style="white-space:pre-wrap">{marked(self.document, marks)}</p>'
 
     def _word(self, pieces: Sequence[Match]) -> Word:
         contribution = math.fsum(piece.contribution for piece in pieces)
@@ -142,13 +109,6 @@ class Explanation:
         )
 
     def _share(self, part: Sequence[Match]) -> float:
-        """By absolute values: in the form ``cosine`` contributions have both signs."""
+        """By absolute value, because in the form ``cosine`` contributions have both signs."""
         whole = math.fsum(abs(match.contribution) for match in self.matches)
         return math.fsum(abs(match.contribution) for match in part) / whole if whole else 0.0
-
-
-class Explanations(list[Explanation]):
-    """Several of them; a notebook shows each."""
-
-    def _repr_html_(self) -> str:
-        return "".join(explanation._repr_html_() for explanation in self)

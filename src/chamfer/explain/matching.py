@@ -1,4 +1,4 @@
-"""From texts, or from vectors, to explanations."""
+"""Explaining a score, from texts or from token vectors."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.explain.explanation import Explanation, Match
+from chamfer.explain.explanation import Explanation
+from chamfer.explain.matches import Match
 from chamfer.explain.words import Span, Spelling, placed
 from chamfer.kernels.form import Form
 from chamfer.tokens.batch import TokenBatch, Vectors
@@ -24,18 +25,22 @@ def explain(
     weights: TokenWeights | None = None,
     form: Form = "l2",
 ) -> Explanation:
-    """Say for every query token which token of a document it matched, and what that added to the score.
+    """Explain the score of a text: what each query token matched, and what that contributed.
 
     Args:
-        query: a text.
-        document: a text with at least one token.
-        encoder: gives vectors to both.
-        weights: what each query token counts; all the same if not given.
+        query: query text.
+        document: document text with at least one token.
+        encoder: encoder for both texts.
+        weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
 
-    >>> encoder = Encoder.load("minilm")
-    >>> explained = explain("capital of France", "Paris is the French capital.", encoder=encoder)
-    >>> [(word.text, word.matched) for word in explained.words if not word.special]
+    Returns:
+        An :class:`chamfer.Explanation`, whose contributions add up to the score of :func:`chamfer.rerank`. To explain
+        documents of an index, use :meth:`chamfer.Searcher.explain`.
+
+    >>> from chamfer import Encoder, explain
+    >>> why = explain("capital of France", "Paris is the French capital.", encoder=Encoder.load("minilm"))
+    >>> [(word.text, word.matched) for word in why.words if not word.special]
     [('capital', 'capital'), ('of', '[SEP]'), ('france', 'french')]
     """
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
@@ -64,21 +69,21 @@ def explain_tokens(
     document_id: str = "",
     document_text: str | None = None,
 ) -> Explanation:
-    """Like :func:`explain`, for a query and a document that are encoded already.
+    """Explain the score of a document from token vectors, without encoding anything.
 
     Args:
-        query: a batch of one query.
+        query: batch of one query.
         weights: ``(query tokens,)``.
-        document: a batch of one document with tokens.
-        vocabulary: of the encoder.
+        document: batch of one document with at least one token.
+        vocabulary: vocabulary of the encoder.
         form: ``l2`` or ``cosine``.
-        read: the tokens of the document's text and where they are, see :meth:`Encoder.spans`; those of ``document``
-            if not given.
-        document_id: which document it is.
-        document_text: its text.
+        read: tokens of the document text with their spans, from :meth:`Encoder.spans`; the token ids of ``document``,
+            without spans, if not given.
+        document_id: id of the document.
+        document_text: text of the document.
     """
     if len(query) != 1 or len(document) != 1 or len(document.vectors) == 0:
-        raise InputError("an explanation is of one query and one document that has tokens")
+        raise InputError("an explanation needs exactly one query and one document with at least one token")
     distances, places = closest(query.vectors, document.vectors, form)
     contributions = -weights.astype(np.float64) * distances / len(query.token_ids)
     spelling = Spelling(vocabulary)
@@ -118,9 +123,9 @@ def explain_tokens(
 
 
 def closest(query: Vectors, document: Vectors, form: Form) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The distance of each query token to its closest document token, and which that is; the first of several.
+    """The distance of each query token to its closest document token, and that token's position; the first of ties.
 
-    As :func:`chamfer.kernels.reference.match`, by one matrix product for a document.
+    Equals :func:`chamfer.kernels.reference.match`, with one matrix product per document.
     """
     tokens, vectors = query.astype(np.float64), document.astype(np.float64)
     products = vectors @ tokens.T

@@ -1,4 +1,4 @@
-"""Word pieces joined to the words that they spell, however a tokenizer marks them."""
+"""Merging word pieces into the words they spell, whichever way a tokenizer marks word boundaries."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Spelling:
         self.vocabulary, self._mark = vocabulary, vocabulary.word_mark
 
     def starts(self, token_ids: Sequence[int] | TokenIds) -> list[bool]:
-        """For each token, whether it begins a word."""
+        """Whether each token begins a word."""
         special = self.vocabulary.special_ids
         begins = []
         for place, token in enumerate(token_ids):
@@ -34,7 +34,7 @@ class Spelling:
         return begins
 
     def words(self, token_ids: Sequence[int] | TokenIds) -> list[list[int]]:
-        """The tokens of each word."""
+        """Token ids grouped by word."""
         words: list[list[int]] = []
         for token, begins in zip(token_ids, self.starts(token_ids), strict=True):
             if begins:
@@ -43,11 +43,11 @@ class Spelling:
         return words
 
     def word_of_each(self, token_ids: Sequence[int] | TokenIds) -> list[str]:
-        """For each token the whole word that it is a piece of."""
+        """The whole word that each token belongs to."""
         return [text for word in self.words(token_ids) for text in [self.text(word)] * len(word)]
 
     def text(self, pieces: Sequence[int]) -> str:
-        """What some pieces of a word spell together."""
+        """The text that consecutive pieces of one word spell."""
         tokens = [self.vocabulary.tokens[piece] for piece in pieces]
         if self._mark == GOES_ON:
             return "".join(token.removeprefix(GOES_ON) for token in tokens)
@@ -58,20 +58,20 @@ class Spelling:
 
 
 class Placed(NamedTuple):
-    """The word that a token of a document is a piece of, and where in the text the token is."""
+    """The document word that a token belongs to, and its character range in the text."""
 
     word: str
     span: Span | None
 
 
 def placed(kept: TokenIds, read: Sequence[tuple[int, Span | None]], spelling: Spelling) -> list[Placed]:
-    """Find the tokens that a document keeps vectors of in its text.
+    """Find stored document tokens in the text of the document.
 
-    A model may keep none for punctuation, and an index one for several tokens, under the id of the first: so words are
-    those of the text, and of several tokens of one id the first that is kept is the first in the text.
+    Not every token of the text has a stored vector: some models drop punctuation, and an index may pool several tokens
+    under the id of the first. Words are therefore taken from the text, and repeated token ids are assigned in order.
 
     Args:
-        kept: the ids of those tokens.
+        kept: ids of the stored tokens.
         read: ids and spans of all tokens of the text.
         spelling: how tokens spell words.
     """
@@ -84,7 +84,7 @@ def placed(kept: TokenIds, read: Sequence[tuple[int, Span | None]], spelling: Sp
 
 @lru_cache(maxsize=1)
 def _byte_of() -> dict[str, int]:
-    """Byte-level BPE writes a byte as a visible character: itself where it is one, else the next free one from 256."""
+    """The byte behind each character of byte-level BPE: printable bytes stand for themselves, others start at 256."""
     visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {chr(byte): byte for byte in visible} | {chr(256 + place): byte for place, byte in enumerate(hidden)}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
+from chamfer.search.hits import DEFAULT_K
 from chamfer.search.reranking import relevance, rerank
 from chamfer.search.searcher import Searcher
 from chamfer.weights.token_weights import TokenWeights
@@ -71,7 +72,7 @@ class IndexRetriever(BaseRetriever):
     """
 
     searcher: InstanceOf[Searcher]
-    k: PositiveInt = 10
+    k: PositiveInt = DEFAULT_K
     where: str | None = None
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:

@@ -104,8 +104,8 @@ def _merged(marks: Sequence[Marks]) -> list[Marks]:
 
 def _judged(searcher: Searcher, marks: Marks, weights: str | TokenWeights | None, depth: int) -> JudgedMarks:
     tokens = searcher.encoder.encode_queries([marks.query])
-    own = searcher.weighted(tokens, [marks.query], weights)
-    uniform = searcher.weighted(tokens, [marks.query], "uniform")
+    own = searcher.queries.weigh(tokens, [marks.query], weights)
+    uniform = searcher.queries.weigh(tokens, [marks.query], "uniform")
     found = [searcher.rank(queries, depth)[0].places for queries in (own, uniform)]
     marked = searcher.index.places([*marks.relevant, *marks.not_relevant])
     places = np.unique(np.concatenate([*found, marked]))

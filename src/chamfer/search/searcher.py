@@ -1,66 +1,47 @@
-"""One object to hold: an index, an encoder, weights and a first stage."""
+"""`Searcher`: an index, its encoder, weights and a first stage in one object."""
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self, overload
+from typing import Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.explain.explanation import Explanation, Explanations
-from chamfer.explain.matching import explain_tokens
+from chamfer.explain.explanation import Explanation
 from chamfer.index.building import check_finished, load_encoder
 from chamfer.index.manifest import needed_manifest, read_manifest
 from chamfer.index.reading import Index
-from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker, whole
 from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.search.hits import DEFAULT_K, Hits, make_hits
+from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.devices import AUTO
-from chamfer.support.notebook import table
-from chamfer.tokens.batch import TokenBatch
-from chamfer.weights.names import check_weights, weights_by_name
 from chamfer.weights.token_weights import TokenWeights
-
-COUNTED = ("idf", "idf-soft")
-
-# Characters of a text in a table.
-SHOWN = 300
-
-
-class Hit(NamedTuple):
-    """A document that was found; a higher score is closer."""
-
-    id: str
-    score: float
-    text: str
-    metadata: dict[str, Any]
-
-
-class Hits(list[Hit]):
-    """What a search found, the best first; a notebook shows it as a table."""
-
-    def _repr_html_(self) -> str:
-        texts = [hit.text if len(hit.text) <= SHOWN else f"{hit.text[:SHOWN]} …" for hit in self]
-        rows = [(place, hit.id, hit.score, text) for place, (hit, text) in enumerate(zip(self, texts, strict=True), 1)]
-        return table(["", "document", "score", "text"], rows)
 
 
 class Searcher:
-    """Searches an index: a first stage finds candidates, the kernel scores them exactly.
+    """Searches an index: a first stage finds candidates, and the kernel scores them exactly.
 
-    It answers from one commit of the index, whatever is written meanwhile; :meth:`refreshed` goes on to the last one.
+    A searcher reads one commit of the index and is not affected by later writes; :meth:`refreshed` moves on to the
+    newest commit. Open one with :meth:`open`.
 
     Args:
-        index: opened.
-        encoder: the one that the index was built with.
-        weights: ``uniform``, ``idf``, ``idf-soft`` (counted over the index, as it is now), a file, or weights.
-        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+        index: snapshot of the index.
+        encoder: the encoder that the index was built with.
+        weights: ``uniform``, ``idf``, ``idf-soft`` (both computed from the index), a weights file, or
+            :class:`chamfer.TokenWeights`.
+        first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
         form: ``l2`` or ``cosine``.
+
+    >>> from chamfer import Encoder, Searcher, build_index
+    >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
+    >>> built = build_index(getfixture("tmp_path"), texts, Encoder.load("minilm"))
+    >>> searcher = Searcher.open(getfixture("tmp_path"))
+    >>> [hit.id for hit in searcher.search("how to make bread", k=1)]
+    ['b']
     """
 
     def __init__(
@@ -72,16 +53,9 @@ class Searcher:
         first_stage: str = "auto",
         form: Form = "l2",
     ) -> None:
-        made_with = index.settings.encoder.get("model", encoder.model_fingerprint)
-        if made_with != encoder.model_fingerprint:
-            raise InputError(
-                f"the index in {index.folder} was built with another model ({index.settings.encoder.get('name')}); "
-                "search with that one"
-            )
-        self.index, self.encoder = index, encoder
-        self._weights, self._first_stage, self.form = weights, first_stage, form
-        self._weightings: dict[str, TokenWeights] = {}
-        self.weighting(weights)
+        self.index, self.encoder, self.form = index, encoder, form
+        self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
+        self._first_stage = first_stage
         self._ranker = Ranker(index, first_stage=first_stage, form=form)
 
     @classmethod
@@ -95,26 +69,26 @@ class Searcher:
         encoder: Encoder | None = None,
         device: str = AUTO,
     ) -> Self:
-        """Open an index, and the encoder that it was built with.
+        """Open an index, and load the encoder that it was built with.
 
         Args:
-            folder: where the index lies.
-            weights: see :class:`Searcher`.
-            first_stage: likewise.
-            form: likewise.
-            encoder: one that is loaded already; scores are computed where it is.
-            device: where to load it otherwise, see :meth:`chamfer.Encoder.load`.
+            folder: folder of the index.
+            weights: ``uniform``, ``idf``, ``idf-soft`` (both computed from the index), a weights file, or
+                :class:`chamfer.TokenWeights`.
+            first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
+            form: ``l2`` or ``cosine``.
+            encoder: an encoder that is already loaded; documents are scored on its device.
+            device: device to load the encoder on otherwise, see :meth:`chamfer.Encoder.load`.
 
-        >>> from chamfer import Encoder, build_index
+        >>> from chamfer import Encoder, Searcher, build_index
         >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
-        >>> folder = getfixture("tmp_path")
-        >>> cut = build_index(folder, texts, Encoder.load("minilm"))
-        >>> [hit.id for hit in Searcher.open(folder).search("how to make bread", k=1)]
-        ['b']
+        >>> built = build_index(getfixture("tmp_path"), texts, Encoder.load("minilm"))
+        >>> len(Searcher.open(getfixture("tmp_path"), weights="idf"))
+        2
         """
         folder = Path(folder)
         check_finished(needed_manifest(folder), folder)
-        if encoder is None:  # which takes seconds to load: whether the index is whole is told before
+        if encoder is None:  # loading takes seconds, so a damaged index is reported first
             encoder = load_encoder(Index.open(folder).settings, "query", device)
         return cls._open(folder, encoder, encoder.scoring_device, weights, first_stage, form)
 
@@ -127,17 +101,18 @@ class Searcher:
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
             except (InputError, OSError):
-                if read_manifest(folder) == index.manifest:  # else a writer may have removed what a stage was reading
+                if read_manifest(folder) == index.manifest:  # else a writer may have removed files that a stage reads
                     raise
 
     def __len__(self) -> int:
+        """The number of documents."""
         return self.index.manifest.documents
 
     @overload
     def search(
         self,
         query: str,
-        k: int = 10,
+        k: int = DEFAULT_K,
         *,
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
@@ -151,7 +126,7 @@ class Searcher:
     def search(
         self,
         query: list[str],
-        k: int = 10,
+        k: int = DEFAULT_K,
         *,
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
@@ -164,7 +139,7 @@ class Searcher:
     def search(
         self,
         query: str | list[str],
-        k: int = 10,
+        k: int = DEFAULT_K,
         *,
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
@@ -173,28 +148,86 @@ class Searcher:
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> Hits | list[Hits]:
-        """Find the best ``k`` documents for a query, or for each of several.
+        """Find the top ``k`` documents for one query, or for each of several.
 
         Args:
-            query: a text, or a list of texts, which are encoded and answered together.
-            k: how many documents to find.
-            weights: others than the searcher's own.
-            first_stage: another than the searcher's own.
-            depth: how many candidates of the first stage are scored exactly; see :mod:`chamfer.retrieve.stages`.
-            where: only documents whose metadata fulfil this, as in ``year > 2020 and lang = 'en'``.
-            among: only documents with these ids.
-            normalise: divide by the total weight, so that 0 is a perfect match on every token and scores of short and
-                long queries can be compared with one threshold.
+            query: query text, or a list of query texts, which are encoded and answered as a batch.
+            k: number of documents to return.
+            weights: weights to use instead of the searcher's own.
+            first_stage: first stage to use instead of the searcher's own.
+            depth: number of candidates to score exactly; the default of the first stage if not given.
+            where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
+            among: ids of the documents to search; all documents if not given.
+            normalise: whether to divide scores by the total weight, so that 0 is a perfect match on every token and
+                one threshold suits short and long queries.
+
+        Returns:
+            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries.
+
+        >>> from chamfer import Encoder, Searcher, build_index
+        >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))
+        >>> [[hit]] = Searcher.open(getfixture("tmp_path")).search(["french capital"], normalise=True)
+        >>> hit.id, -1 < hit.score < 0
+        ('a', True)
         """
         texts = [query] if isinstance(query, str) else query
         k = whole(k, "a search finds at least 1 document")
-        queries = self._queries(texts, weights)
+        queries = self.queries.encode(texts, weights)
         found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
         hits = [
-            self.hits(self.index.documents(one.places), one.scores, queries.weights_of(place), normalise=normalise)
+            make_hits(
+                self.index.documents(one.places),
+                one.scores,
+                queries.weights_of(place),
+                form=self.form,
+                normalise=normalise,
+            )
             for place, one in enumerate(found)
         ]
         return hits[0] if isinstance(query, str) else hits
+
+    @overload
+    def explain(self, query: str, document: str, *, weights: str | TokenWeights | None = None) -> Explanation: ...
+
+    @overload
+    def explain(
+        self, query: str, document: list[str], *, weights: str | TokenWeights | None = None
+    ) -> list[Explanation]: ...
+
+    def explain(
+        self, query: str, document: str | list[str], *, weights: str | TokenWeights | None = None
+    ) -> Explanation | list[Explanation]:
+        """Explain the score of a document: what each query token matched, and what that contributed.
+
+        Args:
+            query: query text.
+            document: id of a document that has tokens, or a list of ids.
+            weights: weights to use instead of the searcher's own.
+
+        Returns:
+            An :class:`chamfer.Explanation`; a list of them for a list of ids.
+
+        >>> from chamfer import Encoder, Searcher, build_index
+        >>> built = build_index(getfixture("tmp_path"), {"a": "Bread is baked from flour."}, Encoder.load("minilm"))
+        >>> why = Searcher.open(getfixture("tmp_path")).explain("baking bread", "a")
+        >>> [(word.text, word.matched) for word in why.words if not word.special]
+        [('baking', 'baked'), ('bread', 'bread')]
+        """
+        ids = [document] if isinstance(document, str) else document
+        explained = self.explain_places(self.queries.encode([query], weights), self.index.places(ids))
+        for identifier, explanation in zip(ids, explained, strict=True):
+            if explanation is None:
+                raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
+        explanations = [explanation for explanation in explained if explanation is not None]
+        return explanations[0] if isinstance(document, str) else explanations
+
+    def refreshed(self) -> Self:
+        """A searcher for the newest commit of the index: this one if nothing was written since."""
+        folder = self.index.folder
+        if read_manifest(folder) == self.index.manifest:
+            return self
+        weights = self.queries.weights
+        return self._open(folder, self.encoder, self.index.device, weights, self._first_stage, self.form)
 
     def rank(
         self,
@@ -205,97 +238,26 @@ class Searcher:
         depth: int | None = None,
         allowed: npt.NDArray[np.bool_] | None = None,
     ) -> list[Candidates]:
-        """Places and scores of the best ``k`` documents for queries that are encoded and weighted already.
+        """Rank documents for queries that are already encoded and weighted; documents are given by their places.
 
         Args:
-            queries: see :meth:`weighted`.
-            k: how many documents to find.
-            first_stage: another than the searcher's own.
-            depth: how many candidates of the first stage are scored exactly.
-            allowed: ``(places,)`` which documents may be found; all that were not deleted if not given.
+            queries: from :class:`chamfer.search.query_encoder.QueryEncoder`.
+            k: number of documents to return.
+            first_stage: first stage to use instead of the searcher's own.
+            depth: number of candidates to score exactly.
+            allowed: ``(places,)`` mask of the documents to search; all live documents if not given.
         """
         return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
 
-    def explain(self, query: str, ids: Sequence[str], *, weights: str | TokenWeights | None = None) -> Explanations:
-        """Take the scores of some documents apart: which token matched what, and what that added.
+    def explain_places(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
+        """Explain documents by place, for one encoded query; None for a document without tokens.
 
         Args:
-            query: a text.
-            ids: of documents that have tokens.
-            weights: others than the searcher's own.
+            query: one encoded and weighted query.
+            places: places of documents in the index.
         """
-        if isinstance(ids, str):
-            raise InputError("give a list of ids to explain, not one text, whose letters would be the ids")
-        places = self.index.places(ids)
-        explained = self.explained(self._queries([query], weights), places)
-        for identifier, explanation in zip(ids, explained, strict=True):
-            if explanation is None:
-                raise InputError(f"document {identifier!r} has no tokens, so there is no score to explain")
-        return Explanations(explanation for explanation in explained if explanation is not None)
-
-    def explained(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
-        """Like :meth:`explain`, for one query that is encoded and weighted, and places; None without tokens."""
         documents = self.index.documents(places)
         return [
-            self.explanation(query, document, self.index.tokens(place))
+            self.queries.explain(query, document, self.index.tokens(place))
             for place, document in zip(places.tolist(), documents, strict=True)
         ]
-
-    def explanation(self, query: Queries, document: Document, tokens: TokenBatch) -> Explanation | None:
-        """Take apart the score of one document, wherever it and its vectors come from; None without tokens."""
-        if not len(tokens.vectors):
-            return None
-        return explain_tokens(
-            query.tokens,
-            query.weights,
-            tokens,
-            self.encoder.vocabulary,
-            form=self.form,
-            read=self.encoder.spans(document.text),
-            document_id=document.id,
-            document_text=document.text,
-        )
-
-    def refreshed(self) -> Self:
-        """A searcher of the last commit: this one if there is no newer."""
-        folder = self.index.folder
-        if read_manifest(folder) == self.index.manifest:
-            return self
-        return self._open(folder, self.encoder, self.index.device, self._weights, self._first_stage, self.form)
-
-    def weighted(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
-        """Give encoded queries their weights, in the dimensions that the index keeps."""
-        weighting = self.weighting(self._weights if weights is None else weights)
-        return Queries(texts, self.index.trained.projected(tokens), weighting.of(tokens))
-
-    def _queries(self, texts: Sequence[str], weights: str | TokenWeights | None) -> Queries:
-        return self.weighted(self.encoder.encode_queries(texts), texts, weights)
-
-    def hits(
-        self,
-        documents: Sequence[Document],
-        scores: npt.NDArray[np.floating],
-        weights: npt.NDArray[np.float32],
-        *,
-        normalise: bool = False,
-    ) -> Hits:
-        """Documents and their scores as a search gives them; ``weights`` are those of the query's tokens."""
-        scores = scores.astype(np.float64)
-        if normalise:
-            scores = dispatch.normalised(scores, weights, self.form)
-        return Hits(
-            Hit(document.id, float(score), document.text, json.loads(document.metadata))
-            for document, score in zip(documents, scores, strict=True)
-        )
-
-    def weighting(self, weights: str | TokenWeights) -> TokenWeights:
-        """Weights by name, counted over the index where they must be, or a file, or as they are."""
-        if isinstance(weights, TokenWeights):
-            check_weights(weights, self.encoder, self.form)
-            return weights
-        if weights not in self._weightings:
-            counted = self.index.frequencies
-            # Where no document has a token nothing can be counted, nor found: any weights will do.
-            name = "uniform" if weights in COUNTED and not counted.counts.any() else weights
-            self._weightings[weights] = weights_by_name(name, self.encoder, lambda: counted, form=self.form)
-        return self._weightings[weights]

@@ -20,7 +20,7 @@ def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -
     current = versions.current
     marks = [Marks(one.query, one.relevant, one.not_relevant) for one in asked.judgements]
     learnt = learn_marked(searcher, marks, weights=current.weights, recipe=asked.recipe)
-    in_use = searcher.weighting(current.weights)
+    in_use = searcher.queries.resolve(current.weights)
     judged = [one.judged for one in learnt.judged]
     version = versions.put(learnt.weights, asked.name or f"learnt from {learnt.report.queries} queries", use=False)
     moved = []

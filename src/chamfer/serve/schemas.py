@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StringConstraints, Tag
 
+from chamfer.search.hits import DEFAULT_K
+
 MOST_QUERY_CHARACTERS = 8000
 MOST_CHARACTERS = 100_000
 MOST_DOCUMENTS = 1000
@@ -60,7 +62,7 @@ class SearchRequest(Request):
     """A search of the index."""
 
     query: Query
-    k: Annotated[int, Field(ge=1, le=MOST_HITS, description="How many documents to find."), WHOLE] = 10
+    k: Annotated[int, Field(ge=1, le=MOST_HITS, description="How many documents to find."), WHOLE] = DEFAULT_K
     weights: Weighting = "current"
     where: Filter = None
     normalise: Annotated[bool, Field(description="Divide by the total weight: 0 is a perfect match.")] = False
@@ -140,7 +142,7 @@ class ExplainRequest(Request):
     ] = None
     k: Annotated[
         int, Field(ge=1, le=MOST_EXPLAINED // 2, description="Best by the weights, and best by uniform."), WHOLE
-    ] = 10
+    ] = DEFAULT_K
     weights: Weighting = "current"
     where: Filter = None
 

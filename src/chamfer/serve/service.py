@@ -15,8 +15,9 @@ from chamfer.errors import InputError, UnknownNameError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.words import Spelling
 from chamfer.retrieve.stage import Queries
+from chamfer.search.hits import Hit, Hits
 from chamfer.search.reranking import relevance, rerank
-from chamfer.search.searcher import Hit, Hits, Searcher
+from chamfer.search.searcher import Searcher
 from chamfer.serve import schemas
 from chamfer.serve.learning import learn
 from chamfer.serve.versions import Version, Versions
@@ -79,7 +80,7 @@ class Service:
     def check(self) -> None:
         """Refuse weights that do not fit the encoder, before anybody asks for them."""
         for version in self.versions.all():
-            self.searcher.weighting(version.weights)
+            self.searcher.queries.resolve(version.weights)
 
     def search(self, asked: Sequence[schemas.SearchRequest]) -> list[schemas.SearchResponse]:
         """Answer several searches; those that ask for the same kind of answer share the work."""
@@ -116,7 +117,7 @@ class Service:
                 one.query,
                 {text: text for text in one.texts},
                 encoder=searcher.encoder,
-                weights=searcher.weighting(one.weights),
+                weights=searcher.queries.resolve(one.weights),
                 form=searcher.form,
                 normalise=True,
             )
@@ -131,13 +132,13 @@ class Service:
 
     def _explain(self, asked: schemas.ExplainRequest, version: Version, searcher: Searcher) -> schemas.ExplainResponse:
         tokens = searcher.encoder.encode_queries([asked.query])
-        queries = searcher.weighted(tokens, [asked.query], weights_for(asked.weights, version))
+        queries = searcher.queries.weigh(tokens, [asked.query], weights_for(asked.weights, version))
         explained, missing = self._explanations(searcher, asked, tokens, queries)
         documents = [_explained(one, json.loads(document.metadata)) for one, document in explained if one is not None]
         spelling = Spelling(searcher.encoder.vocabulary)
         starts = spelling.starts(tokens.token_ids)
         words = spelling.word_of_each(tokens.token_ids)
-        table = searcher.weighting(weights_for(asked.weights, version)).table
+        table = searcher.queries.resolve(weights_for(asked.weights, version)).table
         return schemas.ExplainResponse(
             query=asked.query,
             query_was_cut=searcher.encoder.tokenize([asked.query], "query").truncated > 0,
@@ -171,10 +172,10 @@ class Service:
             places = searcher.index.places(list(dict.fromkeys(asked.ids)))
             places = places if allowed is None else places[allowed[places]]
         else:
-            uniform = searcher.weighted(tokens, [asked.query], "uniform")
+            uniform = searcher.queries.weigh(tokens, [asked.query], "uniform")
             both = [searcher.rank(one, asked.k, allowed=allowed)[0].places for one in (queries, uniform)]
             places = np.unique(np.concatenate(both))
-        explained = zip(searcher.explained(queries, places), searcher.index.documents(places), strict=True)
+        explained = zip(searcher.explain_places(queries, places), searcher.index.documents(places), strict=True)
         return [Explained(*pair) for pair in explained], []
 
     def learn(self, asked: schemas.LearnRequest) -> schemas.LearnResponse:
@@ -184,7 +185,7 @@ class Service:
     def tokens(self, contains: str, order: str, limit: int) -> schemas.TokensResponse:
         """The heaviest or lightest tokens whose spelling contains a text."""
         version = self.versions.current
-        weights = self.searcher.weighting(version.weights)
+        weights = self.searcher.queries.resolve(version.weights)
         vocabulary = weights.vocabulary
         wanted = contains.lower()
         chosen = [place for place, token in enumerate(vocabulary.tokens) if wanted in token.lower()]
@@ -199,7 +200,7 @@ class Service:
         if isinstance(asked, schemas.NamedWeights):
             return self.versions.put(asked.weights, asked.name or asked.weights)
         current = self.versions.current
-        weights = self.searcher.weighting(weights_for(asked.base, current))
+        weights = self.searcher.queries.resolve(weights_for(asked.base, current))
         table = weights.table.copy()
         for token, weight in asked.tokens.items():
             if token not in weights.vocabulary.ids:

@@ -27,7 +27,7 @@ from chamfer.kernels.form import Form
 from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import DEFAULT_DEPTH, EXACT
-from chamfer.search.searcher import Hit, Hits
+from chamfer.search.hits import DEFAULT_K, Hit, Hits
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
@@ -75,18 +75,24 @@ class QdrantSearcher:
 
     @overload
     def search(
-        self, query: str, k: int = 10, *, first_stage: str = "bm25", depth: int = ..., where: str | None = None
+        self, query: str, k: int = DEFAULT_K, *, first_stage: str = "bm25", depth: int = ..., where: str | None = None
     ) -> Hits: ...
 
     @overload
     def search(
-        self, query: list[str], k: int = 10, *, first_stage: str = "bm25", depth: int = ..., where: str | None = None
+        self,
+        query: list[str],
+        k: int = DEFAULT_K,
+        *,
+        first_stage: str = "bm25",
+        depth: int = ...,
+        where: str | None = None,
     ) -> list[Hits]: ...
 
     def search(
         self,
         query: str | list[str],
-        k: int = 10,
+        k: int = DEFAULT_K,
         *,
         first_stage: str = "bm25",
         depth: int = DEFAULT_DEPTH,

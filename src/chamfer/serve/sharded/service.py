@@ -15,7 +15,8 @@ from chamfer.errors import InputError, UnknownNameError, last_line
 from chamfer.index.filters import parse_filter
 from chamfer.index.shards import Version, current_version, owner_of
 from chamfer.retrieve.stage import Queries
-from chamfer.search.searcher import Hits, Searcher
+from chamfer.search.hits import Hits, make_hits
+from chamfer.search.searcher import Searcher
 from chamfer.serve import schemas
 from chamfer.serve.service import Explained, LostError, Service
 from chamfer.serve.sharded.head import SetSearcher
@@ -124,12 +125,13 @@ class ShardedService(Service):
     ) -> tuple[list[Hits], list[str]]:
         searcher = _of_a_set(searcher)
         _check(asked.where)
-        queries = searcher.weighted(searcher.encoder.encode_queries(texts), texts, weights)
+        queries = searcher.queries.weigh(searcher.encoder.encode_queries(texts), texts, weights)
         found = self._rank(searcher, queries, asked.k, asked.where)
         hits = []
         for place in range(len(texts)):
             documents, scores = merged([answer[place] for answer in found.answers.values()], asked.k)
-            hits.append(searcher.hits(documents, scores, queries.weights_of(place), normalise=asked.normalise))
+            weights_of = queries.weights_of(place)
+            hits.append(make_hits(documents, scores, weights_of, form=searcher.form, normalise=asked.normalise))
         return hits, found.missing
 
     def _explanations(
@@ -140,7 +142,7 @@ class ShardedService(Service):
         missing: set[str] = set()
         ids = list(dict.fromkeys(asked.ids or ()))
         if asked.ids is None:
-            for one in (queries, searcher.weighted(tokens, [asked.query], "uniform")):
+            for one in (queries, searcher.queries.weigh(tokens, [asked.query], "uniform")):
                 found = self._rank(searcher, one, asked.k, asked.where)
                 missing.update(found.missing)
                 best, _ = merged([answer[0] for answer in found.answers.values()], asked.k)
@@ -159,7 +161,7 @@ class ShardedService(Service):
             if unknown is not None:
                 raise UnknownNameError(f"there is no document {unknown!r} in the index; name one that it holds")
         explained = [
-            Explained(searcher.explanation(queries, one.document, one.tokens), one.document)
+            Explained(searcher.queries.explain(queries, one.document, one.tokens), one.document)
             for one in kept
             if one.allowed
         ]

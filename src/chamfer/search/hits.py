@@ -1,0 +1,79 @@
+"""What a search returns."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.data.documents import Document
+from chamfer.kernels import dispatch
+from chamfer.kernels.form import Form
+from chamfer.support.notebook import table
+
+DEFAULT_K = 10
+"""Documents that a search returns unless asked for more or fewer."""
+
+# Characters of a text that a table in a notebook shows.
+SHOWN_CHARACTERS = 300
+
+
+class Hit(NamedTuple):
+    """One document that a search found.
+
+    >>> hit = Hit("a", -0.25, "Paris is the capital of France.", {"year": 2020})
+    >>> hit.id, hit.score, hit.metadata["year"]
+    ('a', -0.25, 2020)
+    """
+
+    id: str
+    """Id of the document."""
+    score: float
+    """Higher is closer; ``-inf`` for a document without tokens."""
+    text: str
+    """Text of the document."""
+    metadata: dict[str, Any]
+    """Metadata of the document."""
+
+
+class Hits(list[Hit]):
+    """The documents that a search found, best first; a list that a notebook shows as a table.
+
+    >>> hits = Hits([Hit("a", -0.25, "Paris is the capital of France.", {})])
+    >>> [hit.id for hit in hits if hit.score > -0.5]
+    ['a']
+    """
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for rank, hit in enumerate(self, 1):
+            text = hit.text if len(hit.text) <= SHOWN_CHARACTERS else f"{hit.text[:SHOWN_CHARACTERS]} …"
+            rows.append((rank, hit.id, hit.score, text))
+        return table(["", "document", "score", "text"], rows)
+
+
+def make_hits(
+    documents: Sequence[Document],
+    scores: npt.NDArray[np.floating],
+    weights: npt.NDArray[np.float32],
+    *,
+    form: Form,
+    normalise: bool = False,
+) -> Hits:
+    """Pair documents with their scores.
+
+    Args:
+        documents: best first.
+        scores: ``(documents,)``.
+        weights: ``(query tokens,)`` weights of the query.
+        form: ``l2`` or ``cosine``.
+        normalise: whether to divide scores by the total weight.
+    """
+    scores = scores.astype(np.float64)
+    if normalise:
+        scores = dispatch.normalised(scores, weights, form)
+    return Hits(
+        Hit(document.id, float(score), document.text, json.loads(document.metadata))
+        for document, score in zip(documents, scores, strict=True)
+    )

@@ -1,0 +1,128 @@
+"""Query texts to weighted token vectors, for one index."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.explain.explanation import Explanation
+from chamfer.explain.matching import explain_tokens
+from chamfer.index.reading import Index
+from chamfer.kernels.form import Form
+from chamfer.retrieve.stage import Queries
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.names import NAMES, check_weights, weights_by_name
+from chamfer.weights.token_weights import TokenWeights
+
+# Weights that are computed from document frequencies.
+COUNTED = ("idf", "idf-soft")
+
+# A file that is written again gets another inode, time or size.
+FileState = tuple[int, int, int]
+
+
+class QueryEncoder:
+    """Encodes queries and weights their tokens for one snapshot of an index.
+
+    It reads the settings, the projection and the document frequencies of the index, never its documents, so a server
+    of shards uses it without having any.
+
+    Args:
+        index: snapshot of the index.
+        encoder: the encoder that the index was built with.
+        weights: default weights: ``uniform``, ``idf``, ``idf-soft``, a weights file, or :class:`chamfer.TokenWeights`.
+        form: ``l2`` or ``cosine``.
+    """
+
+    def __init__(
+        self, index: Index, encoder: Encoder, *, weights: str | TokenWeights = "idf-soft", form: Form = "l2"
+    ) -> None:
+        built_with = index.settings.encoder.get("model", encoder.model_fingerprint)
+        if built_with != encoder.model_fingerprint:
+            raise InputError(
+                f"the index in {index.folder} was built with another model ({index.settings.encoder.get('name')}); "
+                "search it with that model"
+            )
+        self.index, self.encoder, self.weights, self.form = index, encoder, weights, form
+        self._named: dict[str, TokenWeights] = {}
+        self._files: dict[str, tuple[FileState, TokenWeights]] = {}
+        self.resolve(weights)
+
+    def encode(self, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
+        """Encode query texts and weight their tokens.
+
+        Args:
+            texts: query texts.
+            weights: weights to use instead of the default ones.
+        """
+        return self.weigh(self.encoder.encode_queries(texts), texts, weights)
+
+    def weigh(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
+        """Weight the tokens of encoded queries, and project their vectors to the dimensions of the index.
+
+        Args:
+            tokens: encoded queries.
+            texts: their texts.
+            weights: weights to use instead of the default ones.
+        """
+        resolved = self.resolve(self.weights if weights is None else weights)
+        return Queries(texts, self.index.trained.projected(tokens), resolved.of(tokens))
+
+    def resolve(self, weights: str | TokenWeights) -> TokenWeights:
+        """Turn the name of weights, or a weights file, into weights that fit the encoder.
+
+        A file is read once, and again after it has changed.
+        """
+        if isinstance(weights, TokenWeights):
+            check_weights(weights, self.encoder, self.form)
+            return weights
+        if weights not in NAMES:
+            return self._from_file(weights)
+        if weights not in self._named:
+            self._named[weights] = self._load(weights)
+        return self._named[weights]
+
+    def _from_file(self, path: str) -> TokenWeights:
+        before = _state(path)
+        state, loaded = self._files.get(path, (None, None))
+        if loaded is None or state != before:
+            loaded = self._load(path)
+            if before is not None:
+                self._files[path] = before, loaded
+        return loaded
+
+    def _load(self, weights: str) -> TokenWeights:
+        counted = self.index.frequencies
+        # Without a single token there is nothing to count, and nothing to find: any weights will do.
+        name = "uniform" if weights in COUNTED and not counted.counts.any() else weights
+        return weights_by_name(name, self.encoder, lambda: counted, form=self.form)
+
+    def explain(self, query: Queries, document: Document, tokens: TokenBatch) -> Explanation | None:
+        """Explain the score of one document for one query; None if the document has no tokens.
+
+        Args:
+            query: one encoded and weighted query.
+            document: the document, for its id and text.
+            tokens: its token vectors.
+        """
+        if not len(tokens.vectors):
+            return None
+        return explain_tokens(
+            query.tokens,
+            query.weights,
+            tokens,
+            self.encoder.vocabulary,
+            form=self.form,
+            read=self.encoder.spans(document.text),
+            document_id=document.id,
+            document_text=document.text,
+        )
+
+
+def _state(path: str) -> FileState | None:
+    try:
+        found = Path(path).stat()
+    except OSError:  # reported when the file is opened
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
