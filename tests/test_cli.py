@@ -90,7 +90,7 @@ def test_evaluate_prints_a_table_for_people_and_runs_for_tools(
 ) -> None:
     done = run("evaluate", collection_folder, "--document-length", "5", "--save-runs", "runs")
     assert "idf-soft" in done.stdout
-    assert "documents were cut to 5 tokens" in done.stderr
+    assert "documents were truncated to 5 tokens" in done.stderr
     names = {path.name for path in (tmp_path / "runs").iterdir()}
     assert names == {"bm25.trec", "uniform.trec", "idf.trec", "idf-soft.trec"}
     (tmp_path / "runs" / "idf.trec").rename(tmp_path / "runs" / "before.trec")
@@ -165,7 +165,7 @@ def test_rerank_keeps_documents_without_text_on_request(run: Run) -> None:
 def test_rerank_counts_idf_over_a_corpus(run: Run, collection_folder: Path) -> None:
     line = json.dumps({"query": "the dog", "documents": ["the the", "dog"]})
     assert run("rerank", "--corpus", collection_folder, stdin=line).returncode == 0
-    assert_refused(run("rerank", "--weights", "idf", stdin=line), "name it with --corpus")
+    assert_refused(run("rerank", "--weights", "idf", stdin=line), "give one with --corpus")
 
 
 def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp
     with (collection_folder / "queries.jsonl").open("a") as file:
         file.write(json.dumps({"_id": "q9", "text": "unheard"}) + "\n")
     done = run("rerank", collection_folder, "--document-length", "5")
-    assert "no candidates for 1 of 5 queries" in done.stderr
-    assert "documents were cut to 5 tokens" in done.stderr
+    assert "1 of 5 queries have no candidates" in done.stderr
+    assert "documents were truncated to 5 tokens" in done.stderr
     assert len((tmp_path / "run.trec").read_text().splitlines()) == 2
 
 
@@ -187,13 +187,13 @@ def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp
     ("line", "sentence"),
     [
         ("{", "stdin, line 1: not a JSON object"),
-        ('{"documents": ["a"]}', "'query' must be a text"),
-        ('{"query": " ", "documents": ["a"]}', "'query' must be a text"),
+        ('{"documents": ["a"]}', "'query' must be a string"),
+        ('{"query": " ", "documents": ["a"]}', "'query' must be a string"),
         ('{"query": "a"}', "'documents' must be a list"),
-        ('{"id": null, "query": "a", "documents": ["a"]}', "'id' must be a text or a whole number"),
+        ('{"id": null, "query": "a", "documents": ["a"]}', "'id' must be a string or an integer"),
         ('{"query": "\\ud800", "documents": ["a"]}', "not a JSON object"),
         ('{"query": "a", "documents": []}', "'documents' must be a list"),
-        ('{"query": "a", "documents": ["a", 7]}', "document 2 must be a text"),
+        ('{"query": "a", "documents": ["a", 7]}', "document 2 must be a string"),
         ('{"query": "a", "documents": ["a", ""]}', "document '1' has no text"),
         ('{"query": "a", "documents": [{"id": "x", "text": "a"}, {"id": "x", "text": "b"}]}', "'x' is used twice"),
     ],
@@ -212,41 +212,41 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         (["evaluate", "{pets}", "--split", "train"], "no split 'train'"),
         (["evaluate", "{pets}", "--weights", "heavy"], "not 'heavy'"),
         (["evaluate", "{pets}", "--weights", "none.safetensors"], "there is no weights file none.safetensors"),
-        (["evaluate", "{pets}", "--special", "2"], "--special is 0, 1 or auto"),
+        (["evaluate", "{pets}", "--special", "2"], "--special must be 0, 1 or auto"),
         (["evaluate", "{pets}", "--query-length", "900"], "between 4 and 64"),
         (["evaluate", "{pets}", "--candidates", "none.trec"], "there is no run file none.trec"),
         (["encode", "nowhere.jsonl"], "there is no file nowhere.jsonl"),
-        (["weights", "idf", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
+        (["weights", "idf", "{pets}", "--out", "w.json"], "--out must end in .safetensors"),
         (["weights", "show", "none.safetensors"], "there is no weights file"),
         (["weights", "convert", "a.safetensors", "b.csv"], "end in .safetensors, .json, .txt"),
         (
             ["weights", "idf", "{pets}", "--out", "w.safetensors", "--soft", "--special", "0"],
-            "--special goes with plain",
+            "--special is for plain",
         ),
-        (["weights", "idf", "{pets}", "--out", "w.safetensors", "--power", "1"], "--power goes with --soft"),
+        (["weights", "idf", "{pets}", "--out", "w.safetensors", "--power", "1"], "--power needs --soft"),
         (
             ["weights", "idf", "{pets}/corpus.jsonl", "--out", "w.safetensors", "--special", "auto"],
             "needs a BEIR folder",
         ),
         (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "train"], "no split 'train'"),
         (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no split train or dev"),
-        (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "none.tsv"], "there is no file none.tsv"),
-        (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot be written"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "none.tsv"], "there is no qrels file none.tsv"),
+        (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot write"),
         (["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"], "a corpus alone needs --queries FILE"),
         (["learn", "{pets}", "--out", "w.safetensors", "--plot", "w.gif"], "saved as .png, .svg, .pdf"),
         (["learn", "{pets}", "--out", "w.safetensors", "--test", "test", "--hold-out", "0.5"], "not on both"),
-        (["learn", "{pets}", "--out", "w.json"], "written to a .safetensors file"),
+        (["learn", "{pets}", "--out", "w.json"], "--out must end in .safetensors"),
         (
             ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "test", "--preset", "x"],
-            "a preset is one of arguana",
+            "--preset must be one of arguana",
         ),
         (
             ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "dev", "--validation", "dev"],
             "learnt from and chosen on the same split",
         ),
-        (["rerank", "--out", "x.trec"], "--out goes with a BEIR folder"),
-        (["rerank", "--depth", "3"], "--depth goes with a BEIR folder"),
-        (["rerank", "{pets}", "--corpus", "{pets}"], "--corpus goes with JSON lines"),
+        (["rerank", "--out", "x.trec"], "--out needs a BEIR folder"),
+        (["rerank", "--depth", "3"], "--depth needs a BEIR folder"),
+        (["rerank", "{pets}", "--corpus", "{pets}"], "--corpus is for requests from stdin"),
     ],
 )
 def test_misuse_ends_in_one_sentence(run: Run, collection_folder: Path, arguments: list[str], sentence: str) -> None:
@@ -319,7 +319,7 @@ def test_learn_measures_on_other_queries_and_tells_how_many_are_enough(run: Run,
     more = ["--hold-out", "0.25", "--curve", "--plot", "report.svg"]
     done = run(*given, *more)
     assert done.returncode == 0, done.stderr
-    assert "on 3 other queries, nDCG@10" in done.stdout
+    assert "on 3 test queries, nDCG@10" in done.stdout
     assert "0 (uniform)" in done.stdout
     assert "Theorem 1: lambda_min(A)" in done.stdout
     assert "<svg" in (tmp_path / "report.svg").read_text()

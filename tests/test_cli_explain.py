@@ -25,8 +25,8 @@ def test_the_best_two_are_taken_apart_and_compared(index: Path) -> None:
     answer = CliRunner().invoke(app, ["explain", str(index), QUERY], catch_exceptions=False)
     first, second = Searcher.open(index).search(QUERY, k=2)
     assert f"{first.id}  score {first.score:.4f}" in answer.stdout
-    assert f"why {first.id} is above {second.id}, by {first.score - second.score:.4f}" in answer.stdout
-    assert "of it by special tokens; with uniform weights" in answer.stdout
+    assert f"{first.id} beats {second.id} by {first.score - second.score:.4f} because:" in answer.stdout
+    assert "of it from special tokens; with uniform weights" in answer.stdout
 
 
 def test_programs_get_everything(index: Path) -> None:

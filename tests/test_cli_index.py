@@ -65,7 +65,7 @@ def built(run: Run) -> Run:
     done = run("index", "build", "corpus.jsonl", "--out", "index")
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert done.stderr == "5 documents in index; search them with: chamfer search index 'a question'\n"
+    assert done.stderr == "indexed 5 documents; search them with: chamfer search index 'your query'\n"
     return run
 
 
@@ -108,13 +108,13 @@ class TestSearch:
 
     def test_a_field_that_no_document_has_is_told(self, built: Run) -> None:
         done = built("search", "index", "cat", "--where", "yaer > 2000 or year > 2001")
-        assert "no document has the field 'yaer'; there are: lang, year" in done.stderr
+        assert "no document has the field 'yaer'; known fields: lang, year" in done.stderr
 
     def test_a_filter_restricts_what_is_found(self, built: Run) -> None:
         assert sorted(found(built, "the cat", "--where", "year >= 2003 and lang = 'en'")) == ["d4"]
         assert sorted(found(built, "the cat", "--where", "lang = 'de'")) == ["d1", "d3", "d5"]
         assert found(built, "the cat", "--where", "year > 3000") == []
-        assert built("search", "index", "the cat", "--where", "year > 3000").stdout == "nothing was found\n"
+        assert built("search", "index", "the cat", "--where", "year > 3000").stdout == "no documents found\n"
 
     @pytest.mark.parametrize("stage", ["exhaustive", "centroids", "bm25", "dense", "muvera", "bm25+dense"])
     def test_every_first_stage_can_be_named(self, built: Run, stage: str) -> None:
@@ -134,13 +134,13 @@ class TestSearch:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["index"], "give a question, or a file of them with --queries"),
-            (["index", "cat", "--queries", "queries.jsonl"], "give a question or --queries, not both"),
+            (["index"], "give either a query or --queries FILE"),
+            (["index", "cat", "--queries", "queries.jsonl"], "give either a query or --queries FILE"),
             (["index", "--queries", "none.jsonl"], "there is no file none.jsonl"),
-            (["index", "--queries", "twice.jsonl"], "twice.jsonl, line 2: the id '1' was used before"),
-            (["index", "--queries", "blank.jsonl"], "line 1: an object needs a text under 'text' that is not empty"),
+            (["index", "--queries", "twice.jsonl"], "twice.jsonl, line 2: the id '1' is used twice"),
+            (["index", "--queries", "blank.jsonl"], "line 1: 'text' must be a string that is not empty"),
             (["index", "--queries", "nothing.jsonl"], "nothing.jsonl holds no queries"),
-            (["index", " "], "has no tokens"),
+            (["index", " "], "the query is empty"),
             (["index", "cat", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["index", "cat", "--weights", "heavy"], "not 'heavy'"),
             (["index", "cat", "--where", "year >"], "a filter needs a value at position 7"),
@@ -158,16 +158,16 @@ class TestSearch:
 class TestIndex:
     def test_documents_are_added_replaced_and_deleted(self, built: Run, tmp_path: Path) -> None:
         write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "sleep sleep"}, {"_id": "d7", "text": "at the mat"}])
-        assert built("index", "add", "index", "new.jsonl").stderr == "2 of 2 documents added; index now holds 7\n"
+        assert built("index", "add", "index", "new.jsonl").stderr == "added 2 of 2 documents; index now holds 7\n"
         assert found(built, "sleep sleep", "-k", "1") == ["d6"]
         write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "it is a sky"}])
         assert_refused(built("index", "add", "index", "new.jsonl"), "'d6' is in the index already; replace it")
         assert built("index", "add", "index", "new.jsonl", "--replace").returncode == 0
         assert found(built, "it is a sky", "-k", "1") == ["d6"]
         done = built("index", "delete", "index", "d6", "d1", "d1", "none")
-        assert done.stderr == "2 documents deleted, 1 of the ids was not there\n"
+        assert done.stderr == "deleted 2 documents (1 of the ids not found)\n"
         assert sorted(found(built, "sky")) == ["d2", "d3", "d4", "d5", "d7"]
-        assert built("index", "delete", "index", "--where", "lang = 'en'").stderr == "2 documents deleted\n"
+        assert built("index", "delete", "index", "--where", "lang = 'en'").stderr == "deleted 2 documents\n"
         assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
         assert built("index", "compact", "index").stderr == "3 documents in 1 segment\n"
         assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
@@ -180,7 +180,7 @@ class TestIndex:
         write_lines(tmp_path / "more.jsonl", more)
         built("index", "add", "index", "some.jsonl")
         done = built("index", "add", "index", "more.jsonl")
-        assert "2 of 4 documents added, 2 were there already; index now holds 9" in done.stderr
+        assert "added 2 of 4 documents (2 were already there); index now holds 9" in done.stderr
         write_lines(tmp_path / "more.jsonl", [{**more[0], "text": "another text"}])
         assert_refused(built("index", "add", "index", "more.jsonl"), "document 'more0' is in the index already")
 
@@ -189,14 +189,14 @@ class TestIndex:
         assert_refused(done, "a projection is learnt from at least")
         assert not (tmp_path / "new").exists()
         assert_refused(
-            run("index", "build", "corpus.jsonl", "--out", "corpus.jsonl"), "is a file; an index is a folder"
+            run("index", "build", "corpus.jsonl", "--out", "corpus.jsonl"), "is a file, but an index is a folder"
         )
 
     def test_what_is_cut_is_told(self, run: Run) -> None:
         done = run("index", "build", "corpus.jsonl", "--out", "short", "--document-length", "5")
-        assert "documents were cut to 5 tokens" in done.stderr
+        assert "documents were truncated to 5 tokens" in done.stderr
         done = run("search", "short", "the cat sat on a mat " * 30)
-        assert "1 of 1 queries were cut to 64 tokens" in done.stderr
+        assert "1 of 1 queries were truncated to 64 tokens" in done.stderr
 
     def test_info_is_told_to_people_and_programs(self, built: Run, plain_checkpoint: Path) -> None:
         told = json.loads(built("index", "info", "index", "--json").stdout)
@@ -206,7 +206,7 @@ class TestIndex:
         assert any(line.startswith("bytes of first stages") for line in lines)
 
     def test_verify_finds_what_is_damaged(self, built: Run, tmp_path: Path) -> None:
-        assert built("index", "verify", "index").stdout == "index is whole\n"
+        assert built("index", "verify", "index").stdout == "index is intact\n"
         assert json.loads(built("index", "verify", "index", "--json").stdout) == []
         [path] = (tmp_path / "index").rglob("codes.u8")
         path.write_bytes(bytes(path.stat().st_size))
@@ -256,16 +256,16 @@ class TestIndex:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["build", "none.jsonl", "--out", "new"], "there is no file none.jsonl; give a BEIR folder"),
-            (["build", "/dev/stdin", "--out", "new"], "is no regular file; a corpus is read more than once"),
+            (["build", "none.jsonl", "--out", "new"], "there is no file none.jsonl; give a JSON Lines file"),
+            (["build", "/dev/stdin", "--out", "new"], "is not a regular file; a corpus is read more than once"),
             (["build", ".", "--out", "index"], "index holds a finished index; add to it with: chamfer index add"),
             (["build", "corpus.jsonl", "--out", "new", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to fewer"),
             (["build", "broken.jsonl", "--out", "new"], "broken.jsonl, line 2: not a JSON object"),
             (["add", "new", "corpus.jsonl"], "new holds no index; make one with: chamfer index build"),
             (["add", "index", "none.jsonl"], "there is no file none.jsonl"),
-            (["delete", "index"], "name documents to delete: by their ids, or by --where"),
-            (["delete", "index", "d1", "--where", "year > 1"], "name documents by their ids or by --where, not both"),
+            (["delete", "index"], "give ids of documents to delete, or --where"),
+            (["delete", "index", "d1", "--where", "year > 1"], "give ids or --where, not both"),
             (["delete", "new", "d1"], "new holds no index"),
             (["delete", "index", "--where", "year >"], "a filter needs a value at position 7"),
             (["compact", "new"], "new holds no index"),

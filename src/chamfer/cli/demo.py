@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chamfer.cli.checks import check_output
 from chamfer.cli.options import CacheFolder
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.support.files import write_text
@@ -29,17 +30,22 @@ DOCUMENT_LENGTH = 128
 
 
 def demo(
-    save: Annotated[Path | None, typer.Option("--save", help="Also save what is shown as a picture (.svg).")] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="Also save the output as an .svg picture.")] = None,
     most: Annotated[
-        int | None, typer.Option("--most", min=10, help="Only so many docstrings.", show_default="all")
+        int | None, typer.Option("--most", min=10, help="Maximum number of docstrings.", show_default="all")
     ] = None,
     cache: CacheFolder = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON, and no answers.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the evaluation as JSON, without searching.")] = False,
 ) -> None:
-    """Search the docstrings of Python's own library, with and without weights. Needs no data and no labels.
+    """Search the docstrings of Python's standard library, with and without weights.
+
+    Needs no data and no labels.
 
     Example: chamfer demo
     """
+    if save is not None:
+        check_output(save)
+
     from rich.table import Table
     from rich.text import Text
 
@@ -61,8 +67,8 @@ def demo(
     collection = docstring_collection(most)
     encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
     say(
-        f"{len(collection.documents)} docstrings of Python's standard library: the first sentence "
-        "looks for the rest, names removed. Encoding them takes a minute or more, the first time."
+        f"{len(collection.documents)} docstrings of Python's standard library: each first sentence is the query, "
+        "the rest the document, without the names. Encoding takes a minute or more the first time."
     )
     evaluation = evaluate(
         collection, encoder, ["uniform", "idf", "idf-soft"], cache=folder, depth=200, progress=progress_bar
@@ -90,13 +96,13 @@ def demo(
         results.print("", _weighted(encoder.vocabulary, query, weights), shown, sep="\n")
     results.print(f"\n[dim]{time.perf_counter() - started:.0f} s[/dim]")
     if save is not None:
-        # without the web fonts that rich would name: the picture needs nothing from outside
+        # without the web fonts that rich refers to, so that the picture needs no network
         picture = re.sub(r"@font-face\s*{.*?}", "", results.export_svg(title="chamfer demo"), flags=re.DOTALL)
         write_text(save, picture)
 
 
 def _weighted(vocabulary: "Vocabulary", query: "TokenBatch", weights: "TokenWeights") -> "Text":
-    """The question, each token with its weight, heavy ones bright."""
+    """The query, each token with its weight; heavy tokens are bright."""
     from rich.text import Text
 
     text = Text("? ", style="bold")
@@ -109,7 +115,7 @@ def _weighted(vocabulary: "Vocabulary", query: "TokenBatch", weights: "TokenWeig
 
 
 def _highlighted(document: str, matches: "Sequence[Match]", weights: "TokenWeights", width: int = 160) -> "Text":
-    """The start of a document, the words that mattered to the score in colour."""
+    """The start of a document; words that mattered to the score are coloured."""
     from rich.text import Text
 
     def weighs(token: str) -> bool:

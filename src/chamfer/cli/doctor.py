@@ -11,10 +11,12 @@ MARKS = {"fine": "ok  ", "differs": "note", "wrong": "BAD "}
 
 
 def doctor(
-    checkpoint: Annotated[str, typer.Argument(help="Model hub name, folder, or 'minilm'.")],
+    checkpoint: Annotated[str, typer.Argument(help="Model hub name, folder, or minilm (offline).")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what a checkpoint is, compare it with Stanford's recipe and find the usual mistakes; exit code 1 for one.
+    """Diagnose a checkpoint: how it is loaded, how it differs from ColBERT's recipe, and common mistakes.
+
+    Exits with code 1 if it finds a mistake.
 
     Example: chamfer doctor colbert-ir/colbertv2.0
     """

@@ -1,17 +1,14 @@
 """``chamfer encode``."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, DocumentLength, EncoderName, RayAddress
+from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, CorpusPath, DocumentLength, EncoderName, RayAddress
 from chamfer.cli.terminal import print_json, progress_bar, say, say_truncated
 from chamfer.workers.connect import workers_at
 
 
 def encode(
-    corpus: Annotated[Path, typer.Argument(help="A BEIR folder, or a file of JSON lines.")],
+    corpus: CorpusPath,
     encoder: EncoderName = "minilm",
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
@@ -19,18 +16,20 @@ def encode(
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Encode a corpus once; rerank and evaluate then read its vectors from disk.
+    """Encode a corpus into the cache, which rerank, evaluate and learn read.
 
-    Can be interrupted at any time and goes on where it stopped.
+    An interrupted run resumes where it stopped.
 
     Example: chamfer encode my-corpus/ --encoder colbert-ir/colbertv2.0
     """
-    from chamfer.cache.encoded import default_cache, encode_cached
     from chamfer.data.collection import load_documents
+
+    documents = load_documents(corpus, allow_empty=allow_empty)
+
+    from chamfer.cache.encoded import default_cache, encode_cached
     from chamfer.encode.encoder import Encoder
     from chamfer.weights.counting import count_tokens
 
-    documents = load_documents(corpus, allow_empty=allow_empty)
     texts = list(documents.values())
     model = Encoder.load(encoder, document_length=document_length)
     with workers_at(ray) as workers:

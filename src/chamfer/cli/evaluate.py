@@ -9,10 +9,10 @@ from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
     CacheFolder,
+    Depth,
     DocumentLength,
     EncoderName,
     FirstStage,
-    FormName,
     FormOption,
     QueryLength,
     RayAddress,
@@ -21,53 +21,67 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.errors import InputError
 from chamfer.workers.connect import workers_at
 
 
 def evaluate(
-    dataset: Annotated[Path, typer.Argument(help="A judged collection in the BEIR layout.")],
+    dataset: Annotated[Path, typer.Argument(help="Judged collection: BEIR folder.")],
     weights: Annotated[
-        list[str], typer.Option("--weights", help="uniform, idf, idf-soft or a weights file; repeat it.")
+        list[str],
+        typer.Option(
+            "--weights", help="Token weights: uniform, idf, idf-soft, or a weights file. Repeatable.", metavar="NAME"
+        ),
     ] = ["uniform", "idf", "idf-soft"],  # noqa: B006 -- typer copies it
     encoder: EncoderName = "minilm",
-    split: Annotated[str, typer.Option("--split", help="Which judged queries to measure.")] = "test",
+    split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = "test",
     first_stage: FirstStage = "bm25",
     candidates: Annotated[
-        Path | None, typer.Option("--candidates", help="Re-rank this TREC run instead of the first stage's.")
+        Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="the first stage's")
     ] = None,
-    run: Annotated[list[Path] | None, typer.Option("--run", help="Measure this TREC run too; repeat it.")] = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are re-ranked.")] = 1000,
-    form: FormOption = FormName.l2,
+    run: Annotated[list[Path] | None, typer.Option("--run", help="TREC run to evaluate as well. Repeatable.")] = None,
+    depth: Depth = 1000,
+    form: FormOption = "l2",
     special: SpecialOption = "1",
     validation: ValidationOption = "dev",
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="The system to compare with.", show_default="uniform")
+        str | None, typer.Option("--baseline", help="System to compare with.", show_default="uniform")
     ] = None,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     save_runs: Annotated[
         Path | None,
-        typer.Option("--save-runs", help="Write every ranking that is made to this folder."),
+        typer.Option("--save-runs", help="Write the rankings to this folder, as TREC runs."),
     ] = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare weightings on a judged collection: measures, significance, wins and losses per query.
+    """Compare token weights on a judged collection: measures, significance, wins and losses.
 
     Example: chamfer evaluate scifact/ --weights uniform --weights idf-soft
     """
     from chamfer.data.collection import load_collection
     from chamfer.data.runs import read_run, write_run
+    from chamfer.weights.names import check_name
 
+    chosen = parse_special(special)
+    if save_runs is not None and save_runs.exists() and not save_runs.is_dir():
+        raise InputError(f"--save-runs needs a folder, and {save_runs} is a file")
+    for name in weights:
+        check_name(name)
     runs = {path.stem: read_run(path) for path in run or []}
+    given = None if candidates is None else read_run(candidates)
     collection = load_collection(dataset, allow_empty=allow_empty)
     collection.judged_queries(split)
-    given = None if candidates is None else read_run(candidates)
-    chosen = parse_special(special)
+    if chosen == "auto":
+        collection.judged_queries(validation)
 
-    # Only now what takes seconds to import: a wrong path is told at once.
+    from chamfer.retrieve.stages import check_stage
+
+    check_stage(first_stage)
+
     from chamfer.cache.encoded import default_cache
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.encode.encoder import Encoder
@@ -85,7 +99,7 @@ def evaluate(
             candidates=given,
             runs=runs,
             depth=depth,
-            form=form.value,
+            form=form,
             special=chosen,
             validation=validation,
             baseline=baseline,
@@ -96,11 +110,11 @@ def evaluate(
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)
     unknown = collection.unknown_judged(split)
     if unknown:
-        say(f"note: {unknown} judgements are of documents that are not in the corpus")
+        say(f"note: {unknown} judged documents are not in the corpus")
     for system in evaluation.systems:
-        silent = evaluation.queries - system.answered
-        if silent and system.name not in weights:  # a weighting answers whenever its candidates do
-            say(f"note: {system.name} finds nothing for {silent} of {evaluation.queries} queries")
+        without = evaluation.queries - system.answered
+        if without and system.name not in weights:  # a weighting answers whenever its candidates do
+            say(f"note: {system.name} returns nothing for {without} of {evaluation.queries} queries")
         if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
             name = Path(system.name).stem
             write_run(save_runs / f"{name}.trec", system.rankings, tag=name)

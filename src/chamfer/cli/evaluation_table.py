@@ -1,4 +1,4 @@
-"""An evaluation as a table for people."""
+"""The table that ``chamfer evaluate`` prints."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from chamfer.evaluate.measures import MEASURES
 
 
 def title(evaluation: Evaluation) -> str:
-    """What was measured, in a line."""
+    """One line: dataset, sizes, encoder, form and time."""
     settings = evaluation.settings
     return (
         f"{evaluation.dataset}, {evaluation.split}: {evaluation.queries} queries, {evaluation.documents} documents, "
@@ -19,7 +19,7 @@ def title(evaluation: Evaluation) -> str:
 
 
 def as_table(evaluation: Evaluation) -> Table:
-    """The systems side by side, the best value of each measure in bold, each compared with the baseline."""
+    """One row per system, compared with the baseline; the best value of each measure is bold."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("system\n", no_wrap=True)
     for measure in MEASURES:

@@ -7,8 +7,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from chamfer.cli.options import FormName, FormOption
-from chamfer.cli.terminal import check_output, print_json, results, say, say_truncated
+from chamfer.cli.checks import check_output, check_query
+from chamfer.cli.options import FormOption, IndexFolder, WeightsName
+from chamfer.cli.terminal import print_json, results, say, say_truncated
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,39 +22,41 @@ DECIDING = 8
 
 
 def explain(
-    folder: Annotated[Path, typer.Argument(help="The folder of an index.")],
-    query: Annotated[str, typer.Argument(help="What is looked for.")],
-    document: Annotated[str | None, typer.Argument(help="Its id; the best document if not given.")] = None,
+    folder: IndexFolder,
+    query: Annotated[str, typer.Argument(help="Query text.")],
+    document: Annotated[str | None, typer.Argument(help="Document id.", show_default="the top two documents")] = None,
     other: Annotated[
-        str | None, typer.Argument(help="Another id, to compare with; without any id, the second best.")
+        str | None, typer.Argument(help="Id of a second document, to compare with.", show_default="none")
     ] = None,
-    weights: Annotated[str, typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.")] = "idf-soft",
-    form: FormOption = FormName.l2,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write it as a page for a browser.")] = None,
+    weights: WeightsName = "idf-soft",
+    form: FormOption = "l2",
+    html: Annotated[Path | None, typer.Option("--html", help="Also write the explanation as an HTML page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Why a document has its score: what each query word matched, and what it added.
+    """Explain scores: what each query word matched, and how much it contributed.
 
     Example: chamfer explain index/ "how do vaccines work" 4983
     """
+    check_query(query)
     if html is not None:
         check_output(html)
 
     from chamfer.index.manifest import needed_manifest
+    from chamfer.weights.names import check_name
 
     needed_manifest(folder)
+    check_name(weights)
 
-    # Only now what takes seconds to import: a wrong path is told at once.
     from chamfer.search.searcher import Searcher
 
-    searcher = Searcher.open(folder, weights=weights, form=form.value)
+    searcher = Searcher.open(folder, weights=weights, form=form)
     cut = searcher.encoder.tokenize([query], "query").truncated
     say_truncated("queries", cut, 1, searcher.encoder.query_length)
     asked = list(dict.fromkeys(identifier for identifier in (document, other) if identifier is not None))
     if not asked:
         asked = [hit.id for hit in searcher.search(query, k=2)]
         if not asked:
-            raise InputError(f"{folder} holds no document to explain")
+            raise InputError(f"the index in {folder} has no documents; add some with: chamfer index add")
     explained = searcher.explain(query, asked)
     uniform = searcher.explain(query, asked, weights="uniform")
     by_score = sorted(explained, key=lambda one: -one.score)
@@ -65,20 +68,20 @@ def explain(
         if len(explained) == 2:
             parts.append(differences_as_html(*by_score))
         write_text(html, page(query, parts))
-        say(f"written to {html}")
+        say(f"wrote {html}")
     if as_json:
         print_json({"query": query, "weights": weights, **_as_json(explained, uniform)})
         return
     for explanation, plain in zip(explained, uniform, strict=True):
         results.print(
             f"[bold]{escape(explanation.document_id)}[/]  score [cyan]{explanation.score:.4f}[/], "
-            f"{explanation.special_share:.0%} of it by special tokens; with uniform weights {plain.score:.4f}"
+            f"{explanation.special_share:.0%} of it from special tokens; with uniform weights {plain.score:.4f}"
         )
         results.print(_words(explanation, plain), "", sep="\n")
     if len(explained) == 2:
         above, below = by_score
         gap = above.score - below.score
-        results.print(f"why [bold]{escape(above.document_id)}[/] is above {escape(below.document_id)}, by {gap:.4f}")
+        results.print(f"[bold]{escape(above.document_id)}[/] beats {escape(below.document_id)} by {gap:.4f} because:")
         results.print(_deciding(above, below))
 
 

@@ -5,31 +5,40 @@ from typing import Annotated
 
 import typer
 
-from chamfer.cli.options import AllowEmpty, AsJson, DocumentLength, EncoderName, PrecisionName, QueryLength, RayAddress
+from chamfer.cli.options import (
+    AllowEmpty,
+    AsJson,
+    CorpusPath,
+    DocumentLength,
+    EncoderName,
+    IndexFolder,
+    QueryLength,
+    RayAddress,
+    Where,
+)
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.index.settings import Precision
 from chamfer.workers.connect import workers_at
 
-app = typer.Typer(help="Build an index and change it while it serves.", no_args_is_help=True)
-
-Folder = Annotated[Path, typer.Argument(help="The folder of the index.")]
-CorpusFile = Annotated[Path, typer.Argument(help="JSON lines with _id, title, text, metadata; or a BEIR folder.")]
+app = typer.Typer(help="Build, update and inspect an index.", no_args_is_help=True)
 
 
 @app.command("build")
 def build(
-    corpus: CorpusFile,
-    out: Annotated[Path, typer.Option("--out", help="The folder that the index goes to.")],
+    corpus: CorpusPath,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the index.")],
     encoder: EncoderName = "minilm",
     precision: Annotated[
-        PrecisionName, typer.Option("--precision", help="What is kept of a vector: exact, or smaller.")
-    ] = PrecisionName.float16,
-    pool: Annotated[int, typer.Option("--pool", min=1, help="Keep one vector for so many tokens.")] = 1,
+        Precision, typer.Option("--precision", help="Storage of vectors: float16 is exact, the others are smaller.")
+    ] = "float16",
+    pool: Annotated[int, typer.Option("--pool", min=1, help="Pool this many tokens into one vector.")] = 1,
     dimensions: Annotated[
-        int | None, typer.Option("--dimensions", help="Project vectors to so many dimensions.", show_default="all")
+        int | None, typer.Option("--dimensions", help="Project vectors to this many dimensions.", show_default="all")
     ] = None,
     first_stage: Annotated[
-        str, typer.Option("--first-stage", help="Prepare this stage, so that the first search is fast.")
+        str,
+        typer.Option("--first-stage", help="First stage to prepare, so that the first search is fast.", metavar="NAME"),
     ] = "auto",
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
@@ -37,7 +46,7 @@ def build(
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Encode a corpus into an index; the same command goes on after an interruption.
+    """Build an index from a corpus; run the same command again to resume after an interruption.
 
     Example: chamfer index build corpus.jsonl --out index/
     """
@@ -46,23 +55,25 @@ def build(
 
     if not corpus_file(corpus).is_file():
         if corpus.exists() and not corpus.is_dir():
-            raise InputError(f"{corpus} is no regular file; a corpus is read more than once, so save it first")
-        raise InputError(f"there is no file {corpus_file(corpus)}; give a BEIR folder, or a file of JSON lines")
+            raise InputError(f"{corpus} is not a regular file; a corpus is read more than once, so save it to a file")
+        raise InputError(f"there is no file {corpus_file(corpus)}; give a JSON Lines file or a BEIR folder")
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; an index is a folder, so choose another --out")
-    check_documents(read_documents(corpus, allow_empty=allow_empty))
+        raise InputError(f"{out} is a file, but an index is a folder; choose another --out")
 
-    # Only now what takes seconds to import: a wrong path is told at once.
-    from chamfer.encode.encoder import Encoder
     from chamfer.index.building import build_index, check_unfinished
     from chamfer.index.manifest import read_manifest
-    from chamfer.index.reading import Index
     from chamfer.retrieve.stages import check_stage, open_stage
 
-    check_stage(first_stage)
     check_unfinished(out)
+    check_stage(first_stage)
+    if not check_documents(read_documents(corpus, allow_empty=allow_empty)):
+        raise InputError(f"{corpus_file(corpus)} holds no documents")
+
+    from chamfer.encode.encoder import Encoder
+    from chamfer.index.reading import Index
+
     before = read_manifest(out)
-    begun = before.settings.encoder if before is not None else {}  # which goes on as it began, whatever is there now
+    begun = before.settings.encoder if before is not None else {}  # a build resumes as it began, whatever is installed
     model = Encoder.load(
         encoder,
         query_length=query_length,
@@ -75,7 +86,7 @@ def build(
             out,
             corpus,
             model,
-            precision=precision.value,
+            precision=precision,
             pool=pool,
             projected=dimensions,
             allow_empty=allow_empty,
@@ -85,20 +96,20 @@ def build(
     index = Index.open(out)
     say_truncated("documents", truncated, index.manifest.documents, model.document_length)
     open_stage(first_stage, index)
-    say(f"{index.manifest.documents} documents in {out}; search them with: chamfer search {out} 'a question'")
-    _tell(out, as_json)
+    say(f"indexed {index.manifest.documents} documents; search them with: chamfer search {out} 'your query'")
+    _print_info(out, as_json)
 
 
 @app.command("add")
 def add(
-    folder: Folder,
-    corpus: CorpusFile,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace documents that have the same ids.")] = False,
+    folder: IndexFolder,
+    corpus: CorpusPath,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace documents with the same ids.")] = False,
     allow_empty: AllowEmpty = False,
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents, some at a time, each time all of them or none; those that are there word for word are passed over.
+    """Add documents in atomic batches; documents that are already there, unchanged, are skipped.
 
     Example: chamfer index add index/ new.jsonl --replace
     """
@@ -108,6 +119,8 @@ def add(
 
     manifest = needed_manifest(folder)
     total = check_documents(read_documents(corpus, allow_empty=allow_empty))
+    if not total:
+        raise InputError(f"{corpus} holds no documents to add")
 
     from chamfer.index.building import add_corpus, load_encoder
     from chamfer.index.writing import writing
@@ -117,44 +130,39 @@ def add(
     with workers_at(ray) as workers, writing(folder) as writer, progress_bar("adding documents", total) as advance:
         added, truncated = add_corpus(writer, documents, model, replacing=replace, advance=advance, workers=workers)
     say_truncated("documents", truncated, added, model.document_length)
-    were_there = f", {total - added} were there already" if added < total else ""
-    say(f"{added} of {total} documents added{were_there}; {folder} now holds {writer.manifest.documents}")
-    _tell(folder, as_json)
+    unchanged = f" ({total - added} were already there)" if added < total else ""
+    say(f"added {added} of {total} documents{unchanged}; {folder} now holds {writer.manifest.documents}")
+    _print_info(folder, as_json)
 
 
 @app.command("delete")
 def delete(
-    folder: Folder,
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
-    where: Annotated[
-        str | None, typer.Option("--where", help='All that a filter holds for, as in "year < 2000".')
-    ] = None,
+    folder: IndexFolder,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of the documents to delete.")] = None,
+    where: Where = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents by id or by a filter.
+    """Delete documents by id or by metadata filter.
 
     Example: chamfer index delete index/ doc17 doc23
     """
     from chamfer.index.writing import writing
 
     if not ids and where is None:
-        raise InputError("name documents to delete: by their ids, or by --where")
+        raise InputError("give ids of documents to delete, or --where FILTER")
     if ids and where is not None:
-        raise InputError("name documents by their ids or by --where, not both")
+        raise InputError("give ids or --where, not both")
     with writing(folder) as writer:
         wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(where)
         found = writer.delete(wanted)
     missing = len(wanted) - found
-    say(
-        f"{found} documents deleted"
-        + (f", {missing} of the ids {'was' if missing == 1 else 'were'} not there" if missing else "")
-    )
-    _tell(folder, as_json)
+    say(f"deleted {found} documents" + (f" ({missing} of the ids not found)" if missing else ""))
+    _print_info(folder, as_json)
 
 
 @app.command("compact")
-def compact(folder: Folder, as_json: AsJson = False) -> None:
-    """Merge all segments into one, without what was deleted.
+def compact(folder: IndexFolder, as_json: AsJson = False) -> None:
+    """Merge all segments into one and drop deleted documents.
 
     Example: chamfer index compact index/
     """
@@ -163,17 +171,17 @@ def compact(folder: Folder, as_json: AsJson = False) -> None:
     with writing(folder) as writer:
         writer.compact()
     say(f"{writer.manifest.documents} documents in {len(writer.manifest.segments)} segment")
-    _tell(folder, as_json)
+    _print_info(folder, as_json)
 
 
 @app.command("shard")
 def shard(
-    folder: Folder,
-    out: Annotated[Path, typer.Option("--out", help="The folder that the shards go to.")],
-    shards: Annotated[int, typer.Option("--shards", min=1, help="How many.")] = 2,
+    folder: IndexFolder,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the shards.")],
+    shards: Annotated[int, typer.Option("--shards", min=1, help="Number of shards.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Split an index into shards, for chamfer serve --ray; again, after changes, as a new version of them.
+    """Split an index into shards for chamfer serve --ray; run it again after changes to make a new version.
 
     Example: chamfer index shard index/ --out shards/ --shards 2
     """
@@ -197,25 +205,27 @@ def shard(
 
 
 @app.command("info")
-def info(folder: Folder, as_json: AsJson = False) -> None:
-    """Say what an index holds.
+def info(folder: IndexFolder, as_json: AsJson = False) -> None:
+    """Show the contents and settings of an index.
 
     Example: chamfer index info index/
     """
     from chamfer.index.description import describe
 
-    told = describe(folder)
+    facts = describe(folder)
     if as_json:
-        print_json(told)
+        print_json(facts)
         return
-    width = max(len(name) for name in told)
-    for name, value in told.items():
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
         results.print(f"{name.replace('_', ' '):<{width}}  {value}", markup=False, soft_wrap=True)
 
 
 @app.command("verify")
-def verify(folder: Folder, as_json: AsJson = False) -> None:
-    """Read every byte of an index and compare checksums and counts; exit code 1 if something is wrong.
+def verify(folder: IndexFolder, as_json: AsJson = False) -> None:
+    """Verify checksums and counts of every file.
+
+    Exits with code 1 if something is wrong.
 
     Example: chamfer index verify index/
     """
@@ -225,13 +235,13 @@ def verify(folder: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print_json(problems)
     else:
-        results.print("\n".join(problems) or f"{folder} is whole", markup=False, soft_wrap=True)
+        results.print("\n".join(problems) or f"{folder} is intact", markup=False, soft_wrap=True)
     if problems:
         raise typer.Exit(1)
 
 
-def _tell(folder: Path, as_json: bool) -> None:
-    """With ``--json``, what the index holds now."""
+def _print_info(folder: Path, as_json: bool) -> None:
+    """With ``--json``, print what the index holds now."""
     if as_json:
         from chamfer.index.description import describe
 

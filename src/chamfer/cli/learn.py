@@ -1,74 +1,73 @@
 """``chamfer learn``."""
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from chamfer.cli.checks import check_output, check_weights_output
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
     CacheFolder,
+    Depth,
     DocumentLength,
     EncoderName,
-    FormName,
     FormOption,
     QueryLength,
     RayAddress,
+    Seed,
 )
-from chamfer.cli.terminal import check_output, print_json, progress_bar, results, say, say_truncated
+from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.errors import InputError
 from chamfer.workers.connect import workers_at
 
 if TYPE_CHECKING:
     from chamfer.learn.collection import CollectionLearnt
+    from chamfer.learn.recipes import Recipe
     from chamfer.learn.theory import SampleComplexity
 
 
-class RecipeName(StrEnum):
-    """The recipes, for the command line."""
-
-    auto = "auto"
-    paper = "paper"
-    prior = "prior"
-    context = "context"
-
-
 def learn(
-    dataset: Annotated[Path, typer.Argument(help="A collection in the BEIR layout, or corpus.jsonl with --queries.")],
-    out: Annotated[Path, typer.Option("--out", help="The .safetensors file to write.")],
+    dataset: Annotated[Path, typer.Argument(help="BEIR folder; or a corpus, with --queries and --qrels.")],
+    out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
     qrels: Annotated[
         list[str] | None,
-        typer.Option("--qrels", help="Learn from this split or file; repeat it.", show_default="train and dev"),
+        typer.Option("--qrels", help="Split or qrels file to learn from. Repeatable.", show_default="train and dev"),
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option("--queries", help="Read the queries here.", show_default="the collection's")
+        Path | None, typer.Option("--queries", help="JSON Lines file of queries.", show_default="the collection's")
     ] = None,
     validation: Annotated[
         str | None,
-        typer.Option("--validation", help="Choose on this split or file.", show_default="cross-validation"),
+        typer.Option("--validation", help="Split or qrels file to select on.", show_default="cross-validation"),
     ] = None,
     test: Annotated[
-        str | None, typer.Option("--test", help="Measure the result on this split or file.", show_default="none")
+        str | None, typer.Option("--test", help="Split or qrels file to test the result on.", show_default="none")
     ] = None,
     hold_out: Annotated[
-        float, typer.Option("--hold-out", min=0, max=0.9, help="Measure on this share of the queries instead.")
+        float, typer.Option("--hold-out", min=0, max=0.9, help="Fraction of the queries to hold out for testing.")
     ] = 0.0,
     most: Annotated[
-        int | None, typer.Option("--most", min=3, help="Use so many queries of a split.", show_default="all")
+        int | None, typer.Option("--most", min=3, help="Maximum number of queries per split.", show_default="all")
     ] = None,
-    recipe: Annotated[RecipeName, typer.Option("--recipe", help="How to learn; auto tries all.")] = RecipeName.auto,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Recipe: prior, context, paper, ..., or auto to try all.", metavar="NAME")
+    ] = "auto",
     preset: Annotated[
-        str | None, typer.Option("--preset", help="The paper's hyper-parameters for a dataset, such as scifact.")
+        str | None, typer.Option("--preset", help="Use the paper's hyper-parameters for a dataset, such as scifact.")
     ] = None,
-    curve: Annotated[bool, typer.Option("--curve", help="Show quality against the number of judged queries.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the report to this .png, .svg or .pdf.")] = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Of the cross-validation.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")] = 0,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are learnt from.")] = 1000,
-    form: FormOption = FormName.l2,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Show the learning curve over the number of judged queries.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Plot the report to this .png, .svg or .pdf file.")
+    ] = None,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = 3,
+    seed: Seed = 0,
+    depth: Depth = 1000,
+    form: FormOption = "l2",
     encoder: EncoderName = "minilm",
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
@@ -77,39 +76,39 @@ def learn(
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn token weights from judged queries; the model stays as it is.
+    """Learn token weights from judged queries; the encoder stays frozen.
 
     Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
     from chamfer.data.collection import load_collection
+    from chamfer.learn.plot import check_plot, plot_learning
     from chamfer.learn.roles import splits_to_learn_from
 
-    if out.suffix != ".safetensors":
-        raise InputError(f"weights are written to a .safetensors file, not {out.name!r}")
-    if preset is not None and recipe not in (RecipeName.auto, RecipeName.paper):
-        raise InputError("--preset goes with the recipes paper and auto")
-    check_output(out)
+    check_weights_output(out)
+    if preset is not None and recipe not in ("auto", "paper"):
+        raise InputError("--preset needs the recipe paper or auto")
+    if plot is not None:
+        check_output(plot)
+        check_plot(plot)
     named = [_split(name) for name in (*(qrels or []), validation, test) if name is not None]
     files = [Path(name) for name in named if Path(name).is_file()]
     collection = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
     missing = next((name for name in named if name not in collection.judgements and Path(name).suffix), None)
     if missing is not None:
-        raise InputError(f"there is no file {missing} with judgements")
+        raise InputError(f"there is no qrels file {missing}")
     validation, test = (None if name is None else _split(name) for name in (validation, test))
     splits = splits_to_learn_from(
         collection, [_split(name) for name in qrels or []], validation=validation, test=test, hold_out=hold_out
     )
 
     from chamfer.learn.paper import PRESETS
-    from chamfer.learn.plot import check_plot, plot_learning
+    from chamfer.learn.recipes import RECIPES
 
     if preset is not None and preset not in PRESETS:
-        raise InputError(f"a preset is one of {', '.join(PRESETS)}, not {preset!r}")
-    if plot is not None:
-        check_output(plot)
-        check_plot(plot)
+        raise InputError(f"--preset must be one of {', '.join(PRESETS)}, not {preset!r}")
+    if recipe not in ("auto", *RECIPES):
+        raise InputError(f"--recipe must be auto, {', '.join(RECIPES)}, not {recipe!r}")
 
-    # Only now what takes seconds to import: a mistake is told at once.
     from chamfer.cache.encoded import default_cache
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
@@ -129,10 +128,10 @@ def learn(
             test=test,
             hold_out=hold_out,
             most=most,
-            recipe=recipe.value,
+            recipe=cast("Recipe", recipe),
             preset=None if preset is None else PRESETS[preset],
             depth=depth,
-            form=form.value,
+            form=form,
             folds=folds,
             seed=seed,
             progress=progress_bar,
@@ -143,7 +142,7 @@ def learn(
     if curve:
         members = learnt.report.members or (Candidate("prior"),)
         points = learning_curve(learnt.queries, learnt.start, members, seed=seed, progress=progress_bar)
-        theory = sample_complexity(learnt.queries, form=form.value)
+        theory = sample_complexity(learnt.queries, form=form)
     if plot is not None:
         plot_learning(plot, learnt.report, learnt.weights, learnt.start.soft, learnt.queries, points)
     if as_json:
@@ -164,7 +163,7 @@ def learn(
     _print_outcome(learnt)
     if theory is not None:
         if not learnt.report.members:
-            results.print(f"nothing learnt was chosen, so the curve is that of {members[0].name}", markup=False)
+            results.print(f"no learnt weights were chosen, so the curve shows {members[0].name}", markup=False)
         results.print(curve_table(points))
         _print_theory(theory)
     say_truncated("queries", learnt.truncated["queries"], len(learnt.queries), model.query_length)
@@ -172,34 +171,34 @@ def learn(
     for reason in learnt.left_out.reasons():
         say(f"note: {reason}")
     if learnt.unknown:
-        say(f"note: {learnt.unknown} judgements are of documents that are not in the corpus")
+        say(f"note: {learnt.unknown} judged documents are not in the corpus")
     say(f"wrote {out}{'' if plot is None else f' and {plot}'}")
 
 
 def _split(name: str) -> str:
-    """The name of a split; a file is known by its path, as ``pathlib`` writes it."""
+    """The name of a split; for a file, its path as ``pathlib`` writes it."""
     return str(Path(name)) if Path(name).is_file() else name
 
 
 def _print_outcome(learnt: "CollectionLearnt") -> None:
     report, held_out = learnt.report, learnt.held_out
     lines = [
-        "in brackets: prior, penalty of tokens, of context; for paper alpha and the two numbers of negatives",
+        "in parentheses: prior, token penalty, context penalty; for paper, alpha and the two numbers of negatives",
         f"chosen: {report.choice.name}; {report.choice.why}",
-        f"learnt from {report.queries} judged queries with {report.seen} different tokens, {report.measured_on}",
+        f"learnt from {report.queries} judged queries with {report.seen} distinct tokens, {report.measured_on}",
     ]
     if report.choice.name != "uniform":
         for name in ("heaviest", "lightest", "special"):
             some = getattr(report, name)
             lines.append(f"{name}: " + ", ".join(f"{token} {weight:.2f}" for token, weight in some))
     if not report.converged:
-        lines.append("the solver stopped at its last step, near the best weights for these queries but not at them")
+        lines.append("the solver reached its iteration limit, so these weights are close to the optimum but not at it")
     if held_out is not None:
         for name, found in held_out.against_uniform.items():
             before, after = held_out.uniform[name], held_out.learnt[name]
             change = f"{found.difference / before:+.1%}" if before else "from nothing"
             lines.append(
-                f"on {held_out.queries} other queries, {name}: uniform {before:.4f}, learnt {after:.4f} ({change}, "
+                f"on {held_out.queries} test queries, {name}: uniform {before:.4f}, learnt {after:.4f} ({change}, "
                 f"p = {found.p_value:.4f}, win/tie/loss {found.wins}/{found.ties}/{found.losses})"
             )
     for line in lines:
@@ -209,12 +208,12 @@ def _print_outcome(learnt: "CollectionLearnt") -> None:
 def _print_theory(theory: "SampleComplexity") -> None:
     from chamfer.learn.theory import pairs_needed
 
-    needed = "no number of pairs is enough" if theory.needed is None else f"{theory.needed:.3g} pairs are enough"
+    needed = "no number of pairs suffices" if theory.needed is None else f"{theory.needed:.3g} pairs suffice"
     results.print(
         f"Theorem 1: lambda_min(A) = {theory.smallest_eigenvalue:.3g} over {theory.tokens} tokens, so {needed} to "
-        f"recover hidden weights from exact scores; here are {theory.pairs} pairs\n"
+        f"recover hidden weights from exact scores; there are {theory.pairs} here\n"
         f"generalisation bound with these pairs: {theory.excess_risk:.2f}; "
-        f"{pairs_needed(theory.tokens, 0.5):.3g} pairs would bring it to 0.5",
+        f"reaching 0.5 takes {pairs_needed(theory.tokens, 0.5):.3g} pairs",
         markup=False,
         soft_wrap=True,
     )

@@ -1,4 +1,4 @@
-"""A report of learning as tables for people."""
+"""The tables that ``chamfer learn`` prints."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from chamfer.learn.fit import LearningReport
 
 
 def as_table(report: LearningReport) -> Table:
-    """The best candidate of each recipe beside the weights that need no label; the chosen one in bold."""
-    table = _empty("candidate", "nDCG@10", "95 %", "R@10", "95 %", "win/tie/loss")
+    """The best candidate of each recipe, and the zero-shot weights; the chosen one is bold."""
+    table = _empty("candidate", "nDCG@10", "95%", "R@10", "95%", "win/tie/loss")
     for row in report.best_of_each():
         spans = [f"{low:.3f}-{high:.3f}" for low, high in (row.ndcg_interval, row.recall_interval)]
         won = f"{row.wins}/{row.ties}/{row.losses}"
@@ -21,7 +21,7 @@ def as_table(report: LearningReport) -> Table:
 
 def curve_table(curve: Sequence[Point]) -> Table:
     """Quality against the number of judged queries."""
-    table = _empty("judged queries", "nDCG@10", "R@10", "gain in nDCG@10", "lowest to highest")
+    table = _empty("judged queries", "nDCG@10", "R@10", "nDCG@10 gain", "range")
     for point in curve:
         span = f"{point.gain_lowest:+.4f} to {point.gain_highest:+.4f}" if point.queries else ""
         name = str(point.queries) if point.queries else "0 (uniform)"

@@ -1,17 +1,17 @@
-"""Arguments that several commands share, so that they mean the same everywhere."""
+"""Options that several commands share, so that they mean and read the same everywhere."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
 from chamfer.errors import InputError
+from chamfer.kernels.form import Form
 from chamfer.weights.special import Special
 
 
 def checked_address(address: str | None) -> str | None:
-    """Refuse an address of Ray before anything is read or loaded."""
+    """Refuse a Ray address before anything is read or loaded."""
     if address is not None:
         from chamfer.workers.ray_cluster import check_address
 
@@ -19,54 +19,60 @@ def checked_address(address: str | None) -> str | None:
     return address
 
 
-class FormName(StrEnum):
-    """The forms of the score, for the command line."""
-
-    l2 = "l2"
-    cosine = "cosine"
-
-
-class PrecisionName(StrEnum):
-    """What an index keeps of a vector, for the command line."""
-
-    float16 = "float16"
-    int8 = "int8"
-    four = "4bit"
-    two = "2bit"
-
-
+IndexFolder: TypeAlias = Annotated[Path, typer.Argument(help="Index folder.")]
+CorpusPath: TypeAlias = Annotated[
+    Path,
+    typer.Argument(help="JSON Lines file (_id, title, text, metadata), or BEIR folder.", metavar="CORPUS"),
+]
+WeightsName: TypeAlias = Annotated[
+    str, typer.Option("--weights", help="Token weights: uniform, idf, idf-soft, or a weights file.", metavar="NAME")
+]
 FirstStage: TypeAlias = Annotated[
     str,
-    typer.Option("--first-stage", help="auto, exhaustive, centroids, bm25, dense, muvera, or two: bm25+dense."),
+    # Names only some, so that a new first stage needs no change here; a wrong name is answered with all of them.
+    typer.Option(
+        "--first-stage", help="First stage: auto, exhaustive, centroids, bm25, bm25+dense, ...", metavar="NAME"
+    ),
 ]
 EncoderName: TypeAlias = Annotated[
-    str, typer.Option("--encoder", help="Model hub name, folder, or 'minilm' (offline).", metavar="NAME")
+    str, typer.Option("--encoder", help="Encoder: model hub name, folder, or minilm (offline).", metavar="NAME")
 ]
 QueryLength: TypeAlias = Annotated[
-    int | None, typer.Option("--query-length", help="Cut queries to so many tokens.", metavar="TOKENS")
+    int | None,
+    typer.Option(
+        "--query-length", help="Truncate queries to this length.", show_default="the model's", metavar="TOKENS"
+    ),
 ]
 DocumentLength: TypeAlias = Annotated[
-    int | None, typer.Option("--document-length", help="Cut documents to so many tokens.", metavar="TOKENS")
+    int | None,
+    typer.Option(
+        "--document-length", help="Truncate documents to this length.", show_default="the model's", metavar="TOKENS"
+    ),
+]
+Depth: TypeAlias = Annotated[int, typer.Option("--depth", min=1, help="Candidates per query.")]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
+Where: TypeAlias = Annotated[
+    str | None, typer.Option("--where", help='Metadata filter, such as "year > 2020".', metavar="FILTER")
 ]
 CacheFolder: TypeAlias = Annotated[
-    Path | None, typer.Option("--cache", help="Where vectors are kept.", show_default="the user's cache folder")
+    Path | None, typer.Option("--cache", help="Cache folder for encoded corpora.", show_default="~/.cache/chamfer")
 ]
-FormOption: TypeAlias = Annotated[FormName, typer.Option("--form", help="Form of the score.")]
+FormOption: TypeAlias = Annotated[Form, typer.Option("--form", help="Score by L2 distance or cosine similarity.")]
 SpecialOption: TypeAlias = Annotated[
-    str, typer.Option("--special", help="Weight of special tokens under plain IDF: 0, 1 or auto.")
+    str, typer.Option("--special", help="Weight of special tokens under plain IDF.", metavar="0|1|auto")
 ]
 ValidationOption: TypeAlias = Annotated[
-    str, typer.Option("--validation", help="The split that --special auto is chosen on.", metavar="SPLIT")
+    str, typer.Option("--validation", help="Split on which --special auto is chosen.", metavar="SPLIT")
 ]
 AllowEmpty: TypeAlias = Annotated[
-    bool, typer.Option("--allow-empty", help="Keep documents without text; they rank last.")
+    bool, typer.Option("--allow-empty", help="Accept documents without text; they rank last.")
 ]
 RayAddress: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--ray",
-        help="Work on the Ray cluster at host:port (auto: the one that runs here), or on local workers.",
-        metavar="ADDRESS|local",
+        help="Run on Ray: host:port of a cluster, auto (a cluster on this machine), or local (start workers here).",
+        metavar="ADDRESS",
         callback=checked_address,
     ),
 ]
@@ -79,4 +85,4 @@ def parse_special(text: str) -> Special:
         return "auto"
     if text in ("0", "1"):
         return float(text)
-    raise InputError(f"--special is 0, 1 or auto, not {text!r}")
+    raise InputError(f"--special must be 0, 1 or auto, not {text!r}")

@@ -1,64 +1,59 @@
 """``chamfer reproduce``."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from chamfer.cli.options import AsJson, CacheFolder, DocumentLength, EncoderName, FormName, FormOption, QueryLength
-from chamfer.cli.terminal import check_output, print_json, progress_bar, results, say
+from chamfer.cli.checks import check_output
+from chamfer.cli.options import AsJson, CacheFolder, Depth, DocumentLength, EncoderName, FormOption, QueryLength, Seed
+from chamfer.cli.terminal import print_json, progress_bar, results, say
 from chamfer.errors import InputError
 
 PRINTED = ["R@10", "nDCG@10"]
 
 
-class SettingName(StrEnum):
-    """What BM25 has to do with it."""
-
-    both = "both"
-    rerank = "rerank"
-    end_to_end = "end-to-end"
-
-
 def reproduce(
     datasets: Annotated[
         list[str] | None,
-        typer.Argument(help="BEIR names, or folders of --data.", show_default="the paper's 13, or all of --data"),
+        typer.Argument(help="BEIR datasets, or folders in --data.", show_default="the paper's 13, or all in --data"),
     ] = None,
     setting: Annotated[
-        SettingName, typer.Option("--setting", help="Re-rank BM25's candidates, search end to end, or both.")
-    ] = SettingName.both,
+        Literal["both", "rerank", "end-to-end"],
+        typer.Option("--setting", help="Re-rank BM25's candidates, search end to end, or both."),
+    ] = "both",
     encoder: EncoderName = "colbert-ir/colbertv2.0",
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="A folder of judged collections.", show_default="download them from BEIR"),
+        typer.Option("--data", help="Folder of BEIR collections.", show_default="download from BEIR"),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="The folder of the run.")] = Path("runs/reproduce"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/reproduce"),
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,
     only_report: Annotated[
-        bool, typer.Option("--only-report", help="Make tables of the run in that folder and compute nothing.")
+        bool, typer.Option("--only-report", help="Print the tables of a finished run without computing anything.")
     ] = False,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write all tables as Markdown.")] = None,
-    latex: Annotated[Path | None, typer.Option("--latex", help="Write all tables as LaTeX.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write all tables to this Markdown file.")] = None,
+    latex: Annotated[Path | None, typer.Option("--latex", help="Write all tables to this LaTeX file.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help="Draw the gain of each dataset in the first --measure: .png, .svg, .pdf."),
+        typer.Option("--plot", help="Plot the gains in the first --measure to this .png, .svg or .pdf file."),
     ] = None,
-    measure: Annotated[list[str], typer.Option("--measure", help="Which tables are printed; repeat it.")] = PRINTED,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="How many candidates are scored.")] = 1000,
-    most: Annotated[int, typer.Option("--most", min=2, help="Learn from at most so many queries of a split.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of everything that is drawn.")] = 0,
-    form: FormOption = FormName.l2,
+    measure: Annotated[list[str], typer.Option("--measure", help="Measure to print. Repeatable.")] = PRINTED,
+    depth: Depth = 1000,
+    most: Annotated[
+        int, typer.Option("--most", min=2, help="Maximum number of queries per split to learn from.")
+    ] = 1000,
+    seed: Seed = 0,
+    form: FormOption = "l2",
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's experiments and print our figures beside the paper's.
+    """Reproduce the paper's experiments and print our results beside the paper's.
 
-    BM25's best 1000 candidates re-ranked, or search end to end; Chamfer, weights from IDF, weights learnt from judged
-    queries. Everything is kept in the folder of the run, dataset by dataset.
+    Compares plain Chamfer, IDF weights and learnt weights, re-ranking BM25's top 1000 or searching end to end. Results
+    are saved in the run folder, dataset by dataset.
 
     Example: chamfer reproduce scifact --encoder minilm --data collections/
     """
@@ -72,7 +67,7 @@ def reproduce(
         check_plot(plot)
     for name in measure:
         if name not in ALL_MEASURES:
-            raise typer.BadParameter(f"a measure is one of {', '.join(ALL_MEASURES)}, not {name!r}")
+            raise typer.BadParameter(f"--measure must be one of {', '.join(ALL_MEASURES)}, not {name!r}")
 
     from chamfer.cache.encoded import default_cache
     from chamfer.reproduce import run, tables
@@ -89,24 +84,24 @@ def reproduce(
                 out,
                 datasets or [],
                 run.Model(encoder, query_length, document_length),
-                Protocol(cache or default_cache(), depth, form.value, most, seed),
-                settings=[one for one in SETTINGS if setting.value in ("both", one)],
+                Protocol(cache or default_cache(), depth, form, most, seed),
+                settings=[one for one in SETTINGS if setting in ("both", one)],
                 data=data,
                 resume=resume,
                 say=say,
                 progress=progress_bar,
             )
         except KeyboardInterrupt:
-            say("the same command with --resume goes on with this run")
+            say("run the same command with --resume to continue")
             raise
     found = [
         one
         for one in run.results(out)
-        if setting.value in ("both", one["setting"]) and (not datasets or one["dataset"] in names)
+        if setting in ("both", one["setting"]) and (not datasets or one["dataset"] in names)
     ]
     if not found:
         there = ", ".join(sorted({f"{one['dataset']} ({one['setting']})" for one in run.results(out)}))
-        raise InputError(f"{out} holds no results of that kind; there are: {there}")
+        raise InputError(f"{out} has no results for these datasets and this setting; it has: {there}")
     chosen = [one for one in SETTINGS if any(result["setting"] == one for result in found)]
     everything = [report(found, one, name) for one in chosen for name in ALL_MEASURES]
     remarks = notes(found)
@@ -120,7 +115,7 @@ def reproduce(
         plot_gains(plot, [one for one in everything if one.measure == measure[0]])
     for path in (markdown, latex, plot):
         if path is not None:
-            say(f"written: {path}")
+            say(f"wrote {path}")
     if as_json:
         print_json(
             {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chamfer.cli.options import FirstStage, FormName, FormOption, checked_address
+from chamfer.cli.options import FirstStage, FormOption, checked_address
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 
@@ -16,39 +16,48 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    folder: Annotated[Path, typer.Argument(help="The folder of an index, or of shards.")],
+    folder: Annotated[Path, typer.Argument(help="Index folder, or folder of shards (with --ray).")],
     weights: Annotated[
         str | None,
-        typer.Option("--weights", help="uniform, idf, idf-soft or a weights file.", show_default="idf-soft"),
+        typer.Option(
+            "--weights",
+            help="Token weights: uniform, idf, idf-soft, or a weights file.",
+            show_default="idf-soft",
+            metavar="NAME",
+        ),
     ] = None,
     versions: Annotated[
         Path | None,
-        typer.Option("--versions", help="A folder that keeps the versions of the weights.", show_default="in memory"),
+        typer.Option("--versions", help="Folder for versions of the weights.", show_default="in memory"),
     ] = None,
     first_stage: FirstStage = "auto",
-    form: FormOption = FormName.l2,
-    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="The most that an answer may take.")] = 30.0,
-    waiting: Annotated[int, typer.Option("--waiting", min=1, help="Requests that may wait; more get 429.")] = 64,
+    form: FormOption = "l2",
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8000,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Request timeout in seconds.")] = 30.0,
+    waiting: Annotated[
+        int, typer.Option("--waiting", min=1, help="Maximum number of queued requests; further ones get HTTP 429.")
+    ] = 64,
     ray: Annotated[
         str | None,
         typer.Option(
             "--ray",
-            help="Serve shards on Ray: local, or the address of a cluster.",
-            metavar="ADDRESS|local",
+            help="Serve shards on Ray: host:port of a cluster, auto (a cluster on this machine), or local.",
+            metavar="ADDRESS",
             callback=checked_address,
         ),
     ] = None,
-    replicas: Annotated[int, typer.Option("--replicas", min=1, help="Of each shard.")] = 1,
-    cpus: Annotated[float, typer.Option("--cpus", min=0.01, help="Processors that each replica is given.")] = 1.0,
+    replicas: Annotated[int, typer.Option("--replicas", min=1, help="Replicas per shard.")] = 1,
+    cpus: Annotated[float, typer.Option("--cpus", min=0.01, help="CPU cores per replica.")] = 1.0,
     shard_seconds: Annotated[
-        float, typer.Option("--shard-seconds", min=0.1, help="What a shard may take, or its documents are missing.")
+        float, typer.Option("--shard-seconds", min=0.1, help="Per-shard timeout in seconds.")
     ] = 10.0,
 ) -> None:
-    """Serve an index by HTTP, with a page to look at.
+    """Serve an index over HTTP, with a web page for searching it.
 
-    An API key is taken from the environment, CHAMFER_API_KEY.
+    Set the environment variable CHAMFER_API_KEY to require an API key.
 
     Example: chamfer serve index/ --port 8000
     """
@@ -91,9 +100,9 @@ def serve(
 
     searcher: Searcher
     if ray is None:
-        searcher = Searcher.open(folder, first_stage=first_stage, form=form.value)
+        searcher = Searcher.open(folder, first_stage=first_stage, form=form)
     else:
-        searcher = SetSearcher(folder, current_version(folder), form=form.value)
+        searcher = SetSearcher(folder, current_version(folder), form=form)
     kept = Versions(first if first in NAMES else searcher.queries.resolve(first), Path(first).stem, versions)
     Service(searcher, kept).check()
     key = os.environ.get(KEY) or None
@@ -107,7 +116,7 @@ def serve(
         if ray is not None and isinstance(searcher, SetSearcher):
             say(f"starting shards on Ray, replicas of each: {replicas}")
             shards = running.enter_context(
-                deployed(folder, ray, replicas=replicas, cpus=cpus, form=form.value, first_stage=first_stage)
+                deployed(folder, ray, replicas=replicas, cpus=cpus, form=form, first_stage=first_stage)
             )
             service = sharded = ShardedService(searcher, kept, Scatter(shards, seconds=shard_seconds))
             sharded.prepared(searcher.version)  # before anybody asks

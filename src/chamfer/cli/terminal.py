@@ -1,15 +1,13 @@
-"""What the terminal shows: results on stdout, everything else on stderr."""
+"""Output to the terminal: results on stdout, everything else on stderr."""
 
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from chamfer.errors import InputError
 from chamfer.support.progress import Advance, shown
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
@@ -19,33 +17,26 @@ messages = Console(stderr=True, highlight=False, emoji=False)
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Advance]:
-    """Show a bar while a person is watching; stay quiet in a pipe."""
+    """Show a progress bar on a terminal, and nothing in a pipe."""
     try:
         with shown(None, messages)(what, total) as advance:
             yield advance
     except KeyboardInterrupt:
-        say(f"interrupted while {what}; what was finished is kept; run it again to go on")
+        say(f"interrupted while {what}; finished work is saved, so run the same command again to resume")
         raise
 
 
 def say(text: str) -> None:
-    """Tell the person something that is not the result."""
+    """Print a message that is not the result."""
     messages.print(text, markup=False, soft_wrap=True)
 
 
 def say_truncated(what: str, truncated: int, total: int, length: int) -> None:
-    """Tell how many texts the encoder does not see all of, if there are any."""
+    """Report how many texts were longer than the encoder reads, if any."""
     if truncated:
-        say(f"note: {truncated} of {total} {what} were cut to {length} tokens")
-
-
-def check_output(path: Path) -> None:
-    """Refuse a file that could not be written, before an hour of work is done for it."""
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if path.is_dir() or not above.is_dir():
-        raise InputError(f"{path} cannot be written: {path if path.is_dir() else above} is no place for a file")
+        say(f"note: {truncated} of {total} {what} were truncated to {length} tokens")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- JSON
-    """Print a result for a program to read."""
+    """Print a result as JSON."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""``chamfer weights``: make, look at and convert token weights."""
+"""``chamfer weights``: compute, show and convert token weights."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,16 +6,18 @@ from typing import Annotated
 import typer
 
 from chamfer import __version__
+from chamfer.cli.checks import check_output, check_weights_output
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
     CacheFolder,
+    CorpusPath,
     DocumentLength,
     EncoderName,
-    FormName,
     FormOption,
     QueryLength,
     RayAddress,
+    Seed,
     ValidationOption,
     parse_special,
 )
@@ -23,27 +25,31 @@ from chamfer.cli.terminal import print_json, progress_bar, results, say, say_tru
 from chamfer.errors import InputError
 from chamfer.workers.connect import workers_at
 
-app = typer.Typer(help="Make, look at and convert token weights.", no_args_is_help=True)
+app = typer.Typer(help="Compute, show and convert token weights.", no_args_is_help=True)
 
-WeightsFile = Annotated[Path, typer.Argument(help="A .safetensors weights file.", metavar="FILE")]
+WeightsFile = Annotated[Path, typer.Argument(help="Weights file (.safetensors).", metavar="FILE")]
 
 
 @app.command("idf")
 def idf(
-    corpus: Annotated[Path, typer.Argument(help="A BEIR folder, or a file of JSON lines.")],
-    out: Annotated[Path, typer.Option("--out", help="The .safetensors file to write.")],
+    corpus: CorpusPath,
+    out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
     encoder: EncoderName = "minilm",
-    soft: Annotated[bool, typer.Option("--soft", help="Softened IDF, the recommended default.")] = False,
+    soft: Annotated[bool, typer.Option("--soft", help="Softened IDF (recommended) instead of plain IDF.")] = False,
     power: Annotated[
-        float | None, typer.Option("--power", help="With --soft: 0 is uniform, 1 plain IDF.", show_default="0.5")
+        float | None,
+        typer.Option("--power", help="With --soft: exponent from 0 (uniform) to 1 (plain IDF).", show_default="0.5"),
     ] = None,
     special: Annotated[
-        str | None, typer.Option("--special", help="Plain IDF: special tokens weigh 0, 1 or auto.", show_default="1")
+        str | None,
+        typer.Option(
+            "--special", help="Weight of special tokens under plain IDF.", show_default="1", metavar="0|1|auto"
+        ),
     ] = None,
     validation: ValidationOption = "dev",
-    sample: Annotated[float, typer.Option("--sample", help="Count only this share of the documents.")] = 1.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="With --sample: another seed, other documents.")] = 0,
-    form: FormOption = FormName.l2,
+    sample: Annotated[float, typer.Option("--sample", help="Fraction of the documents to count.")] = 1.0,
+    seed: Seed = 0,
+    form: FormOption = "l2",
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
@@ -51,30 +57,36 @@ def idf(
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Weigh tokens by how few documents contain them; no label is needed and nothing is encoded.
+    """Compute IDF weights from a corpus; needs no labels and encodes nothing.
 
-    With --special auto, 0 or 1 is chosen on the judged queries of --validation; --form and --query-length play a
-    part only there.
+    --special auto chooses between 0 and 1 on the judged queries of --validation; only this uses --form,
+    --query-length and --cache.
 
     Example: chamfer weights idf my-corpus/ --soft --out soft.safetensors
     """
-    from chamfer.cache.encoded import default_cache, origin
+    check_weights_output(out)
+    if soft and special is not None:
+        raise InputError("--special is for plain IDF; under --soft, special tokens weigh 1")
+    if power is not None and not soft:
+        raise InputError("--power needs --soft")
+    chosen = parse_special(special or "1")
+    if chosen == "auto" and not corpus.is_dir():
+        raise InputError("--special auto needs a BEIR folder with judged queries; give --special 0 or 1 instead")
+
     from chamfer.data.collection import load_collection, load_documents
+
+    documents = load_documents(corpus, allow_empty=allow_empty)
+    collection = None
+    if chosen == "auto":
+        collection = load_collection(corpus, allow_empty=allow_empty)
+        collection.judged_queries(validation)
+
+    from chamfer.cache.encoded import default_cache, origin
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.experiment import validator
     from chamfer.weights.counting import count_tokens
     from chamfer.weights.token_weights import POWER, TokenWeights
 
-    if out.suffix != ".safetensors":
-        raise InputError(f"weights are written to a .safetensors file, not {out.name!r}; see chamfer weights convert")
-    if soft and special is not None:
-        raise InputError("--special goes with plain IDF; under --soft, special tokens weigh 1")
-    if power is not None and not soft:
-        raise InputError("--power goes with --soft")
-    chosen = parse_special(special or "1")
-    if chosen == "auto" and not corpus.is_dir():
-        raise InputError("--special auto needs a BEIR folder with judged queries; give --special 0 or 1 instead")
-    documents = load_documents(corpus, allow_empty=allow_empty)
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     with workers_at(ray) as workers:
@@ -90,11 +102,10 @@ def idf(
         )
     else:
         validate = None
-        if chosen == "auto":
-            collection = load_collection(corpus, allow_empty=allow_empty)
+        if collection is not None:
             folder = cache or default_cache()
-            validate = validator(collection, model, validation, cache=folder, form=form.value, progress=progress_bar)
-            made_from |= {"validation": validation, "form": form.value}
+            validate = validator(collection, model, validation, cache=folder, form=form, progress=progress_bar)
+            made_from |= {"validation": validation, "form": form}
         weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate, made_from=made_from)
     weights.save(out)
     seen = int((counted.counts > 0).sum())
@@ -118,10 +129,10 @@ def idf(
 @app.command("show")
 def show(
     file: WeightsFile,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many at each end.")] = 15,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of tokens at either end.")] = 15,
     as_json: AsJson = False,
 ) -> None:
-    """Print how weights were made, and the heaviest and the lightest tokens.
+    """Show how weights were made, and the heaviest and lightest tokens.
 
     Example: chamfer weights show soft.safetensors --top 30
     """
@@ -162,19 +173,22 @@ def show(
 
 @app.command("convert")
 def convert(
-    source: Annotated[Path, typer.Argument(help="A .safetensors, .json or .txt weights file.")],
-    target: Annotated[Path, typer.Argument(help="The file to write; its ending says in which format.")],
+    source: Annotated[Path, typer.Argument(help="Weights file to read: .safetensors, .json or .txt.")],
+    target: Annotated[Path, typer.Argument(help="Weights file to write; its suffix names the format.")],
     encoder: EncoderName = "minilm",
     as_json: AsJson = False,
 ) -> None:
-    """Convert between our format, idf.json (token -> weight) and query_token_weights.txt (token, tab, weight).
+    """Convert between .safetensors, .json (token to weight) and .txt (token, tab, weight).
 
     Example: chamfer weights convert soft.safetensors idf.json
     """
+    from chamfer.weights.files import check_exists
     from chamfer.weights.token_weights import TokenWeights, check_suffix
 
     for path in (source, target):
         check_suffix(path)
+    check_exists(source)
+    check_output(target)
     vocabulary = None
     if source.suffix != ".safetensors":
         from chamfer.encode.encoder import Encoder

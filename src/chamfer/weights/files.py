@@ -43,10 +43,15 @@ def write_weights(path: Path, content: Content) -> None:
         file.write(save(tensors, metadata))
 
 
-def read_weights(path: Path) -> Content:
-    """Read a weights file and check that it is undamaged."""
+def check_exists(path: Path) -> None:
+    """Raise an error if there is no weights file at a path."""
     if not path.is_file():
         raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf, or chamfer learn")
+
+
+def read_weights(path: Path) -> Content:
+    """Read a weights file and check that it is undamaged."""
+    check_exists(path)
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}

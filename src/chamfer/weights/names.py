@@ -2,22 +2,25 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.checks import check_weight_values
 from chamfer.kernels.form import Form
+from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.special import DEFAULT, Special
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
+
+if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
+    from chamfer.encode.encoder import Encoder
 
 NAMES = ("uniform", "idf", "idf-soft")
 
 
 def weights_by_name(
     name: str,
-    encoder: Encoder,
+    encoder: "Encoder",
     frequencies: Callable[[], DocumentFrequencies],
     *,
     special: Special = DEFAULT,
@@ -50,9 +53,12 @@ def weights_by_name(
 
 
 def check_name(name: str) -> None:
-    """Raise an error if no weights can have this name; cheap enough to call before a model is loaded."""
-    if name not in NAMES and Path(name).suffix not in SUFFIXES:
+    """Raise an error if a name is unknown or its file missing; cheap enough to call before a model is loaded."""
+    if name in NAMES:
+        return
+    if Path(name).suffix not in SUFFIXES:
         raise InputError(f"weights are {', '.join(NAMES)} or a file ending in {', '.join(SUFFIXES)}, not {name!r}")
+    check_exists(Path(name))
 
 
 def cache_key(name: str) -> Hashable:
@@ -72,7 +78,7 @@ def cache_key(name: str) -> Hashable:
     return name, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def check_weights(weights: TokenWeights, encoder: Encoder, form: Form) -> None:
+def check_weights(weights: TokenWeights, encoder: "Encoder", form: Form) -> None:
     """Raise an error if weights were made for another tokenizer, model or form of the score."""
     weights.check_tokenizer(encoder.vocabulary)
     learnt_for = weights.metadata.get("form", form)

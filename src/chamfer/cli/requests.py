@@ -1,0 +1,76 @@
+"""Re-ranking requests as JSON Lines, for ``chamfer rerank`` without a folder."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from chamfer.data.jsonlines import parse_json_lines
+from chamfer.data.ranking import Ranking
+from chamfer.errors import InputError
+from chamfer.workers.jobs import Table, Workers, add_row
+
+
+def read_requests(workers: Workers, *, allow_empty: bool) -> Iterator[Table]:
+    """Read requests from stdin: one per table in this process, so that each is answered at once; else several."""
+    from chamfer.search.reranking import TOGETHER
+
+    lines = parse_json_lines(sys.stdin.buffer, "stdin")
+    while some := list(islice(lines, 1 if workers.at_once == 1 else TOGETHER)):
+        table: Table = {"where": [], "id": [], "query": [], "ids": [], "texts": []}
+        for number, request in some:
+            where = f"stdin, line {number}"
+            try:
+                query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            add_row(table, where, query_id, query, list(documents), list(documents.values()))
+        yield table
+
+
+def _parse_request(
+    request: Mapping[str, Any], default_id: str, *, allow_empty: bool
+) -> tuple[str, str, dict[str, str]]:
+    query_id, query, given = request.get("id", default_id), request.get("query"), request.get("documents")
+    if not isinstance(query_id, str | int):
+        raise InputError(f"'id' must be a string or an integer, not {query_id!r}")
+    if not isinstance(query, str) or not query.strip():
+        raise InputError("'query' must be a string that is not empty")
+    if not isinstance(given, list) or not given:
+        raise InputError("'documents' must be a list of at least one document")
+    documents: dict[str, str] = {}
+    for place, document in enumerate(given):
+        record = {"id": str(place), "text": document} if isinstance(document, str) else document
+        if not isinstance(record, dict) or not all(isinstance(record.get(key), str) for key in ("id", "text")):
+            raise InputError(f"document {place + 1} must be a string, or an object with the strings 'id' and 'text'")
+        if record["id"] in documents:
+            raise InputError(f"the document id {record['id']!r} is used twice; ids must be unique within a request")
+        if not record["text"].strip() and not allow_empty:
+            raise InputError(
+                f"document {record['id']!r} has no text; remove it, or give --allow-empty to rank such documents last"
+            )
+        documents[record["id"]] = record["text"]
+    return str(query_id), query, documents
+
+
+def print_responses(answered: Table, k: int | None) -> None:
+    """Print what a job made of requests, one line for each."""
+    columns = (answered[name] for name in ("query", "documents", "scores", "truncated"))
+    for query, documents, scores, truncated in zip(*columns, strict=True):
+        print_line({**as_response(Ranking(query, tuple(documents), tuple(scores)), k), "truncated": truncated})
+
+
+def as_response(ranking: Ranking, k: int | None) -> dict[str, Any]:
+    """A ranking as a response."""
+    pairs = zip(ranking.document_ids[:k], ranking.scores[:k], strict=True)
+    # JSON has no infinity: a document without tokens has no score
+    scored = [{"id": document, "score": score if math.isfinite(score) else None} for document, score in pairs]
+    return {"id": ranking.query_id, "ranking": scored}
+
+
+def print_line(response: Mapping[str, Any]) -> None:
+    """Print a response at once, for a reader that waits for it."""
+    sys.stdout.write(json.dumps(response) + "\n")
+    sys.stdout.flush()

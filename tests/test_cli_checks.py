@@ -1,0 +1,106 @@
+"""Mistakes that are cheap to find are reported before a model is loaded."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chamfer import Encoder, build_index
+from chamfer.cli.app import main
+from tests.conftest import DOCUMENTS, write_lines
+
+ROWS: list[tuple[str, str]] = [
+    ("search {index} ' '", "the query is empty"),
+    ("search {index} cat --weights none.safetensors", "there is no weights file none.safetensors"),
+    ("search {index} cat --weights heavy", "not 'heavy'"),
+    ("search {index} cat --where 'year >'", "a filter needs a value"),
+    ("search {index} cat --first-stage plaid", "first stages are"),
+    ("search nowhere cat", "nowhere holds no index"),
+    ("search {index} --queries none.jsonl", "there is no file none.jsonl"),
+    ("explain {index} ' '", "the query is empty"),
+    ("explain {index} cat --weights none.json", "there is no weights file none.json"),
+    ("explain {index} cat --html {index}", "cannot write"),
+    ("explain nowhere cat", "nowhere holds no index"),
+    ("rerank nowhere", "nowhere is no folder"),
+    ("rerank {pets} --split train", "no split 'train'"),
+    ("rerank {pets} --candidates none.trec", "there is no run file none.trec"),
+    ("rerank {pets} --weights none.safetensors", "there is no weights file none.safetensors"),
+    ("rerank {pets} --weights heavy", "not 'heavy'"),
+    ("rerank {pets} --out {pets}", "cannot write"),
+    ("rerank --corpus none.jsonl", "there is no file none.jsonl"),
+    ("rerank --weights idf", "give one with --corpus"),
+    ("weights idf none.jsonl --out w.safetensors", "there is no file none.jsonl"),
+    ("weights idf empty.jsonl --out w.safetensors", "holds no documents"),
+    ("weights idf {pets} --out w.json", "--out must end in .safetensors"),
+    ("weights idf {pets} --out {pets}/corpus.jsonl/w.safetensors", "cannot write"),
+    ("weights idf {pets} --special auto --validation train --out w.safetensors", "no split 'train'"),
+    ("weights convert none.json w.txt", "there is no weights file none.json"),
+    ("evaluate nowhere", "nowhere is no folder"),
+    ("evaluate {pets} --split train", "no split 'train'"),
+    ("evaluate {pets} --weights none.safetensors", "there is no weights file none.safetensors"),
+    ("evaluate {pets} --special auto --validation train", "no split 'train'"),
+    ("evaluate {pets} --first-stage plaid", "first stages are"),
+    ("evaluate {pets} --run none.trec", "there is no run file none.trec"),
+    ("evaluate {pets} --save-runs {pets}/corpus.jsonl", "--save-runs needs a folder"),
+    ("learn {pets} --out w.safetensors --qrels train", "no split 'train'"),
+    ("learn {pets} --out w.safetensors --qrels test --recipe best", "not 'best'"),
+    ("learn {pets} --out w.safetensors --qrels test --preset best", "not 'best'"),
+    ("learn {pets} --out w.safetensors --plot w.gif", ".png, .svg, .pdf"),
+    ("learn {pets} --out w.json", "--out must end in .safetensors"),
+    ("encode none.jsonl", "there is no file none.jsonl"),
+    ("encode empty.jsonl", "holds no documents"),
+    ("index build {pets} --out {index}", "holds a finished index"),
+    ("index build empty.jsonl --out new", "holds no documents"),
+    ("index build none.jsonl --out new", "there is no file none.jsonl"),
+    ("index build {pets} --out {pets}/corpus.jsonl", "is a file, but an index is a folder"),
+    ("index build {pets} --out new --first-stage plaid", "first stages are"),
+    ("index add nowhere {pets}", "nowhere holds no index"),
+    ("index add {index} empty.jsonl", "holds no documents"),
+    ("demo --save {index}", "cannot write"),
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Path:
+    folder = tmp_path_factory.mktemp("checks") / "index"
+    build_index(folder, DOCUMENTS, encoder)
+    return folder
+
+
+@pytest.mark.parametrize(("line", "sentence"), ROWS)
+def test_a_mistake_is_reported_before_the_model_is_loaded(
+    line: str,
+    sentence: str,
+    index: Path,
+    collection_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def load(*_arguments: Any, **_settings: Any) -> None:
+        pytest.fail("the model was loaded")
+
+    monkeypatch.setattr(Encoder, "load", load)
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "empty.jsonl", [])
+    words = [word.format(index=index, pets=collection_folder) for word in shlex.split(line)]
+    monkeypatch.setattr(sys, "argv", ["chamfer", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    said = capsys.readouterr().err
+    assert left.value.code == 2, said
+    assert sentence in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_finished_index_is_found_before_the_corpus_is_read(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.jsonl").write_text(json.dumps({"_id": "1", "text": "a"}) + "\nbroken\n")
+    monkeypatch.setattr(sys, "argv", ["chamfer", "index", "build", str(tmp_path / "broken.jsonl"), "--out", str(index)])
+    with pytest.raises(SystemExit):
+        main()
+    assert "holds a finished index" in capsys.readouterr().err
