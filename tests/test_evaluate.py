@@ -96,7 +96,9 @@ class TestCollections:
             load_collection(collection_folder).judged_queries("train")
 
     def test_every_judged_collection_loads(self, shared_data: Path) -> None:
-        for folder in sorted(path.parent for path in shared_data.glob("*/corpus.jsonl")):
+        folders = sorted(path.parent for path in shared_data.glob("*/corpus.jsonl"))
+        assert {"scifact", "nfcorpus", "arguana"} <= {folder.name for folder in folders}
+        for folder in folders:
             if folder.name != "acl-titles":  # the large one
                 assert load_collection(folder, allow_empty=True).judged_queries("test")
 
@@ -208,7 +210,9 @@ class TestExperiments:
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
         found = evaluate(load_collection(collection_folder), encoder, ["uniform"], cache=tmp_path / "cache")
+        assert "d2" in DOCUMENTS, "one query is also a document"
         for system in found.systems:
+            assert "d2" in [ranking.query_id for ranking in system.rankings]
             assert all(ranking.query_id not in ranking.document_ids for ranking in system.rankings)
 
     def test_candidates_and_runs_may_come_from_elsewhere(

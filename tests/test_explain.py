@@ -57,6 +57,7 @@ def test_the_explanation_of_a_hit_adds_up_to_its_score(
     build_index(tmp_path / "index", DOCUMENTS, encoder, precision=precision)
     searcher = Searcher.open(tmp_path / "index", encoder=encoder, form=form)
     hits = searcher.search(QUERY)
+    assert len(hits) == len(DOCUMENTS)
     for hit, explained in zip(hits, searcher.explain(QUERY, [hit.id for hit in hits]), strict=True):
         assert (explained.document_id, explained.document) == (hit.id, hit.text)
         assert explained.score == pytest.approx(hit.score, abs=1e-6)
@@ -134,6 +135,7 @@ def test_words_of_a_pooled_index_are_those_of_the_text(encoder: Encoder, tmp_pat
         assert {match.word for match in explained.matches} <= words
         for match in explained.matches:
             assert match.span is None or explained.document[slice(*match.span)] == match.word
+        assert any(match.span is not None for match in explained.matches)
 
 
 def test_words_of_bytes_are_spelled_whole() -> None:

@@ -125,6 +125,7 @@ class TestRun:
         assert all(len(ranking) == 12 for ranking in rankings)
 
     def test_few_shot_is_no_worse_where_there_is_too_little_to_learn_from(self, finished: Path) -> None:
+        assert len(running.results(finished)) == 4
         for one in running.results(finished):
             assert one["chosen"][AUTO] == "uniform"
             assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]

@@ -115,6 +115,8 @@ class TestCommittedResults:
         found = results(RESULTS)
         for setting in SETTINGS:
             for measure in MEASURES:
-                for line in report(found, setting, measure).lines:
+                lines = report(found, setting, measure).lines
+                assert {"scifact", "nfcorpus", "arguana"} <= {line.dataset for line in lines}
+                for line in lines:
                     cell = line.cells[AUTO]
                     assert cell.gain >= 0 or not cell.beyond_noise, (setting, measure, line.dataset)
