@@ -18,7 +18,7 @@ from chamfer.index.reading import Index
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import best
-from chamfer.retrieve.stages import DEPTH
+from chamfer.retrieve.stages import depth_of
 from chamfer.support.files import write_json
 from growth import ROOT, phase, query_like
 
@@ -111,7 +111,7 @@ def times(folder: Path) -> npt.NDArray[np.float64]:
     for number in range(QUERIES):
         queries = query_like(index, number)
         started = time.perf_counter()
-        (candidates,) = stage.find(queries, DEPTH["centroids"], None)
+        (candidates,) = stage.find(queries, depth_of("centroids"), None)
         best(index, queries, 10, [candidates.places])
         index.relieve()
         found.append(1e3 * (time.perf_counter() - started))

@@ -29,7 +29,7 @@ from chamfer.index.settings import Settings
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import PROBES
 from chamfer.retrieve.stage import Queries
-from chamfer.retrieve.stages import DEFAULT_DEPTH, DEPTH, EXACT
+from chamfer.retrieve.stages import EXACT, depth_of
 from chamfer.support.files import write_json
 from corpora import encoder_for
 
@@ -165,7 +165,7 @@ def measure_stages(
                         "stage": stage,
                         "weights": weights,
                         "depth": depth,
-                        "default": stage == EXACT or depth == DEPTH.get(stage, DEFAULT_DEPTH),
+                        "default": stage == EXACT or depth == depth_of(stage),
                         "nDCG@10": round(float(values["nDCG@10"].mean()), 5),
                         "R@10": round(float(values["R@10"].mean()), 5),
                         **latency,

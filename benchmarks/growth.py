@@ -26,7 +26,7 @@ from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Queries
-from chamfer.retrieve.stages import DEPTH
+from chamfer.retrieve.stages import depth_of
 from chamfer.support.files import write_json
 from chamfer.tokens.batch import TokenBatch, offsets_of
 
@@ -116,7 +116,7 @@ def serve(folder: Path, size: int) -> dict[str, Any]:
     index.relieve()
 
     def answer(queries: Queries) -> npt.NDArray[np.int64]:
-        (found,) = stage.find(queries, DEPTH["centroids"], None)
+        (found,) = stage.find(queries, depth_of("centroids"), None)
         (answer,) = best(index, queries, 10, [found.places])
         index.relieve()
         return answer.places

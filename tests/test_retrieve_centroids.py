@@ -23,7 +23,7 @@ from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.fusion import fuse
 from chamfer.retrieve.stage import Candidates, Queries
-from chamfer.retrieve.stages import STAGES, check_stage, depth_of, open_stage
+from chamfer.retrieve.stages import check_stage, open_stage, stage_names
 from chamfer.tokens.batch import TokenBatch
 from tests.vectors import Floats, batch_of, unit
 
@@ -228,8 +228,8 @@ class TestFusion:
 
     def test_a_fused_stage_finds_what_either_finds(self, index: Index, documents: TokenBatch) -> None:
         queries = asked(like(documents, 7), np.ones(6))
-        [one] = STAGES["centroids"](index, "l2").find(queries, 20, index.live)
-        [two] = STAGES["dense"](index, "l2").find(queries, 20, index.live)
+        [one] = open_stage("centroids", index).find(queries, 20, index.live)
+        [two] = open_stage("dense", index).find(queries, 20, index.live)
         [both] = open_stage("centroids+dense", index).find(queries, 40, index.live)
         assert {7, *one.places[:3], *two.places[:3]} <= set(both.places.tolist())
 
@@ -240,13 +240,10 @@ class TestNames:
     ) -> None:
         queries = asked(like(documents, 7), np.ones(6))
         allowed = np.random.default_rng(5).random(DOCUMENTS) < 0.2
-        for name in ("auto", *STAGES, "bm25+muvera"):
+        for name in ("auto", *stage_names(), "bm25+muvera"):
             check_stage(name)
             [found] = open_stage(name, index).find(queries, 1000, allowed)
             assert allowed[found.places].all()
             if name != "bm25":  # the documents have vectors, but no words
                 filled = allowed & (documents.lengths > 0)
                 assert set(np.flatnonzero(filled).tolist()) <= set(found.places.tolist())
-
-    def test_centroids_need_fewer_candidates(self) -> None:
-        assert depth_of("centroids") < depth_of("dense") == depth_of("bm25+centroids")

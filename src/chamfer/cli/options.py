@@ -7,6 +7,7 @@ import typer
 
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
+from chamfer.retrieve.stages import choices
 from chamfer.weights.special import Special
 
 
@@ -29,10 +30,7 @@ WeightsName: TypeAlias = Annotated[
 ]
 FirstStage: TypeAlias = Annotated[
     str,
-    # Names only some, so that a new first stage needs no change here; a wrong name is answered with all of them.
-    typer.Option(
-        "--first-stage", help="First stage: auto, exhaustive, centroids, bm25, bm25+dense, ...", metavar="NAME"
-    ),
+    typer.Option("--first-stage", help=f"First stage: {choices()}.", metavar="NAME"),
 ]
 EncoderName: TypeAlias = Annotated[
     str, typer.Option("--encoder", help="Encoder: model hub name, folder, or minilm (offline).", metavar="NAME")

@@ -12,11 +12,14 @@ import numpy.typing as npt
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.retrieve.postings import Postings, Texts
-from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.retrieve.words import words_of
 
 Places = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
+
+
+K1, B = 1.5, 0.75
 
 
 class BM25:
@@ -29,7 +32,7 @@ class BM25:
     ('b',)
     """
 
-    def __init__(self, documents: Mapping[str, str], *, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(self, documents: Mapping[str, str], *, k1: float = K1, b: float = B) -> None:
         if not documents:
             raise InputError("BM25 needs at least one document")
         self._ids = list(documents)
@@ -88,7 +91,7 @@ class BM25Stage:
         b: how much long documents are held back, from 0 to 1.
     """
 
-    def __init__(self, index: Documents, *, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(self, index: Documents, *, k1: float = K1, b: float = B) -> None:
         if not 0 <= k1 < math.inf or not 0 <= b <= 1:
             raise InputError(f"BM25 needs k1 of 0 or more and b from 0 to 1, not k1 = {k1} and b = {b}")
         self._postings = [Postings.of(segment) for segment in index.segments]
@@ -164,3 +167,6 @@ class BM25Stage:
         n = len(places) if self._live is None else np.count_nonzero(self._live[places])
         # 64 bits here and 32 in the sum, as in bm25s: then even ties are the same.
         return float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))
+
+
+STAGE = Stage(open=lambda index, _: BM25Stage(index))

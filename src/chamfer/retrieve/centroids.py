@@ -12,7 +12,7 @@ from chamfer.index.segment import Segment
 from chamfer.index.settings import DISTINCT
 from chamfer.kernels.form import Form
 from chamfer.kernels.lists import Lists
-from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.support.threads import in_threads
 from chamfer.tokens.batch import TokenBatch, TokenIds
 
@@ -134,3 +134,7 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> Lists:
     except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a broken header may give
         raise InputError(f"{folder} is damaged; delete it, and it is made again") from error
     return Lists(starts, places, len(segment))
+
+
+# Candidates are ordered by an estimate of the score itself, so fewer than those of other stages are enough.
+STAGE = Stage(open=lambda index, form: Centroids(index, form=form), depth=400)

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.retrieve.nearest import Nearest, Vectored, summed
-from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.tokens.batch import TokenBatch
 
 Floats = npt.NDArray[np.float32]
@@ -49,3 +49,6 @@ def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     np.divide(means, lengths, out=means, where=lengths > 0)
     return means
+
+
+STAGE = Stage(open=lambda index, _: Dense(index))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from chamfer.index.reading import Index
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
-from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.stage import Candidates, Queries, Stage
 
 
 class Exhaustive:
@@ -68,3 +68,6 @@ def _merged(
             ids[tied] = index.ids(places[order[tied]])
             order = order[sorted(range(len(order)), key=lambda at: (-scores[order[at]], ids[at]))]
     return Candidates(places[order[:k]], scores[order[:k]])
+
+
+STAGE = Stage(open=lambda index, form: Exhaustive(index, form=form))

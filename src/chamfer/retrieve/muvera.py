@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.retrieve.nearest import Nearest, Vectored, summed
-from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.tokens.batch import TokenBatch
 
 Floats = npt.NDArray[np.float32]
@@ -164,3 +164,6 @@ class Muvera:
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
         """The documents whose encodings have the largest products with that of each query."""
         return self._nearest.find(self._encoding.queries(queries.tokens, queries.weights), depth, allowed)
+
+
+STAGE = Stage(open=lambda index, _: Muvera(index))

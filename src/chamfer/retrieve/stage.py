@@ -1,20 +1,28 @@
-"""What every first stage is asked, and what it answers."""
+"""The interface of a first stage: queries in, candidates out."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.kernels.form import Form
 from chamfer.tokens.batch import TokenBatch
+
+if TYPE_CHECKING:
+    from chamfer.index.reading import Index
+
+DEFAULT_DEPTH = 1000
+"""Candidates of a first stage that are scored exactly, unless the stage declares another number."""
 
 
 class Queries(NamedTuple):
-    """Some queries.
+    """Encoded and weighted queries.
 
     Args:
-        texts: as they were asked.
-        tokens: their vectors, in the dimensions that the index keeps.
+        texts: the query texts.
+        tokens: their token vectors, in the dimensions that the index stores.
         weights: ``(query tokens,)`` float32, none negative.
     """
 
@@ -28,11 +36,11 @@ class Queries(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Documents that a stage finds for a query.
+    """Documents that a stage found for one query.
 
     Args:
-        places: in the index, best first.
-        scores: the stage's own, higher is closer.
+        places: their places in the index, best first.
+        scores: the stage's own scores; higher is closer.
     """
 
     places: npt.NDArray[np.int64]
@@ -40,14 +48,30 @@ class Candidates(NamedTuple):
 
 
 class FirstStage(Protocol):
-    """Queries in, candidates out."""
+    """Finds candidates for queries."""
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
         """Find up to ``depth`` candidates for each query.
 
         Args:
-            queries: with their weights, which enter where a stage can use them.
-            depth: how many are wanted.
-            allowed: ``(places,)`` which documents may be found; without it deleted ones may be found too.
+            queries: queries with their weights; a stage uses the weights if it can.
+            depth: number of candidates to find.
+            allowed: ``(places,)`` mask of the documents that may be found; without it, deleted ones may be found too.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How to open a first stage by name.
+
+    A file of this room that defines ``STAGE = Stage(...)`` is a first stage, and the file's name is the name that
+    users give. Nothing else lists the stages; see :mod:`chamfer.retrieve.stages`.
+
+    Args:
+        open: opens the stage on an index, for a form of the score.
+        depth: number of candidates to score exactly by default.
+    """
+
+    open: Callable[["Index", Form], FirstStage]
+    depth: int = DEFAULT_DEPTH

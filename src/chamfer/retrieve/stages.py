@@ -1,66 +1,79 @@
-"""First stages by the name a user gives."""
+"""First stages by name: every file of this room that defines a ``STAGE`` is one, under the name of the file."""
 
-from collections.abc import Callable, Mapping
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
+from chamfer import retrieve
 from chamfer.errors import InputError
-from chamfer.index.reading import Index
 from chamfer.kernels.form import Form
-from chamfer.retrieve.bm25 import BM25Stage
-from chamfer.retrieve.centroids import Centroids
-from chamfer.retrieve.dense import Dense
-from chamfer.retrieve.exhaustive import Exhaustive
 from chamfer.retrieve.fusion import Fusion
-from chamfer.retrieve.muvera import Muvera
-from chamfer.retrieve.stage import FirstStage
+from chamfer.retrieve.stage import DEFAULT_DEPTH, FirstStage, Stage
 
-STAGES: Mapping[str, Callable[[Index, Form], FirstStage]] = {
-    "bm25": lambda index, _: BM25Stage(index),
-    "centroids": lambda index, form: Centroids(index, form=form),
-    "dense": lambda index, _: Dense(index),
-    "exhaustive": lambda index, form: Exhaustive(index, form=form),
-    "muvera": lambda index, _: Muvera(index),
-}
-NAMES = ("auto", *STAGES)
+if TYPE_CHECKING:
+    from chamfer.index.reading import Index
 
-EXACT = "exhaustive"
+AUTO, EXACT, LARGE = "auto", "exhaustive", "centroids"
+"""``auto`` is ``exhaustive``, which needs no candidates, for a small index, and ``centroids`` for a large one."""
 
-# Candidates that are scored exactly. Centroids order them by an estimate of the score itself, so fewer are enough.
-DEPTH = {"centroids": 400}
-DEFAULT_DEPTH = 1000
-
-# Up to so many numbers, tokens times dimensions, looking at every document is the faster way: on two cores with AVX-512
-# it took 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/results/search.md.
+# Up to this many numbers (tokens times dimensions), scoring every document is faster: on two cores with AVX-512 it took
+# 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/search.md.
 FEW = 100_000_000
 
 
-def chosen_name(name: str, index: Index) -> str:
-    """What ``auto`` means for an index: everything is looked at up to the size where that stops being fastest.
-
-    A GPU looks at everything it holds in less time than another stage needs.
-    """
-    if name != "auto":
-        return name
-    if index.fits_device:
-        return EXACT
-    tokens = sum(len(segment.centroids) for segment in index.segments)
-    return EXACT if tokens * index.dimensions <= FEW and not index.settings.bits else "centroids"
+def stage_names() -> tuple[str, ...]:
+    """The names of all first stages. Files are read, not imported: help texts must not wait for faiss."""
+    modules = (module.name for module in iter_modules(retrieve.__path__))
+    return tuple(name for name in modules if _defines_stage(name))
 
 
-def open_stage(name: str, index: Index, *, form: Form = "l2") -> FirstStage:
-    """Make a first stage, or several joined: ``centroids``, ``bm25+dense``."""
-    check_stage(name)
-    stages = [STAGES[part](index, form) for part in chosen_name(name, index).split("+")]
-    return stages[0] if len(stages) == 1 else Fusion(stages)
+def _defines_stage(name: str) -> bool:
+    spec = find_spec(f"{retrieve.__name__}.{name}")
+    return spec is not None and bool(re.search(r"^STAGE\b", Path(spec.origin or "").read_text(), re.MULTILINE))
+
+
+def stage_named(name: str) -> Stage:
+    """What a first stage's file declares."""
+    declared: Stage = import_module(f"{retrieve.__name__}.{name}").STAGE
+    return declared
+
+
+def choices() -> str:
+    """The values of ``--first-stage``, in words."""
+    return f"{AUTO}, {', '.join(stage_names())}, or two joined as in bm25+centroids"
 
 
 def check_stage(name: str) -> None:
     """Refuse a name that no first stage has."""
-    parts = name.split("+")
-    known = all(part in STAGES for part in parts) and len(set(parts)) == len(parts)
-    if name != "auto" and not known:
-        raise InputError(f"first stages are {', '.join(NAMES)}, or two joined as in bm25+centroids, not {name!r}")
+    parts, names = name.split("+"), stage_names()
+    known = all(part in names for part in parts) and len(set(parts)) == len(parts)
+    if name != AUTO and not known:
+        raise InputError(f"first stages are {choices()}, not {name!r}")
+
+
+def chosen_name(name: str, index: "Index") -> str:
+    """Resolve ``auto``: score every document as long as that is fastest.
+
+    A GPU scores all documents in its memory in less time than any other stage takes.
+    """
+    if name != AUTO:
+        return name
+    if index.fits_device:
+        return EXACT
+    tokens = sum(len(segment.centroids) for segment in index.segments)
+    return EXACT if tokens * index.dimensions <= FEW and not index.settings.bits else LARGE
+
+
+def open_stage(name: str, index: "Index", *, form: Form = "l2") -> FirstStage:
+    """Open a first stage, or several fused: ``centroids``, ``bm25+dense``."""
+    check_stage(name)
+    stages = [stage_named(part).open(index, form) for part in chosen_name(name, index).split("+")]
+    return stages[0] if len(stages) == 1 else Fusion(stages)
 
 
 def depth_of(name: str) -> int:
-    """How many candidates of a stage are scored exactly if nothing else is asked."""
-    return DEPTH.get(name, DEFAULT_DEPTH)
+    """Number of candidates of a stage to score exactly by default."""
+    return DEFAULT_DEPTH if "+" in name else stage_named(name).depth

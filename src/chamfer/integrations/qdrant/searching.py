@@ -25,8 +25,8 @@ from chamfer.integrations.qdrant.points import (
 from chamfer.kernels.fold import fold
 from chamfer.kernels.form import Form
 from chamfer.retrieve.sparse import sparse_query
-from chamfer.retrieve.stage import Queries
-from chamfer.retrieve.stages import DEFAULT_DEPTH, EXACT
+from chamfer.retrieve.stage import DEFAULT_DEPTH, Queries
+from chamfer.retrieve.stages import EXACT
 from chamfer.search.hits import DEFAULT_K, Hit, Hits
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import check_weights
