@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import best
@@ -105,7 +105,7 @@ def measured(parent: Path, size: int, cores: int) -> tuple[dict[str, float], npt
 
 def times(folder: Path) -> npt.NDArray[np.float64]:
     """Milliseconds of many queries, one at a time, as a shard answers them."""
-    index = Index.open(folder)
+    index = Snapshot.open(folder)
     stage = Centroids(index)
     found = []
     for number in range(QUERIES):

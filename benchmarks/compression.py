@@ -20,8 +20,8 @@ from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.evaluate.comparison import compare
 from chamfer.evaluate.measures import PerQuery, measure
-from chamfer.index.reading import Index
 from chamfer.index.settings import Precision, Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.exhaustive import Exhaustive
@@ -90,7 +90,7 @@ def measure_one(
         with writing(folder, settings) as writer:
             writer.add([Document(identifier, "") for identifier in documents.ids], documents.tokens)
         built = time.perf_counter() - started
-        index = Index.open(folder)
+        index = Snapshot.open(folder)
         weights = TokenWeights.soft_idf(index.frequencies, encoder.vocabulary)
         stage, rankings = Exhaustive(index), []
         started = time.perf_counter()

@@ -22,10 +22,10 @@ from chamfer.cache.encoded import default_cache, encode_cached
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.evaluate.measures import measure
-from chamfer.index.building import described
 from chamfer.index.encoded import build_encoded
-from chamfer.index.reading import Index
+from chamfer.index.encoder import described
 from chamfer.index.settings import Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import PROBES
 from chamfer.retrieve.stage import Queries
@@ -62,7 +62,7 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     built = build(folder, collection, documents, places, encoder)
     try:
-        measured = measure_stages(Index.open(folder), encoder, collection, asked, tokens)
+        measured = measure_stages(Snapshot.open(folder), encoder, collection, asked, tokens)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     record = {"environment": measured_on, "collection": name, "queries": len(asked), **built, **measured}
@@ -86,7 +86,7 @@ def small(
     built = build(folder, collection, documents, places, encoder)
     weighting = TokenWeights.uniform(encoder.vocabulary)
     try:
-        searcher = Searcher(Index.open(folder), encoder, first_stage=EXACT)
+        searcher = Searcher(Snapshot.open(folder), encoder, first_stage=EXACT)
         found = {}
         for stage in (EXACT, "centroids"):
             _, latency = timed(partial(searcher.rank, k=10, first_stage=stage), tokens, weighting, asked)
@@ -127,13 +127,13 @@ def build(
     return {
         "documents": len(places),
         "tokens": len(tokens.vectors),
-        "centroids": len(Index.open(folder).trained.clusters),
+        "centroids": len(Snapshot.open(folder).trained.clusters),
         "seconds_to_build": round(built, 1),
     }
 
 
 def measure_stages(
-    index: Index, encoder: Encoder, collection: Collection, asked: Mapping[str, str], tokens: TokenBatch
+    index: Snapshot, encoder: Encoder, collection: Collection, asked: Mapping[str, str], tokens: TokenBatch
 ) -> dict[str, Any]:
     """Quality and latency of each stage at each depth, and of looking at everything."""
     judgements = {query: collection.judgements["test"][query] for query in asked}

@@ -11,7 +11,7 @@ import numpy as np
 
 from chamfer import Encoder, Searcher, build_index
 from chamfer.data.collection import load_collection
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.learn.collection import learn_collection
 from chamfer.retrieve.stages import chosen_name
 
@@ -44,7 +44,7 @@ def main() -> None:
         clock.tell("rank all documents for all test queries")
         same = None
         if encoder.scoring_device != "cpu":
-            elsewhere = Searcher(Index.open(Path(folder) / "index"), encoder)
+            elsewhere = Searcher(Snapshot.open(Path(folder) / "index"), encoder)
             other = elsewhere.rank(ready, K, first_stage="exhaustive")
             same = sum(np.array_equal(a.places[:10], b.places[:10]) for a, b in zip(found, other, strict=True))
         clock = Clock(seconds)

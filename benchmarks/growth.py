@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
-from chamfer.index.reading import Index
 from chamfer.index.settings import CODES, Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
 from chamfer.reproduce.environment import environment
@@ -92,7 +92,7 @@ def build(folder: Path, size: int) -> dict[str, Any]:
             seconds += time.perf_counter() - started
         centroids = len(writer.trained.clusters) if writer.trained else 0
     started = time.perf_counter()
-    index = Index.open(folder)
+    index = Snapshot.open(folder)
     Centroids(index)
     prepared = time.perf_counter() - started
     whole = trained + seconds + prepared
@@ -110,7 +110,7 @@ def build(folder: Path, size: int) -> dict[str, Any]:
 def serve(folder: Path, size: int) -> dict[str, Any]:
     """Answer queries one at a time as ``Searcher.rank`` does, and compare some answers with those of exhaustive."""
     before = memory()["peak_megabytes"]
-    index = Index.open(folder)
+    index = Snapshot.open(folder)
     stage = Centroids(index)
     asked = [query_like(index, number) for number in range(QUERIES)]
     index.relieve()
@@ -171,7 +171,7 @@ def chunks(
         yield first, TokenBatch(vectors, chosen.astype(np.int32), offsets_of([TOKENS] * count))
 
 
-def query_like(index: Index, number: int) -> Queries:
+def query_like(index: Snapshot, number: int) -> Queries:
     """A query whose tokens lie near some tokens of a document."""
     generator = np.random.default_rng([4, number])
     place = int(generator.integers(len(index)))

@@ -24,8 +24,8 @@ from rich.table import Table
 from chamfer.data.collection import Judgements, load_collection
 from chamfer.data.documents import Document
 from chamfer.index.projection import fit_projection, projected
-from chamfer.index.reading import Index
 from chamfer.index.settings import PRECISIONS, Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
 from chamfer.reproduce.environment import environment
@@ -265,7 +265,7 @@ def build(
         with writing(folder, settings) as writer:
             writer.train(tokens.take(np.sort(drawn)), tokens=many)
             writer.add(documents, tokens)
-        index = Index.open(folder)
+        index = Snapshot.open(folder)
         open_stage(STAGE, index)
         found["seconds"] = round(time.perf_counter() - started, 2)
     return found | {"bytes": bytes_in(folder), "centroids": len(index.trained.clusters)}
@@ -276,7 +276,7 @@ def search(material: Material, ids: Sequence[str], folder: Path) -> dict[str, An
     place_of = {identifier: place for place, identifier in enumerate(ids)}
     found: dict[str, Any] = {}
     with memory_watched(found):
-        index = Index.open(folder)
+        index = Snapshot.open(folder)
         stage, depth = open_stage(STAGE, index), depth_of(STAGE)
         lengths = np.array([len(query) for query in material.queries])
         vectors = np.concatenate(material.queries)

@@ -23,10 +23,10 @@ from chamfer import Encoder, Searcher, TokenBatch, TokenWeights
 from chamfer.cache.encoded import default_cache, encode_cached
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
-from chamfer.index.building import described
 from chamfer.index.encoded import build_encoded
-from chamfer.index.reading import Index
+from chamfer.index.encoder import described
 from chamfer.index.settings import Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.integrations.qdrant import QdrantSearcher, push
 from chamfer.integrations.qdrant.edge import EdgeClient
 from chamfer.integrations.qdrant.points import Client
@@ -78,17 +78,19 @@ def main() -> None:
         write_json(arguments.out, record)
 
 
-def build(folder: Path, collection: Collection, encoder: Encoder, size: int | None) -> Index:
+def build(folder: Path, collection: Collection, encoder: Encoder, size: int | None) -> Snapshot:
     """An index from cached vectors, of the first documents."""
     documents = encode_cached(default_cache(), encoder, list(collection.documents), list(collection.documents.values()))
     ids = documents.ids[:size]
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), encoder=described(encoder))
     given = [Document(one, collection.documents[one]) for one in ids]
     build_encoded(folder, given, documents.tokens[: len(ids)], settings)
-    return Index.open(folder)
+    return Snapshot.open(folder)
 
 
-def measure(client: Client, index: Index, encoder: Encoder, texts: Sequence[str], tokens: TokenBatch) -> dict[str, Any]:
+def measure(
+    client: Client, index: Snapshot, encoder: Encoder, texts: Sequence[str], tokens: TokenBatch
+) -> dict[str, Any]:
     """Push twice, then ask every query in each form with each first stage."""
     took = []
     for _ in range(2):
@@ -125,7 +127,7 @@ def measure(client: Client, index: Index, encoder: Encoder, texts: Sequence[str]
     }
 
 
-def compared(index: Index, found: Sequence[Hits], expected: Sequence[Candidates]) -> dict[str, Any]:
+def compared(index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidates]) -> dict[str, Any]:
     """How many rankings are the same, how many but for ties, and how far scores are apart."""
     same = tied = 0
     apart = 0.0

@@ -23,11 +23,13 @@ import ray
 import torch
 from ray.cluster_utils import Cluster
 
-from chamfer import Encoder, Searcher, build_index
+from chamfer import Encoder, Searcher
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import encode_cached
 from chamfer.data.collection import Collection, load_collection
+from chamfer.data.corpus import documents_from
 from chamfer.evaluate.experiment import evaluate
+from chamfer.index.building import build, settings_for
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from chamfer.support.progress import Advance, ignore
@@ -179,7 +181,8 @@ class Bench:
         """The vectors, the index, the frequencies and the rankings of the whole collection."""
         collection, index = self.collection, self.folder / f"index-{name}"
         corpus, encoding = self.encode(self.folder / name, collection.documents, workers, advance)
-        _, building = timed(lambda: build_index(index, collection.documents, self.encoder, workers=workers))
+        documents, settings = documents_from(collection.documents), settings_for(self.encoder)
+        _, building = timed(lambda: build(index, documents, self.encoder, settings, workers=workers))
         texts = list(collection.documents.values())
         counted, counting = timed(lambda: count_tokens(self.encoder, texts, workers=workers))
         weights = ["uniform", "idf-soft"]

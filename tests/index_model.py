@@ -1,7 +1,6 @@
 """A plain dictionary beside an index on disk, random operations on both, and ways to stop one in the middle."""
 
 import io
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +12,8 @@ import numpy as np
 
 from chamfer.data.documents import Document
 from chamfer.index.manifest import read_manifest
-from chamfer.index.reading import Index
 from chamfer.index.settings import DISTINCT, Precision, Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer
 from chamfer.kernels.codes import Codes
@@ -84,7 +83,7 @@ def addition(generator: np.random.Generator, ids: list[str], *, name: str = "add
     distinct = [np.unique([*ids, generator.integers(VOCABULARY)]).astype(np.int32) for _, ids in texts]
     years = generator.integers(2000, 2005, len(ids)).tolist()
     documents = [
-        Document(identifier, f"text {year % 3} ü", json.dumps({"year": year}))
+        Document(identifier, f"text {year % 3} ü", metadata={"year": year})
         for identifier, year in zip(ids, years, strict=True)
     ]
     return Operation(name, documents, tokens, distinct)
@@ -112,10 +111,10 @@ def read(folder: Path) -> Model:
     if manifest.trained is None:
         return {}
     assert verify(folder) == []
-    return contents(Index.open(folder))
+    return contents(Snapshot.open(folder))
 
 
-def contents(index: Index) -> Model:
+def contents(index: Snapshot) -> Model:
     """All live documents of an opened index."""
     model: Model = {}
     for segment in index.segments:

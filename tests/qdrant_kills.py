@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.integrations.qdrant import Pushed, push, pushing
 from chamfer.integrations.qdrant.edge import EdgeClient
 from chamfer.support.progress import Advance
@@ -62,7 +62,7 @@ def work(index: Path, folder: Path, telling: int) -> Pushed:
 
     client = EdgeClient(folder)
     try:
-        return push(client, "killed", Index.open(index), progress=progress)
+        return push(client, "killed", Snapshot.open(index), progress=progress)
     finally:
         client.close()
 

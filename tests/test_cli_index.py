@@ -238,7 +238,7 @@ class TestIndex:
             done = run("index", "build", "corpus.jsonl", "--out", "index")
             assert_refused(done, "No space left on device, at index/segments")
         assert "4 of 5 documents" in run("index", "info", "index").stdout
-        sentence = "is built up to document 4 of 5 only; run the same chamfer index build again to finish it"
+        sentence = "is unfinished: 4 of 5 documents are indexed; run the same build again to finish it"
         assert_refused(run("search", "index", "cat"), sentence)
         assert_refused(run("index", "add", "index", "corpus.jsonl", "--replace"), sentence)
         load, asked = Encoder.load, []

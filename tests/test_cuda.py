@@ -20,9 +20,10 @@ from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.index.building import add_documents, build_index
-from chamfer.index.reading import Index
+from chamfer.index.adding import add_documents
+from chamfer.index.building import build_index
 from chamfer.index.settings import Precision as IndexPrecision
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, reference
 from chamfer.kernels.cuda import launch
@@ -309,8 +310,8 @@ def test_an_index_is_searched_as_on_a_processor(precision: IndexPrecision, tmp_p
     with writing(tmp_path) as writer:
         writer.delete(["d1"])
         add_documents(writer, [Document("e1", "a dog and a cat at night")], encoder)
-    on_processor = Searcher(Index.open(tmp_path), encoder)
-    on_device = Searcher(Index.open(tmp_path, device=PLACE), encoder)
+    on_processor = Searcher(Snapshot.open(tmp_path), encoder)
+    on_device = Searcher(Snapshot.open(tmp_path, device=PLACE), encoder)
     for stage in ("auto", "centroids"):
         for query in ("why do cats sleep", "blue sky"):
             found, right = (one.search(query, k=4, first_stage=stage) for one in (on_device, on_processor))
@@ -320,11 +321,11 @@ def test_an_index_is_searched_as_on_a_processor(precision: IndexPrecision, tmp_p
 
 def test_a_newer_snapshot_finds_the_segments_that_are_there(tmp_path: Path, encoder: Encoder) -> None:
     build_index(tmp_path, {"a": "the cat sat", "b": "a dog barks"}, encoder)
-    before = Index.open(tmp_path, device=PLACE)
+    before = Snapshot.open(tmp_path, device=PLACE)
     held = before.segments[0].on_device
     with writing(tmp_path) as writer:
         add_documents(writer, [Document("c", "why is the sky blue")], encoder)
-    after = Index.open(tmp_path, device=PLACE)
+    after = Snapshot.open(tmp_path, device=PLACE)
     assert held is not None
     assert [segment.on_device is held for segment in after.segments] == [True, False]
 
@@ -334,13 +335,13 @@ def test_an_index_that_was_built_anew_is_brought_anew(tmp_path: Path, encoder: E
     for texts in ({"a": "the cat sat", "b": "a dog barks"}, {"a": "a dog barks", "b": "the cat sat"}):
         shutil.rmtree(tmp_path / "index", ignore_errors=True)
         build_index(tmp_path / "index", texts, encoder)
-        kept.append(Searcher(Index.open(tmp_path / "index", device=PLACE), encoder))
+        kept.append(Searcher(Snapshot.open(tmp_path / "index", device=PLACE), encoder))
     assert [searcher.search("the cat sat", k=1)[0].id for searcher in kept] == ["a", "b"]
 
 
 def test_memory_is_given_back_with_the_searcher(tmp_path: Path, encoder: Encoder) -> None:
     build_index(tmp_path, {"a": "the cat sat", "b": "a dog barks"}, encoder)
-    searcher = Searcher(Index.open(tmp_path, device=PLACE), encoder)
+    searcher = Searcher(Snapshot.open(tmp_path, device=PLACE), encoder)
     searcher.search("a dog", k=1)
     held = weakref.ref(searcher.index.segments[0].on_device)
     gc.disable()  # which sees nothing of a GPU's memory, so that it must not be needed
@@ -353,7 +354,7 @@ def test_memory_is_given_back_with_the_searcher(tmp_path: Path, encoder: Encoder
 
 def test_a_refreshed_searcher_stays_on_its_device(tmp_path: Path, encoder: Encoder) -> None:
     build_index(tmp_path, {"a": "the cat sat", "b": "a dog barks"}, encoder)
-    searcher = Searcher(Index.open(tmp_path, device=PLACE), encoder)
+    searcher = Searcher(Snapshot.open(tmp_path, device=PLACE), encoder)
     with writing(tmp_path) as writer:
         add_documents(writer, [Document("c", "why is the sky blue")], encoder)
     assert searcher.refreshed().index.device == PLACE

@@ -38,7 +38,7 @@ class TestCollections:
 
     def test_documents_without_text_are_kept_only_on_request(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "c.jsonl", [{"_id": "1", "text": "cat"}, {"_id": "2", "title": "", "text": " "}])
-        with pytest.raises(InputError, match=r"line 2: document '2' has no text; .* --allow-empty"):
+        with pytest.raises(InputError, match=r"line 2: document '2' has no text; .*--allow-empty"):
             load_documents(tmp_path / "c.jsonl")
         assert load_documents(tmp_path / "c.jsonl", allow_empty=True) == {"1": "cat", "2": ""}
 
@@ -48,8 +48,8 @@ class TestCollections:
             ('{"_id": "1", "text": "a"}\n{"_id"', "line 2: not a JSON object"),
             ("[1]\n", "line 1: not a JSON object but list"),
             (b"\xff\xfe\n", "not UTF-8"),
-            ('{"text": "a"}\n', "line 1: an object needs a string under '_id'"),
-            ('{"_id": 7, "text": "a"}\n', "needs a string under '_id'"),
+            ('{"text": "a"}\n', "line 1: the id is missing; write a string under '_id'"),
+            ('{"_id": 7, "text": "a"}\n', "'_id' must be a string, not the integer 7"),
             ('{"_id": "1", "text": ["a"]}\n', "'text' of '1' must be a string, not list"),
             ('{"_id": "1", "title": 7}\n', "'title' of '1' must be a string, not int"),
             ('{"_id": "1", "text": "\\ud800"}\n', "line 1: not a JSON object"),

@@ -12,19 +12,22 @@ import pytest
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
 from chamfer.cache import corpus as store
+from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Role
 from chamfer.errors import WorkerError
 from chamfer.index import building
-from chamfer.index.building import add_documents, described, load_encoder
+from chamfer.index.adding import add_documents
+from chamfer.index.building import build, settings_for
 from chamfer.index.description import describe
+from chamfer.index.encoder import described, load_encoder
 from chamfer.index.encoding import MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, read_manifest
-from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
-from chamfer.support.progress import Advance, ignore
+from chamfer.support.progress import Advance, Progress, ignore
 from chamfer.workers.jobs import Job, Table
 from tests import checkpoints
 from tests.checkpoints import WORDS
@@ -113,11 +116,15 @@ class Lost:
             yield job(table, advance)
 
 
+def interrupted_build(folder: Path, encoder: Encoder, progress: Progress) -> None:
+    build(folder, documents_from(texts(25)), encoder, settings_for(encoder), progress=progress)
+
+
 def contents(folder: Path) -> list[tuple[Document, list[int]]]:
-    index = Index.open(folder)
+    index = Snapshot.open(folder)
     places = np.arange(len(index))
     ids = [segment.take(slice(n, n + 1)).token_ids.tolist() for segment in index.segments for n in range(len(segment))]
-    return sorted(zip(index.documents(places), ids, strict=True))
+    return sorted(zip(index.documents(places), ids, strict=True), key=lambda pair: pair[0].id)
 
 
 class TestResuming:
@@ -155,7 +162,7 @@ class TestResuming:
     ) -> None:
         corpus, folder = texts(25), tmp_path / "index"
         with pytest.raises(WorkerError, match="the cluster is gone"):
-            build_index(folder, corpus, encoder, workers=Lost(finished))
+            build(folder, documents_from(corpus), encoder, settings_for(encoder), workers=Lost(finished))
         build_index(folder, corpus, encoder)
         assert sorted(spy.encoded) == sorted(corpus.values()), "every text is encoded once"
         build_index(tmp_path / "whole", corpus, encoder)
@@ -165,20 +172,20 @@ class TestResuming:
         self, encoder: Encoder, tmp_path: Path, spy: Spy, small_steps: None
     ) -> None:
         with stopping_at(15) as progress, pytest.raises(KeyboardInterrupt):
-            build_index(tmp_path, texts(25), encoder, progress=progress)
+            interrupted_build(tmp_path, encoder, progress)
         assert describe(tmp_path)["building"] == "12 of 25 documents"
         assert describe(tmp_path)["documents"] == 12
         before = len(spy.encoded)
         build_index(tmp_path, texts(25), encoder)
         assert len(spy.encoded) <= before + 25 - 12
-        assert Index.open(tmp_path).manifest.documents == 25
+        assert Snapshot.open(tmp_path).manifest.documents == 25
 
     def test_an_unfinished_index_is_not_searched_nor_added_to(
         self, encoder: Encoder, tmp_path: Path, small_steps: None
     ) -> None:
         with stopping_at(15) as progress, pytest.raises(KeyboardInterrupt):
-            build_index(tmp_path, texts(25), encoder, progress=progress)
-        sentence = "is built up to document 12 of 25 only; run the same chamfer index build again to finish it"
+            interrupted_build(tmp_path, encoder, progress)
+        sentence = "is unfinished: 12 of 25 documents are indexed; run the same build again to finish it"
         with pytest.raises(InputError, match=sentence):
             Searcher.open(tmp_path, encoder=encoder)
         with pytest.raises(InputError, match=sentence), writing(tmp_path) as writer:
@@ -190,8 +197,8 @@ class TestResuming:
         self, encoder: Encoder, tmp_path: Path, small_steps: None
     ) -> None:
         with stopping_at(2) as progress, pytest.raises(KeyboardInterrupt):
-            build_index(tmp_path, texts(25), encoder, progress=progress)
-        with pytest.raises(InputError, match="up to document 0 of 25 only; run the same chamfer index build again"):
+            interrupted_build(tmp_path, encoder, progress)
+        with pytest.raises(InputError, match="0 of 25 documents are indexed; run the same build again"):
             Searcher.open(tmp_path, encoder=encoder)
 
     @pytest.mark.parametrize(
@@ -200,17 +207,17 @@ class TestResuming:
             (texts(24), {}),
             ({**texts(25), "d03": "another text"}, {}),
             (dict(reversed(texts(25).items())), {}),
-            ([Document(name, text, '{"year": 1}') for name, text in texts(25).items()], {}),
+            ([Document(name, text, metadata={"year": 1}) for name, text in texts(25).items()], {}),
             (texts(25), {"precision": "int8"}),
             (texts(25), {"pool": 2}),
-            (texts(25), {"projected": 8}),
+            (texts(25), {"dimensions": 8}),
         ],
     )
     def test_another_corpus_or_setting_cannot_go_on_with_it(
         self, encoder: Encoder, tmp_path: Path, small_steps: None, corpus: Any, settings: dict[str, Any]
     ) -> None:
         with stopping_at(9) as progress, pytest.raises(KeyboardInterrupt):
-            build_index(tmp_path, texts(25), encoder, progress=progress)
+            interrupted_build(tmp_path, encoder, progress)
         with pytest.raises(InputError, match=r"another corpus|other settings") as error:
             build_index(tmp_path, corpus, encoder, **settings)
         assert "choose another folder or delete it" in str(error.value)
@@ -218,7 +225,7 @@ class TestResuming:
 
     def test_another_encoder_cannot_go_on_with_it(self, encoder: Encoder, tmp_path: Path, small_steps: None) -> None:
         with stopping_at(9) as progress, pytest.raises(KeyboardInterrupt):
-            build_index(tmp_path / "index", texts(25), encoder, progress=progress)
+            interrupted_build(tmp_path / "index", encoder, progress)
         checkpoints.make_plain(tmp_path / "other", seed=9)
         with pytest.raises(InputError, match="other settings"):
             build_index(tmp_path / "index", texts(25), Encoder.load(str(tmp_path / "other")))
@@ -267,9 +274,12 @@ class TestCorpora:
         [
             ({}, "an index needs at least one document"),
             ([], "an index needs at least one document"),
-            ([Document("a", "x"), Document("a", "y")], "the id 'a' is that of several documents; ids must be unique"),
-            ({"a": None}, "the text of a document is a text, but that of a is a NoneType"),
-            ({"": "x"}, "the id of a document must not be empty"),
+            (
+                [Document("a", "x"), Document("a", "y")],
+                r"documents\[1\]: the id 'a' was used before; ids must be unique",
+            ),
+            ({"a": None}, "'text' of document 'a' must be a string, not NoneType"),
+            ({"": "x"}, "a document id must not be empty"),
             ({"a": "x\0y"}, "holds a NUL"),
             (Path("not there.jsonl"), "there is no file not there.jsonl"),
             ("not there.jsonl", "there is no file not there.jsonl"),
@@ -295,8 +305,8 @@ class TestCorpora:
         ("settings", "message"),
         [
             ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
-            ({"projected": 16}, "can be projected to fewer, at least 1, not 16"),
-            ({"precision": "2bit", "projected": 7}, "2bit needs a number of dimensions that 8 divides, not 7"),
+            ({"dimensions": 16}, "can be projected to fewer, at least 1, not 16"),
+            ({"precision": "2bit", "dimensions": 7}, "2bit needs a number of dimensions that 8 divides, not 7"),
             ({"pool": 0}, "1 to 64 tokens, not 0"),
         ],
     )
@@ -319,7 +329,7 @@ class TestRows:
             tmp_path / "known", list(some), list(some.values()), encode=encoder.encode_documents, made_from={}
         )
         build_index(tmp_path / "index", corpus, encoder, **settings)
-        index = Index.open(tmp_path / "index")
+        index = Snapshot.open(tmp_path / "index")
         documents = [Document(*pair) for pair in corpus.items()]
         spy.encoded = []
         job = MakeRows(encoder, index.settings, index.trained)
@@ -334,7 +344,7 @@ class TestAdding:
         build_index(tmp_path, texts(3), encoder)
         shorter = Encoder.load(str(plain_checkpoint), document_length=8)
         with (
-            pytest.raises(InputError, match=r"built with .*, 64 tokens, float32 by torch; encode with the same"),
+            pytest.raises(InputError, match=r"built with .*, 64 tokens, float32 by torch; use the same encoder"),
             writing(tmp_path) as writer,
         ):
             add_documents(writer, [Document("x", "the cat")], shorter)
@@ -372,11 +382,11 @@ class TestDescriptions:
             add_documents(writer, [Document("new", "night")], again)
 
     def test_an_index_that_does_not_name_its_encoder_asks_for_it(self) -> None:
-        with pytest.raises(InputError, match="does not say which model made its vectors; give the encoder"):
+        with pytest.raises(InputError, match="does not record which model made its vectors; pass the encoder"):
             load_encoder(Settings(8, 10), "query")
 
     def test_an_index_is_described_in_words_and_numbers(self, encoder: Encoder, tmp_path: Path) -> None:
-        build_index(tmp_path, texts(4), encoder, precision="int8", projected=8)
+        build_index(tmp_path, texts(4), encoder, precision="int8", dimensions=8)
         with writing(tmp_path) as writer:
             writer.delete(["d01"])
         told = describe(tmp_path)

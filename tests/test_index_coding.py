@@ -13,8 +13,8 @@ from chamfer.data.documents import Document
 from chamfer.index.clusters import MOST, count_for, train_clusters
 from chamfer.index.pooling import pool
 from chamfer.index.projection import fit_projection, projected
-from chamfer.index.reading import Index
 from chamfer.index.settings import PRECISIONS, Precision, Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import Trained, train
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
@@ -163,7 +163,7 @@ def test_vectors_come_back_as_well_as_their_precision_allows(tmp_path: Path, set
             writer.add([Document(identifier, "text") for identifier in ids[part]], tokens[part])
         writer.delete(ids[::7])
         writer.compact()
-    index = Index.open(tmp_path)
+    index = Snapshot.open(tmp_path)
     assert verify(tmp_path) == []
     kept = [place for place in range(120) if place % 7]
     assert index.ids(np.arange(len(index))) == [ids[place] for place in kept]
@@ -187,7 +187,7 @@ def test_an_index_that_outgrows_its_centroids_learns_new_ones(tmp_path: Path, pr
         assert len(writer.trained.clusters) >= 4 * len(first.clusters)
         assert writer.trained.asked == count_for(1_000)
         writer.compact()
-    index = Index.open(tmp_path)
+    index = Snapshot.open(tmp_path)
     lost = lengths(index.segments[0].take(slice(None)).vectors - tokens.vectors)
     assert np.median(lost) < {"float16": 1e-3, "int8": 0.02, "4bit": 0.08, "2bit": 0.25}[precision]
 

@@ -17,9 +17,9 @@ import pytest
 import chamfer.index.writing
 from chamfer.errors import InputError
 from chamfer.index.manifest import MANIFEST, SEGMENTS, read_manifest
-from chamfer.index.reading import Index
 from chamfer.index.segment import SMALL
 from chamfer.index.settings import PRECISIONS, Precision
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
 from chamfer.support.files import InUseError
@@ -155,7 +155,7 @@ def test_all_that_a_commit_names_is_on_disk_before_it_is_named(tmp_path: Path, m
 def damaged(folder: Path, path: Path) -> str:
     """The sentence with which an index is refused."""
     with pytest.raises(InputError) as caught:
-        Index.open(folder)
+        Snapshot.open(folder)
     assert path.name in str(caught.value)
     assert str(path.parent) in str(caught.value)
     return str(caught.value)
@@ -187,7 +187,7 @@ def test_missing_files_are_named(tmp_path: Path, precision: Precision) -> None:
         assert verify(tmp_path) == [f"{path} is missing; delete the index and build it again"]
         (tmp_path / "away").rename(path)
     (tmp_path / MANIFEST).unlink()
-    for look in (Index.open, verify):
+    for look in (Snapshot.open, verify):
         with pytest.raises(InputError, match="holds no index"):
             look(tmp_path)
 
@@ -230,7 +230,7 @@ def test_a_damaged_database_is_a_sentence_and_no_traceback(tmp_path: Path) -> No
         path.write_bytes(changed)
         with suppress(AssertionError):  # other ids or texts than before, which only verify finds
             try:
-                contents(Index.open(tmp_path))
+                contents(Snapshot.open(tmp_path))
             except InputError as error:
                 refused += path.name in str(error)
         assert str(path) in verify(tmp_path)[0]

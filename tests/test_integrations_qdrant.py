@@ -1,6 +1,5 @@
 """An index in Qdrant: the same rankings, in memory, on the engine in this process, and on a server if there is one."""
 
-import json
 import os
 import subprocess
 import sys
@@ -17,10 +16,10 @@ from qdrant_client import QdrantClient, models
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, build_index
 from chamfer.data.documents import Document
-from chamfer.index.building import add_documents
+from chamfer.index.adding import add_documents
 from chamfer.index.encoded import build_encoded
-from chamfer.index.reading import Index
 from chamfer.index.settings import Precision, Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
 from chamfer.integrations.qdrant import Pushed, QdrantSearcher, collection_settings, delete, push
 from chamfer.integrations.qdrant.points import Client, point_id
@@ -34,7 +33,7 @@ from tests.conftest import DOCUMENTS, QUERIES
 from tests.vectors import unit
 
 WORDS = ["cat", "dog", "sky", "night", "sleep", "mat", "bark", "blue"]
-METADATA = [
+METADATA: list[dict[str, object]] = [
     {"year": 2019, "lang": "en", "tags": ["a", 3, True], "author": {"name": "Ada"}},
     {"year": 2020.5, "lang": "de", "flag": False, "odd name": "x"},
     {"year": 2021, "lang": None, "tags": [], "flag": True},
@@ -71,22 +70,22 @@ def name() -> str:
 
 
 @pytest.fixture
-def index(tmp_path: Path, encoder: Encoder) -> Index:
+def index(tmp_path: Path, encoder: Encoder) -> Snapshot:
     """Random documents in the dimensions of the tiny encoder: some without tokens, some equal."""
     return random_index(tmp_path / "index", encoder.dimensions)
 
 
-def random_index(folder: Path, dimensions: int, precision: Precision = "float16", documents: int = 60) -> Index:
+def random_index(folder: Path, dimensions: int, precision: Precision = "float16", documents: int = 60) -> Snapshot:
     generator = np.random.default_rng(documents)
     vectors = [unit(generator, int(count), dimensions) for count in generator.integers(0, 8, documents)]
     vectors[3] = vectors[7] = unit(generator, 4, dimensions)
     tokens = TokenBatch.pack([v.astype(np.float16) for v in vectors], [np.zeros(len(v), np.int32) for v in vectors])
     texts = [" ".join(generator.choice(WORDS, generator.integers(0, 9))) for _ in vectors]
-    given = [Document(f"d{n}", text, json.dumps(METADATA[n % len(METADATA)])) for n, text in enumerate(texts)]
+    given = [Document(f"d{n}", text, metadata=METADATA[n % len(METADATA)]) for n, text in enumerate(texts)]
     order = sorted(range(documents), key=lambda n: given[n].id)
     settings = Settings(dimensions, 40, precision)
     build_encoded(folder, [given[n] for n in order], tokens.take(order), settings)
-    return Index.open(folder)
+    return Snapshot.open(folder)
 
 
 def random_queries(dimensions: int, weights: list[float]) -> Queries:
@@ -98,7 +97,7 @@ def random_queries(dimensions: int, weights: list[float]) -> Queries:
     return Queries(["cat and dog at night", "blue sky"], tokens, np.array(weights, np.float32))
 
 
-def check(found: Hits, expected: Candidates, index: Index, *, apart: float) -> None:
+def check(found: Hits, expected: Candidates, index: Snapshot, *, apart: float) -> None:
     """The documents of a ranking, in its order but for scores that are equal up to what rounding leaves ``apart``."""
     real = np.isfinite(expected.scores)  # documents without tokens are in no ranking of the engine
     score_of = dict(zip(index.ids(expected.places), expected.scores.tolist(), strict=True))
@@ -115,7 +114,7 @@ APART = {"l2": 1e-6, "cosine": 1e-3}
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("weights", [[1] * 5, [0.3, 2.5, 0, 0, 0.01], [1000, 1e-3, 7, 1e6, 1e9]], ids=str)
 def test_every_document_is_ranked_as_by_the_kernel(
-    client: Client, name: str, index: Index, encoder: Encoder, form: Form, weights: list[float]
+    client: Client, name: str, index: Snapshot, encoder: Encoder, form: Form, weights: list[float]
 ) -> None:
     queries = random_queries(index.dimensions, weights)
     push(client, name, index)
@@ -126,7 +125,7 @@ def test_every_document_is_ranked_as_by_the_kernel(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_candidates_of_bm25_are_scored_alone(
-    client: Client, name: str, index: Index, encoder: Encoder, form: Form
+    client: Client, name: str, index: Snapshot, encoder: Encoder, form: Form
 ) -> None:
     queries = random_queries(index.dimensions, [1, 2, 3, 4, 5])
     push(client, name, index)
@@ -174,7 +173,7 @@ def test_texts_are_searched_as_in_the_index(
 def test_a_projected_index_is_searched_with_what_it_was_projected_with(
     client: Client, name: str, tmp_path: Path, encoder: Encoder
 ) -> None:
-    build_index(tmp_path / "index", DOCUMENTS, encoder, projected=8)
+    build_index(tmp_path / "index", DOCUMENTS, encoder, dimensions=8)
     own = Searcher.open(tmp_path / "index", encoder=encoder, weights="uniform")
     if client.collection_exists(name):  # made for all dimensions
         client.delete_collection(name)  # type: ignore[union-attr]
@@ -185,7 +184,7 @@ def test_a_projected_index_is_searched_with_what_it_was_projected_with(
         QdrantSearcher(client, name, encoder)
 
 
-def test_equal_scores_are_ordered_by_id(client: Client, name: str, index: Index, encoder: Encoder) -> None:
+def test_equal_scores_are_ordered_by_id(client: Client, name: str, index: Snapshot, encoder: Encoder) -> None:
     push(client, name, index)
     found = QdrantSearcher(client, name, encoder).rank(
         random_queries(index.dimensions, [1] * 5), 60, first_stage="exhaustive"
@@ -195,7 +194,7 @@ def test_equal_scores_are_ordered_by_id(client: Client, name: str, index: Index,
 
 
 def test_a_query_without_weight_or_words_finds_nothing(
-    client: Client, name: str, index: Index, encoder: Encoder
+    client: Client, name: str, index: Snapshot, encoder: Encoder
 ) -> None:
     push(client, name, index)
     searcher = QdrantSearcher(client, name, encoder)
@@ -205,7 +204,7 @@ def test_a_query_without_weight_or_words_finds_nothing(
     assert searcher.rank(wordless, 3) == [Hits(), Hits()]
 
 
-def test_a_second_push_sends_nothing(client: Client, name: str, index: Index) -> None:
+def test_a_second_push_sends_nothing(client: Client, name: str, index: Snapshot) -> None:
     assert push(client, name, index) == Pushed(sent=60, reweighted=0, removed=0, kept=0)
     assert push(client, name, index) == Pushed(sent=0, reweighted=0, removed=0, kept=60)
     assert client.count(name, exact=True).count == 60
@@ -213,7 +212,7 @@ def test_a_second_push_sends_nothing(client: Client, name: str, index: Index) ->
 
 def built_and_pushed(client: Client, name: str, folder: Path, encoder: Encoder) -> Path:
     build_index(folder, DOCUMENTS, encoder)
-    push(client, name, Index.open(folder))
+    push(client, name, Snapshot.open(folder))
     return folder
 
 
@@ -222,7 +221,7 @@ def test_a_push_of_a_changed_index_sends_the_changes(
 ) -> None:
     folder = built_and_pushed(client, name, tmp_path / "index", encoder)
     with writing(folder) as writer:
-        changed = [Document("d1", "the dog sat on a mat"), Document("d6", "the sky at night", '{"year": 2020}')]
+        changed = [Document("d1", "the dog sat on a mat"), Document("d6", "the sky at night", metadata={"year": 2020})]
         add_documents(writer, changed, encoder, replacing=True)
         writer.delete(["d2"])
     searcher = Searcher.open(folder, encoder=encoder, weights="uniform")
@@ -241,7 +240,7 @@ def test_bm25_weights_are_those_of_the_whole_corpus_after_a_change(
     folder = built_and_pushed(client, name, tmp_path / "index", encoder)
     with writing(folder) as writer:
         add_documents(writer, [Document(f"n{n}", "a cat and a cat") for n in range(9)], encoder)
-    index = Index.open(folder)
+    index = Snapshot.open(folder)
     push(client, name, index)
     text = "why do cats sleep at night"
     query = models.SparseVector(**sparse_query(text)._asdict())
@@ -253,7 +252,7 @@ def test_bm25_weights_are_those_of_the_whole_corpus_after_a_change(
 
 
 def test_deleted_documents_are_gone_until_an_index_brings_them_back(
-    client: Client, name: str, index: Index, encoder: Encoder
+    client: Client, name: str, index: Snapshot, encoder: Encoder
 ) -> None:
     push(client, name, index)
     queries = random_queries(index.dimensions, [1] * 5)
@@ -267,7 +266,7 @@ def test_deleted_documents_are_gone_until_an_index_brings_them_back(
         delete(client, name, "d1")
 
 
-def test_points_of_others_stay(client: Client, name: str, index: Index) -> None:
+def test_points_of_others_stay(client: Client, name: str, index: Snapshot) -> None:
     push(client, name, index)
     other = models.PointStruct(id=str(uuid4()), vector={}, payload={"mine": True})
     client.upsert(name, [other])
@@ -298,7 +297,7 @@ def test_points_of_others_stay(client: Client, name: str, index: Index) -> None:
     ],
 )
 def test_filters_hold_for_the_same_documents(
-    client: Client, name: str, index: Index, encoder: Encoder, where: str
+    client: Client, name: str, index: Snapshot, encoder: Encoder, where: str
 ) -> None:
     push(client, name, index)
     queries = random_queries(index.dimensions, [1] * 5)
@@ -315,7 +314,7 @@ def test_filters_hold_for_the_same_documents(
     assert {hit.id for hit in through_words} == set(index.ids(candidates[index_lengths(index)[candidates] > 0]))
 
 
-def index_lengths(index: Index) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def index_lengths(index: Snapshot) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.concatenate([np.diff(segment.offsets) for segment in index.segments])
 
 
@@ -331,7 +330,7 @@ def index_lengths(index: Index) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     ],
 )
 def test_filters_that_qdrant_has_no_words_for_are_refused(
-    name: str, index: Index, encoder: Encoder, where: str, message: str
+    name: str, index: Snapshot, encoder: Encoder, where: str, message: str
 ) -> None:
     client = QdrantClient(":memory:")
     push(client, name, index)
@@ -339,7 +338,7 @@ def test_filters_that_qdrant_has_no_words_for_are_refused(
         QdrantSearcher(client, name, encoder).search("cat", where=where)
 
 
-def test_misuse_is_one_sentence(name: str, tmp_path: Path, index: Index, encoder: Encoder) -> None:
+def test_misuse_is_one_sentence(name: str, tmp_path: Path, index: Snapshot, encoder: Encoder) -> None:
     client = QdrantClient(":memory:")
     with pytest.raises(InputError, match=f"no collection '{name}'; push an index first"):
         QdrantSearcher(client, name, encoder)
@@ -359,14 +358,14 @@ def test_misuse_is_one_sentence(name: str, tmp_path: Path, index: Index, encoder
 def test_another_model_is_refused(name: str, tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     client = QdrantClient(":memory:")
     build_index(tmp_path / "index", DOCUMENTS, encoder)
-    push(client, name, Index.open(tmp_path / "index"))
+    push(client, name, Snapshot.open(tmp_path / "index"))
     monkeypatch.setattr(Encoder, "model_fingerprint", "another")
     with pytest.raises(InputError, match="holds vectors of another model"):
         QdrantSearcher(client, name, encoder)
 
 
 def test_a_push_that_is_killed_again_and_again_is_completed_without_duplicates(
-    tmp_path: Path, index: Index, encoder: Encoder
+    tmp_path: Path, index: Snapshot, encoder: Encoder
 ) -> None:
     pytest.importorskip("qdrant_edge", reason="the extra chamfer[qdrant-edge] is not installed")
     from chamfer.integrations.qdrant.edge import EdgeClient

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chamfer.data.documents import Document
-from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
 from chamfer.kernels import reference
 from chamfer.kernels.form import Form
@@ -47,7 +47,7 @@ def documents() -> TokenBatch:
 
 
 @pytest.fixture(scope="module")
-def index(documents: TokenBatch, tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(documents: TokenBatch, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """Three segments, ten documents deleted."""
     folder = tmp_path_factory.mktemp("index")
     names = [Document(f"{place:03d}", "") for place in range(DOCUMENTS)]
@@ -56,7 +56,7 @@ def index(documents: TokenBatch, tmp_path_factory: pytest.TempPathFactory) -> In
         for start, stop in pairwise([0, 150, 300, DOCUMENTS]):
             writer.add(names[start:stop], documents[start:stop])
         writer.delete([f"{place:03d}" for place in range(0, DOCUMENTS, 40)])
-    return Index.open(folder)
+    return Snapshot.open(folder)
 
 
 def asked(vectors: Floats, weights: Sequence[float] | Floats, lengths: list[int] | None = None) -> Queries:
@@ -83,7 +83,7 @@ def test_a_rare_token_is_found_by_its_name_where_no_centroid_is_near_it(
     with writing(tmp_path, Settings(DIMENSIONS, 10)) as writer:
         writer.train(documents[100:], tokens=len(documents[100:].vectors))  # without the name
         writer.add([Document(f"{place:03d}", "") for place in range(40)], TokenBatch.pack(vectors, ids))
-    index = Index.open(tmp_path)
+    index = Snapshot.open(tmp_path)
     monkeypatch.setattr(centroids, "RARE", 0.05)
     tokens = np.concatenate([like(documents, 3), name]).astype(np.float32)
     query = TokenBatch.pack([tokens], [[common] * 6 + [rare]])
@@ -96,7 +96,7 @@ def test_a_rare_token_is_found_by_its_name_where_no_centroid_is_near_it(
 
 class TestCentroids:
     @pytest.mark.parametrize("form", ["l2", "cosine"])
-    def test_they_find_most_of_the_best(self, index: Index, documents: TokenBatch, form: Form) -> None:
+    def test_they_find_most_of_the_best(self, index: Snapshot, documents: TokenBatch, form: Form) -> None:
         stage, exact = Centroids(index, form=form, probes=8), Exhaustive(index, form=form)
         shared = 0
         for place in range(1, 40):
@@ -106,13 +106,15 @@ class TestCentroids:
             shared += len(set(found.places.tolist()) & set(wanted.places.tolist()))
         assert shared >= 0.9 * 39 * 5
 
-    def test_candidates_are_ordered_by_gain_and_equal_ones_by_place(self, index: Index, documents: TokenBatch) -> None:
+    def test_candidates_are_ordered_by_gain_and_equal_ones_by_place(
+        self, index: Snapshot, documents: TokenBatch
+    ) -> None:
         [found] = Centroids(index).find(asked(like(documents, 7), np.ones(6)), 100, None)
         order = np.lexsort((found.places, -found.scores))
         np.testing.assert_array_equal(order, np.arange(100))
 
     def test_a_heavy_token_looks_into_more_lists_and_one_without_weight_into_none(
-        self, index: Index, documents: TokenBatch
+        self, index: Snapshot, documents: TokenBatch
     ) -> None:
         seen: list[npt.NDArray[np.int64]] = []
         probe = Lists.probe
@@ -135,20 +137,20 @@ class TestCentroids:
         for many in seen:
             assert many.tolist() == [5, 5, 10, 20]
 
-    def test_tokens_without_weight_do_not_matter(self, index: Index, documents: TokenBatch) -> None:
+    def test_tokens_without_weight_do_not_matter(self, index: Snapshot, documents: TokenBatch) -> None:
         vectors = like(documents, 7)
         [with_them] = Centroids(index).find(asked(vectors, [1, 2, 3, 0, 0, 0]), 50, None)
         [without] = Centroids(index).find(asked(vectors[:3], [1, 2, 3]), 50, None)
         np.testing.assert_array_equal(with_them.places, without.places)
         np.testing.assert_allclose(with_them.scores, without.scores, rtol=1e-5)
 
-    def test_a_query_without_weight_finds_nothing(self, index: Index, documents: TokenBatch) -> None:
+    def test_a_query_without_weight_finds_nothing(self, index: Snapshot, documents: TokenBatch) -> None:
         [found] = Centroids(index).find(asked(like(documents, 7), np.zeros(6)), 50, None)
         assert len(found.places) == len(found.scores) == 0
 
     @pytest.mark.parametrize("few", [1, 5, 60, 200])
     def test_a_filter_is_kept_and_never_leaves_the_answer_short(
-        self, index: Index, documents: TokenBatch, few: int
+        self, index: Snapshot, documents: TokenBatch, few: int
     ) -> None:
         allowed = np.zeros(DOCUMENTS, bool)
         allowed[np.random.default_rng(2).permutation(np.flatnonzero(documents.lengths))[:few]] = True
@@ -156,11 +158,11 @@ class TestCentroids:
         assert allowed[found.places].all()
         assert len(set(found.places.tolist())) == len(found.places) == min(50, few)
 
-    def test_all_documents_with_tokens_are_found_if_asked_for(self, index: Index, documents: TokenBatch) -> None:
+    def test_all_documents_with_tokens_are_found_if_asked_for(self, index: Snapshot, documents: TokenBatch) -> None:
         [found] = Centroids(index, probes=1).find(asked(like(documents, 7), [1, 0, 0, 0, 0, 9]), 1000, None)
         assert sorted(found.places.tolist()) == np.flatnonzero(documents.lengths).tolist()
 
-    def test_queries_of_a_batch_do_not_see_each_other(self, index: Index, documents: TokenBatch) -> None:
+    def test_queries_of_a_batch_do_not_see_each_other(self, index: Snapshot, documents: TokenBatch) -> None:
         vectors = np.concatenate([like(documents, place) for place in (3, 170, 390)])
         weights = np.linspace(0, 1, 18)
         together = Centroids(index).find(asked(vectors, weights, [6, 6, 6]), 20, index.live)
@@ -169,16 +171,16 @@ class TestCentroids:
             [alone] = Centroids(index).find(asked(vectors[part], weights[part]), 20, index.live)
             np.testing.assert_array_equal(found.places, alone.places)
 
-    def test_lists_are_made_once(self, index: Index) -> None:
+    def test_lists_are_made_once(self, index: Snapshot) -> None:
         Centroids(index)
         with patch.object(Lists, "of", side_effect=AssertionError("made again")):
-            Centroids(Index.open(index.folder))
+            Centroids(Snapshot.open(index.folder))
 
 
 class TestExhaustive:
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     @pytest.mark.parametrize("filtered", [False, True])
-    def test_it_is_the_definition(self, index: Index, documents: TokenBatch, form: Form, filtered: bool) -> None:
+    def test_it_is_the_definition(self, index: Snapshot, documents: TokenBatch, form: Form, filtered: bool) -> None:
         allowed = np.random.default_rng(3).random(DOCUMENTS) < 0.3 if filtered else None
         queries = asked(like(documents, 7), np.linspace(0, 1, 6))
         scores = reference.score(queries.tokens.vectors, queries.weights, documents, form).astype(np.float32)
@@ -188,7 +190,7 @@ class TestExhaustive:
         assert found.places.tolist() == order.tolist()
         np.testing.assert_allclose(found.scores, scores[order], atol=1e-6)
 
-    def test_candidates_may_come_in_any_order(self, index: Index, documents: TokenBatch) -> None:
+    def test_candidates_may_come_in_any_order(self, index: Snapshot, documents: TokenBatch) -> None:
         queries = asked(like(documents, 7), np.ones(6))
         chosen = np.random.default_rng(4).permutation(DOCUMENTS)[:90]
         [found] = best(index, queries, 10, [chosen])
@@ -196,7 +198,7 @@ class TestExhaustive:
         np.testing.assert_array_equal(found.places, again.places)
         assert set(found.places.tolist()) <= set(chosen.tolist())
 
-    def test_documents_without_tokens_come_last_ordered_by_id(self, index: Index, documents: TokenBatch) -> None:
+    def test_documents_without_tokens_come_last_ordered_by_id(self, index: Snapshot, documents: TokenBatch) -> None:
         [found] = Exhaustive(index).find(asked(like(documents, 7), np.ones(6)), DOCUMENTS, None)
         assert found.places[-8:].tolist() == list(range(49, DOCUMENTS, 50))
         assert np.isneginf(found.scores[-8:]).all()
@@ -226,7 +228,7 @@ class TestFusion:
     def test_of_equal_ranks_the_earlier_place_comes_first(self) -> None:
         assert fuse([candidates([9, 4]), candidates([4, 9])], 5).places.tolist() == [4, 9]
 
-    def test_a_fused_stage_finds_what_either_finds(self, index: Index, documents: TokenBatch) -> None:
+    def test_a_fused_stage_finds_what_either_finds(self, index: Snapshot, documents: TokenBatch) -> None:
         queries = asked(like(documents, 7), np.ones(6))
         [one] = open_stage("centroids", index).find(queries, 20, index.live)
         [two] = open_stage("dense", index).find(queries, 20, index.live)
@@ -236,7 +238,7 @@ class TestFusion:
 
 class TestNames:
     def test_every_stage_can_be_opened_and_finds_only_what_is_allowed(
-        self, index: Index, documents: TokenBatch
+        self, index: Snapshot, documents: TokenBatch
     ) -> None:
         queries = asked(like(documents, 7), np.ones(6))
         allowed = np.random.default_rng(5).random(DOCUMENTS) < 0.2

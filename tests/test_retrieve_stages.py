@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chamfer import InputError, retrieve
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.retrieve.stages import AUTO, EXACT, LARGE, check_stage, choices, depth_of, open_stage, stage_names
 
 NEW = '''
@@ -35,7 +35,7 @@ def test_a_file_that_is_dropped_into_the_room_is_a_first_stage(tmp_path: Path, m
     check_stage("nothing")
     check_stage("bm25+nothing")
     assert depth_of("nothing") == 7
-    index: Index = None  # type: ignore[assignment]
+    index: Snapshot = None  # type: ignore[assignment]
     assert open_stage("nothing", index).find(None, 1, None) == []  # type: ignore[arg-type]
     del sys.modules["chamfer.retrieve.nothing"]
     with pytest.raises(InputError, match="not 'other'"):

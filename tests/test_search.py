@@ -1,6 +1,5 @@
 """Searching an index: every first stage, filters, changes, weights and scores."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
@@ -12,10 +11,10 @@ from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, bui
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Role
 from chamfer.index import building
-from chamfer.index.building import add_documents
-from chamfer.index.reading import LITTLE
+from chamfer.index.adding import add_documents
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Precision
+from chamfer.index.snapshot import LITTLE
 from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, native
 from chamfer.kernels.form import Form
@@ -42,10 +41,10 @@ def sentences(seed: int, count: int) -> list[str]:
 def corpus(count: int = 60) -> list[Document]:
     texts = sentences(0, count)
     documents = [
-        Document(f"d{place:02d}", text, json.dumps({"year": 2000 + place % 10, "even": place % 2 == 0}))
+        Document(f"d{place:02d}", text, metadata={"year": 2000 + place % 10, "even": place % 2 == 0})
         for place, text in enumerate(texts)
     ]
-    return [*documents, Document(PLANTED, QUERY, json.dumps({"year": 2020, "tags": ["cats", "naïve"], "even": False}))]
+    return [*documents, Document(PLANTED, QUERY, metadata={"year": 2020, "tags": ["cats", "naïve"], "even": False})]
 
 
 def build(folder: Path, encoder: Encoder, documents: Iterable[Document], *, chunk: int = 16) -> Path:
@@ -107,7 +106,7 @@ class TestStages:
     def test_each_finds_the_planted_document(self, searcher: Searcher, stage: str) -> None:
         assert len(searcher.index.segments) > 1
         [hit] = searcher.search(QUERY, k=1, first_stage=stage)
-        assert (hit.id, hit.text, hit.metadata) == (PLANTED, QUERY, json.loads(corpus()[-1].metadata))
+        assert (hit.id, hit.text, hit.metadata) == (PLANTED, QUERY, corpus()[-1].metadata)
         assert hit.score == pytest.approx(0, abs=5e-3)
 
     @every_stage
@@ -240,7 +239,7 @@ class TestWeights:
         documents = corpus(20)
         build(tmp_path, encoder, documents)
         searcher = Searcher.open(tmp_path, encoder=encoder)
-        extra = Document("x", "the blue blue sky , and it ! is blue", "{}")
+        extra = Document("x", "the blue blue sky , and it ! is blue")
         add(tmp_path, encoder, extra)
         delete(tmp_path, "d03", "d11", PLANTED)
         add(tmp_path, encoder, Document("d05", "night"), replacing=True)
@@ -322,7 +321,7 @@ class TestChanges:
     ) -> None:
         build(tmp_path, encoder, corpus(20), chunk=8)
         searcher = Searcher.open(tmp_path, encoder=encoder, first_stage=stage)
-        add(tmp_path, encoder, Document("new", "a dog barks at night", '{"year": 2024}'))
+        add(tmp_path, encoder, Document("new", "a dog barks at night", metadata={"year": 2024}))
         add(tmp_path, encoder, Document("d02", "blue blue sky sky"), replacing=True)
         searcher = searcher.refreshed()
         assert searcher.search("a dog barks at night", k=1)[0].metadata == {"year": 2024}
@@ -490,7 +489,7 @@ class TestSmallerIndexes:
             fast = Searcher.open(tmp_path, encoder=encoder).search(queries)
         assert [ids(hits) for hits in slow] == [ids(hits) for hits in fast]
 
-    @pytest.mark.parametrize("settings", [{"projected": 8}, {"pool": 2}, {"projected": 8, "pool": 3}])
+    @pytest.mark.parametrize("settings", [{"dimensions": 8}, {"pool": 2}, {"dimensions": 8, "pool": 3}])
     @pytest.mark.parametrize("precision", ["float16", "int8", "2bit"])
     def test_projected_and_pooled_vectors_are_searched_like_any(
         self, encoder: Encoder, tmp_path: Path, settings: dict[str, int], precision: Precision
@@ -498,7 +497,7 @@ class TestSmallerIndexes:
         build_index(tmp_path, corpus(), encoder, precision=precision, **settings)  # type: ignore[arg-type]
         for stage in STAGES:
             searcher = Searcher.open(tmp_path, encoder=encoder, first_stage=stage)
-            assert searcher.index.dimensions == settings.get("projected", encoder.dimensions)
+            assert searcher.index.dimensions == settings.get("dimensions", encoder.dimensions)
             assert PLANTED in ids(searcher.search(QUERY, k=5))
             assert len(searcher.search([QUERY, "the sky"], where="even = true")[1]) == 10
 
@@ -536,7 +535,7 @@ class TestOpening:
     def test_pages_of_files_are_let_go_when_many_are_held(self, folder: Path, encoder: Encoder) -> None:
         searcher = Searcher.open(folder, encoder=encoder, first_stage="centroids")
         before = searcher.search(QUERY, depth=5)
-        held = "chamfer.index.reading.resident_file_bytes"
+        held = "chamfer.index.snapshot.resident_file_bytes"
         with patch(held, return_value=10**9):  # what was mapped before is not its own
             searcher.index.held.start()
         for resident, lets_go in (

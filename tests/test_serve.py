@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, rerank
 from chamfer.data.documents import Document
-from chamfer.index.building import add_documents
+from chamfer.index.adding import add_documents
 from chamfer.index.writing import writing
 from chamfer.serve.app import create_app
 from chamfer.serve.batches import Batches, BusyError
@@ -36,8 +36,8 @@ LOCAL = "http://localhost"
 
 @pytest.fixture
 def folder(encoder: Encoder, tmp_path: Path) -> Path:
-    documents = [Document(name, text, json.dumps({"length": len(text)})) for name, text in DOCUMENTS.items()]
-    script = Document("script", "<script>alert(1)</script> cat", "{}")
+    documents = [Document(name, text, metadata={"length": len(text)}) for name, text in DOCUMENTS.items()]
+    script = Document("script", "<script>alert(1)</script> cat")
     build_index(tmp_path / "index", [*documents, script, Document("empty", "")], encoder, allow_empty=True)
     return tmp_path / "index"
 

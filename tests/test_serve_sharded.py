@@ -1,6 +1,5 @@
 """Shards behind HTTP: the answers of one index, whatever is lost meanwhile, or an answer that says what is missing."""
 
-import json
 import pickle
 import shutil
 import threading
@@ -298,7 +297,7 @@ class TestVersions:
         for version in (1, 2, 3):  # other texts under the same ids
             texts = [one.text for one in documents[version:] + documents[:version]]
             marked = [
-                Document(document.id, text, json.dumps({"version": version}))
+                Document(document.id, text, metadata={"version": version})
                 for document, text in zip(documents, texts, strict=True)
             ]
             build_index(tmp_path / str(version), marked, encoder)

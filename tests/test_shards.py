@@ -13,11 +13,11 @@ from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.cli.app import app
 from chamfer.data.documents import Document
 from chamfer.index import splitting
-from chamfer.index.building import add_documents
+from chamfer.index.adding import add_documents
 from chamfer.index.merging import merged_rows
-from chamfer.index.reading import Index
 from chamfer.index.settings import Precision
 from chamfer.index.shards import Version, current_version, open_head, open_shard, owner_of, read_set, version_folder
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
@@ -30,8 +30,7 @@ def many_documents(count: int = 60) -> list[Document]:
     generator = np.random.default_rng(7)
     texts = [" ".join(generator.choice(WORDS, generator.integers(2, 9))) for _ in range(count // 2)]
     return [
-        Document(f"d{number:03d}", texts[number % len(texts)], json.dumps({"number": number}))
-        for number in range(count)
+        Document(f"d{number:03d}", texts[number % len(texts)], metadata={"number": number}) for number in range(count)
     ]
 
 
@@ -42,7 +41,7 @@ def build_changed(folder: Path, encoder: Encoder, **settings: Any) -> Path:
     with writing(folder) as writer:
         add_documents(writer, documents[30:], encoder)
         writer.delete(["d003", "d017", "d041"])
-        add_documents(writer, [Document("d005", "a blue cat", json.dumps({"number": 5}))], encoder, replacing=True)
+        add_documents(writer, [Document("d005", "a blue cat", metadata={"number": 5})], encoder, replacing=True)
     return folder
 
 
@@ -56,7 +55,7 @@ class TestSplitting:
     def test_every_live_document_is_in_one_shard_with_the_vectors_it_had(
         self, encoder: Encoder, tmp_path: Path, precision: Precision
     ) -> None:
-        index = Index.open(build_changed(tmp_path / "index", encoder, precision=precision))
+        index = Snapshot.open(build_changed(tmp_path / "index", encoder, precision=precision))
         made = split_index(index.folder, tmp_path / "shards", shards=3)
         assert made.documents == index.manifest.documents == 58 == sum(part.documents for part in made.shards)
         seen: set[str] = set()
@@ -75,7 +74,7 @@ class TestSplitting:
 
     def test_frequencies_are_those_of_the_whole_corpus(self, folder: Path, encoder: Encoder, tmp_path: Path) -> None:
         split_index(folder, tmp_path / "shards", shards=2)
-        head, index = open_head(tmp_path / "shards", current_version(tmp_path / "shards")), Index.open(folder)
+        head, index = open_head(tmp_path / "shards", current_version(tmp_path / "shards")), Snapshot.open(folder)
         np.testing.assert_array_equal(head.frequencies.counts, index.frequencies.counts)
         assert head.frequencies.documents == index.frequencies.documents
         parts = [
@@ -150,7 +149,7 @@ class TestSplitting:
 
         monkeypatch.setattr(splitting, "merged_rows", compacted)
         made = split_index(folder, tmp_path / "shards", shards=2)
-        assert (made.documents, made.index[1]) == (57, Index.open(folder).manifest.version)
+        assert (made.documents, made.index[1]) == (57, Snapshot.open(folder).manifest.version)
 
     def test_what_cannot_be_split_is_told(self, folder: Path, encoder: Encoder, tmp_path: Path) -> None:
         out = tmp_path / "shards"

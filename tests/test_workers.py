@@ -16,19 +16,21 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from chamfer import Encoder, InputError, build_index
+from chamfer import Encoder, InputError
 from chamfer.cache import corpus as store
 from chamfer.cache.corpus import EncodeTexts
 from chamfer.cache.encoded import encode_cached
 from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
+from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
 from chamfer.encode.pickling import luggage
 from chamfer.errors import WorkerError
 from chamfer.evaluate.experiment import evaluate
 from chamfer.index import building
-from chamfer.index.building import add_corpus
+from chamfer.index.adding import add_documents
+from chamfer.index.building import build, settings_for
 from chamfer.index.writing import writing
 from chamfer.learn import judged as judged_in
 from chamfer.learn.collection import learn_collection
@@ -124,16 +126,18 @@ class TestOnRay:
             assert here.frequencies.documents == there.frequencies.documents
             assert here.truncated == there.truncated == 1
 
-    @pytest.mark.parametrize("settings", [{}, {"precision": "2bit", "pool": 2, "projected": 8}])
+    @pytest.mark.parametrize("settings", [{}, {"precision": "2bit", "pool": 2, "dimensions": 8}])
     def test_an_index_is_the_same_in_every_file(
         self, encoder: Encoder, tmp_path: Path, on_ray: Workers, settings: dict[str, object]
     ) -> None:
         more = [Document(f"e{place}", text) for place, text in enumerate(TEXTS.values())]
         for name, workers in (("here", HERE), ("there", on_ray)):
-            build_index(tmp_path / name, TEXTS, encoder, workers=workers, **settings)  # type: ignore[arg-type]
+            kept = settings_for(encoder, **settings)  # type: ignore[arg-type]
+            build(tmp_path / name, documents_from(TEXTS), encoder, kept, workers=workers)
             with writing(tmp_path / name) as writer:
-                assert add_corpus(writer, more[:60], encoder, workers=workers) == (60, 0)
-                assert add_corpus(writer, more, encoder, workers=workers) == (30, 0)
+                first = add_documents(writer, more[:60], encoder, workers=workers)
+                rest = add_documents(writer, more, encoder, workers=workers)
+                assert (first.documents, first.skipped, rest.documents, rest.skipped) == (60, 0, 30, 60)
         assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
 
     def test_a_killed_worker_changes_nothing(

@@ -1,7 +1,5 @@
 """Fifty-nine short documents that the browser tests search, with metadata; two of them try to break out of the page."""
 
-import json
-
 from chamfer.data.documents import Document
 
 _TEXTS: dict[str, dict[str, str]] = {
@@ -87,7 +85,7 @@ _LONG = (
 )
 
 DOCUMENTS = [
-    Document(name, text, json.dumps({"topic": topic, "year": 1990 + 7 * number % 35}))
+    Document(name, text, metadata={"topic": topic, "year": 1990 + 7 * number % 35})
     for topic, texts in _TEXTS.items()
     for number, (name, text) in enumerate(texts.items())
-] + [Document("village-doctor", _LONG, json.dumps({"topic": "history", "year": 1931}))]
+] + [Document("village-doctor", _LONG, metadata={"topic": "history", "year": 1931})]

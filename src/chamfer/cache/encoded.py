@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus, encode_corpus
+from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder, Role
 from chamfer.support.progress import Advance, ignore
 from chamfer.workers.jobs import HERE, Workers
@@ -54,13 +55,3 @@ def origin(corpus: str, documents: Mapping[str, str], encoder: Encoder) -> dict[
         "encoder": encoder.name,
         "document_length": encoder.document_length,
     }
-
-
-def fingerprint(ids: Sequence[str], texts: Sequence[str]) -> str:
-    """Equal for two collections with the same ids and texts in the same order."""
-    digest = hashlib.sha256()
-    for identifier, text in zip(ids, texts, strict=True):
-        for part in (identifier.encode(), text.encode("utf-8", "surrogatepass")):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
-    return digest.hexdigest()[:16]

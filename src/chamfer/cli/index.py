@@ -50,8 +50,10 @@ def build(
 
     Example: chamfer index build corpus.jsonl --out index/
     """
-    from chamfer.data.documents import corpus_file, read_documents
-    from chamfer.index.texts import check_documents
+    from chamfer.data.corpus import documents_from
+    from chamfer.data.documents import corpus_file
+    from chamfer.index.manifest import check_unfinished, read_manifest
+    from chamfer.index.texts import check_storable
 
     if not corpus_file(corpus).is_file():
         if corpus.exists() and not corpus.is_dir():
@@ -60,41 +62,25 @@ def build(
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, but an index is a folder; choose another --out")
 
-    from chamfer.index.building import build_index, check_unfinished
-    from chamfer.index.manifest import read_manifest
     from chamfer.retrieve.stages import check_stage, open_stage
 
-    check_unfinished(out)
+    check_unfinished(read_manifest(out), out)
     check_stage(first_stage)
-    if not check_documents(read_documents(corpus, allow_empty=allow_empty)):
+    documents = documents_from(corpus, allow_empty=allow_empty, check=check_storable)
+    if not len(documents):
         raise InputError(f"{corpus_file(corpus)} holds no documents")
 
-    from chamfer.encode.encoder import Encoder
-    from chamfer.index.reading import Index
+    from chamfer.index.building import build as build_checked
+    from chamfer.index.building import settings_for
+    from chamfer.index.encoder import load_for_building
+    from chamfer.index.snapshot import Snapshot
 
-    before = read_manifest(out)
-    begun = before.settings.encoder if before is not None else {}  # a build resumes as it began, whatever is installed
-    model = Encoder.load(
-        encoder,
-        query_length=query_length,
-        document_length=document_length,
-        arithmetic=begun.get("arithmetic", "auto"),
-        engine=begun.get("engine", "auto"),
-    )
+    model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
+    settings = settings_for(model, precision=precision, pool=pool, dimensions=dimensions)
     with workers_at(ray) as workers:
-        truncated = build_index(
-            out,
-            corpus,
-            model,
-            precision=precision,
-            pool=pool,
-            projected=dimensions,
-            allow_empty=allow_empty,
-            progress=progress_bar,
-            workers=workers,
-        )
-    index = Index.open(out)
-    say_truncated("documents", truncated, index.manifest.documents, model.document_length)
+        report = build_checked(out, documents, model, settings, progress=progress_bar, workers=workers)
+    index = Snapshot.open(out)
+    say_truncated("documents", report.truncated, report.documents, model.document_length)
     open_stage(first_stage, index)
     say(f"indexed {index.manifest.documents} documents; search them with: chamfer search {out} 'your query'")
     _print_info(out, as_json)
@@ -113,25 +99,25 @@ def add(
 
     Example: chamfer index add index/ new.jsonl --replace
     """
-    from chamfer.data.documents import read_documents
+    from chamfer.data.corpus import documents_from
     from chamfer.index.manifest import needed_manifest
-    from chamfer.index.texts import check_documents
+    from chamfer.index.texts import check_storable
 
     manifest = needed_manifest(folder)
-    total = check_documents(read_documents(corpus, allow_empty=allow_empty))
-    if not total:
+    documents = documents_from(corpus, allow_empty=allow_empty, check=check_storable)
+    if not len(documents):
         raise InputError(f"{corpus} holds no documents to add")
 
-    from chamfer.index.building import add_corpus, load_encoder
+    from chamfer.index.adding import add_documents
+    from chamfer.index.encoder import load_encoder
     from chamfer.index.writing import writing
 
-    model = load_encoder(manifest.settings, "document")
-    documents = read_documents(corpus, allow_empty=allow_empty)
+    model, total = load_encoder(manifest.settings, "document"), len(documents)
     with workers_at(ray) as workers, writing(folder) as writer, progress_bar("adding documents", total) as advance:
-        added, truncated = add_corpus(writer, documents, model, replacing=replace, advance=advance, workers=workers)
-    say_truncated("documents", truncated, added, model.document_length)
-    unchanged = f" ({total - added} were already there)" if added < total else ""
-    say(f"added {added} of {total} documents{unchanged}; {folder} now holds {writer.manifest.documents}")
+        report = add_documents(writer, documents.read(), model, replacing=replace, advance=advance, workers=workers)
+    say_truncated("documents", report.truncated, report.documents, model.document_length)
+    unchanged = f" ({report.skipped} were already there)" if report.skipped else ""
+    say(f"added {report.documents} of {total} documents{unchanged}; {folder} now holds {writer.manifest.documents}")
     _print_info(folder, as_json)
 
 

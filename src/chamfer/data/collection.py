@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chamfer.data.documents import corpus_file, identified, read_documents
+from chamfer.data.documents import check_new, corpus_file, id_of, read_documents, texts_of
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 
@@ -69,7 +69,7 @@ def load_collection(
 
 def load_documents(path: Path, *, allow_empty: bool = False) -> dict[str, str]:
     """Read a corpus as JSON lines with ``_id``, ``title`` and ``text``; a folder means its corpus.jsonl."""
-    documents = {document.id: document.text for document in read_documents(path, allow_empty=allow_empty)}
+    documents = {document.id: document.content for document in read_documents(path, allow_empty=allow_empty)}
     if not any(documents.values()):
         raise InputError(
             f"{corpus_file(path)} holds no documents with text; a line is an object with '_id', 'title' and 'text'"
@@ -110,7 +110,10 @@ def load_judgements(path: Path, queries: Mapping[str, str]) -> dict[str, dict[st
 def _load_queries(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, record in read_json_lines(path):
-        identifier, text = identified(record, queries, f"{path}, line {number}")
+        where = f"{path}, line {number}"
+        identifier = id_of(record, where)
+        check_new(identifier, queries, where)
+        text = " ".join(part for part in texts_of(record, identifier, where) if part)
         if not text:
             raise InputError(f"{path}, line {number}: query {identifier!r} has no text; remove it or mend it")
         queries[identifier] = text

@@ -1,22 +1,60 @@
-"""Documents as a user gives them: JSON lines with ids, texts and whatever else is known."""
+"""Documents: ids, texts, titles and metadata, and the checks that every document passes."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 
-OWN = ("_id", "title", "text", "metadata")
+ID, OTHER_ID, TITLE, TEXT, METADATA = "_id", "id", "title", "text", "metadata"
+"""Fields of a record. BEIR writes ``_id``; ``id`` is read where there is no ``_id``."""
 
 
-class Document(NamedTuple):
-    """An id, a text, and metadata as a JSON object."""
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document.
+
+    Args:
+        id: a non-empty string, unique in its corpus.
+        text: the text.
+        title: a title, if there is one. Encoded and stored in front of the text.
+        metadata: anything that JSON can hold, by name; filters read it.
+
+    >>> Document("a", "sleep all day", title="Cats", metadata={"year": 2021}).content
+    'Cats sleep all day'
+    """
 
     id: str
     text: str
-    metadata: str = "{}"
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise InputError(f"a document id must be a string, not {_named(self.id)}; write it as {str(self.id)!r}")
+        if not self.id:
+            raise InputError("a document id must not be empty")
+        for name, value in ((TEXT, self.text), (TITLE, self.title)):
+            if not isinstance(value, str):
+                raise InputError(f"'{name}' of document {self.id!r} must be a string, not {type(value).__name__}")
+        if not isinstance(self.metadata, Mapping):
+            raise InputError(
+                f"'metadata' of document {self.id!r} must be a mapping, not {type(self.metadata).__name__}; "
+                "give each value a name"
+            )
+
+    @property
+    def content(self) -> str:
+        """Title and text joined by a space: what is encoded and stored."""
+        return f"{self.title} {self.text}" if self.title and self.text else self.title or self.text
+
+
+def metadata_json(document: Document) -> str:
+    """The metadata of a document as it is stored."""
+    return json.dumps(document.metadata, ensure_ascii=False, default=dict)  # a mapping need not be a dict
 
 
 def corpus_file(path: Path) -> Path:
@@ -25,47 +63,87 @@ def corpus_file(path: Path) -> Path:
 
 
 def read_documents(path: Path, *, allow_empty: bool = False) -> Iterator[Document]:
-    """Read a corpus line by line: ``_id``, ``title``, ``text``, ``metadata``.
-
-    The text is the title and the text with a space between. Other members of a line are metadata too.
+    """Read and check a corpus line by line.
 
     Args:
-        path: a file, or a folder with a corpus.jsonl.
-        allow_empty: keep documents without text, which can never be ranked above another; else one is an error.
+        path: a file of JSON lines, or a folder with a corpus.jsonl.
+        allow_empty: accept documents without text, which rank last.
     """
     path = corpus_file(path)
+    lines = ((f"{path}, line {number}", record) for number, record in read_json_lines(path))
+    return checked(((where, document_from(record, where)) for where, record in lines), allow_empty=allow_empty)
+
+
+def checked(documents: Iterable[tuple[str, Document]], *, allow_empty: bool) -> Iterator[Document]:
+    """Pass documents on; raise at an id that was used before, or at a document without text.
+
+    Args:
+        documents: each with the place it comes from, for error messages.
+        allow_empty: accept documents without text.
+    """
     known: set[str] = set()
-    for number, record in read_json_lines(path):
-        where = f"{path}, line {number}"
-        identifier, text = identified(record, known, where)
-        known.add(identifier)
-        if not text and not allow_empty:
+    for where, document in documents:
+        check_new(document.id, known, where)
+        known.add(document.id)
+        if not allow_empty and not document.content.strip():
             raise InputError(
-                f"{where}: document {identifier!r} has no text; remove it, or keep such documents, "
-                "ranked last, with --allow-empty (allow_empty=True)"
+                f"{where}: document {document.id!r} has no text; remove it, or keep such documents, ranked last, "
+                "with allow_empty=True (--allow-empty on the command line)"
             )
-        yield Document(identifier, text, _metadata(record, where))
+        yield document
 
 
-def identified(record: Mapping[str, Any], known: "Mapping[str, str] | set[str]", where: str) -> tuple[str, str]:
-    """The id of a record, new and not empty, and its title and text joined by a space."""
-    identifier = record.get("_id")
-    if not isinstance(identifier, str) or not identifier:
-        raise InputError(f"{where}: an object needs a string under '_id' that is not empty")
+def check_new(identifier: str, known: "Mapping[str, Any] | set[str]", where: str) -> None:
+    """Refuse an id that was used before."""
     if identifier in known:
         raise InputError(f"{where}: the id {identifier!r} was used before; ids must be unique")
-    parts = []
-    for key in ("title", "text"):
+
+
+def document_from(record: Mapping[str, Any], where: str) -> Document:
+    """Make a document from a record: a JSON object, a dict or a row of a DataFrame.
+
+    Fields other than the id, title and text are metadata. An object under ``metadata`` is merged with them, and wins.
+
+    Args:
+        record: ``_id`` or ``id``, ``title``, ``text``, ``metadata`` and any other fields.
+        where: the place it comes from, for error messages.
+
+    >>> document_from({"id": "a", "text": "Cats sleep.", "year": 2021, "metadata": {"lang": "en"}}, "line 1").metadata
+    {'year': 2021, 'lang': 'en'}
+    """
+    identifier = id_of(record, where)
+    title, text = texts_of(record, identifier, where)
+    inner = record.get(METADATA) or {}
+    if not isinstance(inner, Mapping):
+        raise InputError(f"{where}: 'metadata' must be an object, not {type(inner).__name__}")
+    own = {ID if record.get(ID) is not None else OTHER_ID, ID, TITLE, TEXT, METADATA}
+    outer = {key: value for key, value in record.items() if key not in own}
+    return Document(identifier, text, title, {**outer, **inner})
+
+
+def id_of(record: Mapping[str, Any], where: str) -> str:
+    """The id of a record: a non-empty string under ``_id``, or under ``id`` where there is no ``_id``."""
+    name = ID if record.get(ID) is not None else OTHER_ID
+    identifier = record.get(name)
+    if identifier is None:
+        raise InputError(f"{where}: the id is missing; write a string under '_id' (or 'id')")
+    if not isinstance(identifier, str):
+        raise InputError(
+            f"{where}: '{name}' must be a string, not {_named(identifier)}; write it as a string, {str(identifier)!r}"
+        )
+    if not identifier:
+        raise InputError(f"{where}: '{name}' must not be empty")
+    return identifier
+
+
+def texts_of(record: Mapping[str, Any], identifier: str, where: str) -> tuple[str, str]:
+    """Title and text of a record, stripped; empty where they are missing."""
+    for key in (TITLE, TEXT):
         value = record.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(f"{where}: '{key}' of {identifier!r} must be a string, not {type(value).__name__}")
-        parts.append((value or "").strip())
-    return identifier, " ".join(part for part in parts if part)
+    return (record.get(TITLE) or "").strip(), (record.get(TEXT) or "").strip()
 
 
-def _metadata(record: Mapping[str, Any], where: str) -> str:
-    inner = record.get("metadata") or {}
-    if not isinstance(inner, dict):
-        raise InputError(f"{where}: 'metadata' must be an object, not {type(inner).__name__}")
-    own = {key: value for key, value in record.items() if key not in OWN}
-    return json.dumps({**own, **inner}, ensure_ascii=False)
+def _named(value: object) -> str:
+    return f"the integer {value}" if isinstance(value, int) else type(value).__name__

@@ -10,11 +10,11 @@ from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.evaluate.rankings import encode_split, without_own_document
-from chamfer.index.building import described
 from chamfer.index.encoded import build_encoded
+from chamfer.index.encoder import described
 from chamfer.index.manifest import read_manifest
-from chamfer.index.reading import Index
 from chamfer.index.settings import Settings
+from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import EXACT, FEW, open_stage
@@ -93,14 +93,14 @@ def _look_at_all(
 
 def cached_index(
     collection: Collection, encoder: Encoder, corpus: EncodedCorpus, *, cache: Path, progress: Progress = quiet
-) -> Index:
+) -> Snapshot:
     """Open an index of an encoded collection, or make it: in 8 bits, because candidates are scored from ``corpus``."""
     key = hashlib.sha256("-".join(str(part) for part in corpus.made_from.values()).encode()).hexdigest()[:16]
     folder = cache / f"index-{key}"
     manifest = read_manifest(folder)
     if manifest is not None and manifest.building is None and manifest.segments:
-        return Index.open(folder)
+        return Snapshot.open(folder)
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), precision="int8", encoder=described(encoder))
     documents = [Document(identifier, collection.documents[identifier]) for identifier in corpus.ids]
     build_encoded(folder, documents, corpus.tokens, settings, progress=progress)
-    return Index.open(folder)
+    return Snapshot.open(folder)

@@ -41,7 +41,7 @@ class EncodeDocuments:
 
 def texts_of(documents: Sequence[Document]) -> Table:
     """What :class:`EncodeDocuments` takes."""
-    return {TEXT: [document.text for document in documents]}
+    return {TEXT: [document.content for document in documents]}
 
 
 def tokens_of(encoded: Table) -> tuple[TokenBatch, list[TokenIds]]:

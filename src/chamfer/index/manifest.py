@@ -148,6 +148,24 @@ def needed_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def check_unfinished(manifest: Manifest | None, folder: Path) -> None:
+    """Refuse to build an index where there is a finished one."""
+    if manifest is not None and manifest.building is None and manifest.version:
+        raise InputError(
+            f"{folder} holds a finished index; add to it with: chamfer index add, or choose another folder"
+        )
+
+
+def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
+    """Refuse an index whose build was interrupted."""
+    if manifest.building is not None:
+        done, documents = manifest.building["done"], manifest.building["documents"]
+        raise InputError(
+            f"the index{f' in {folder}' if folder else ''} is unfinished: {done} of {documents} documents are indexed; "
+            "run the same build again to finish it"
+        )
+
+
 def _file(value: list[Any] | None) -> File | None:
     return None if value is None else File(*value)
 

@@ -74,9 +74,8 @@ def merged_rows(
 def _documents(
     segments: Sequence[Segment], owner: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
 ) -> list[Document]:
-    documents: list[Document] = [Document("", "")] * len(places)
+    documents: dict[int, Document] = {}
     for number, segment in enumerate(segments):
         chosen = np.flatnonzero(owner == number)
-        for at, document in zip(chosen, segment.database.documents(places[chosen]), strict=True):
-            documents[at] = document
-    return documents
+        documents |= zip(chosen.tolist(), segment.database.documents(places[chosen]), strict=True)
+    return [documents[place] for place in range(len(places))]

@@ -10,8 +10,8 @@ import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.index.manifest import File, Manifest
-from chamfer.index.reading import Held, Index
 from chamfer.index.settings import Settings
+from chamfer.index.snapshot import Held, Snapshot
 from chamfer.index.trained import Trained
 from chamfer.support.files import write_json
 from chamfer.weights.frequencies import DocumentFrequencies
@@ -133,7 +133,7 @@ def read_set(folder: Path, version: Version) -> ShardSet:
         raise InputError(f"{path} is damaged; split the index again") from error
 
 
-def open_head(folder: Path, version: Version) -> Index:
+def open_head(folder: Path, version: Version) -> Snapshot:
     """A version without its documents: enough to encode queries for it and to weigh their tokens.
 
     Its frequencies are those of the whole corpus, so that ``idf`` means what it means for the index that was split.
@@ -142,7 +142,7 @@ def open_head(folder: Path, version: Version) -> Index:
     place = version_folder(folder, version.number)
     for file in (whole.trained, whole.frequencies):
         file.check(place)
-    return Index(
+    return Snapshot(
         folder,
         Manifest(version.number, whole.settings, whole.trained, whole.frequencies),
         Trained.load(place / whole.trained.name),
@@ -152,10 +152,10 @@ def open_head(folder: Path, version: Version) -> Index:
     )
 
 
-def open_shard(folder: Path, version: Version, number: int) -> Index:
+def open_shard(folder: Path, version: Version, number: int) -> Snapshot:
     """One shard of a version, as it was when the set was written."""
     part = read_set(folder, version).shards[number]
-    index = Index.open(version_folder(folder, version.number) / part.name)
+    index = Snapshot.open(version_folder(folder, version.number) / part.name)
     if index.manifest.version != part.commit:
         raise InputError(
             f"{index.folder} was changed after the index was split, so that shards no longer fit each other; "

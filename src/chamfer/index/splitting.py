@@ -10,10 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.building import check_finished
-from chamfer.index.manifest import MANIFEST, SEGMENTS, File, Manifest, needed_manifest, read_manifest, write_manifest
+from chamfer.index.manifest import (
+    MANIFEST,
+    SEGMENTS,
+    File,
+    Manifest,
+    check_finished,
+    needed_manifest,
+    read_manifest,
+    write_manifest,
+)
 from chamfer.index.merging import merged_rows
-from chamfer.index.reading import Index
 from chamfer.index.segment import SegmentWriter
 from chamfer.index.settings import DISTINCT
 from chamfer.index.shards import (
@@ -28,6 +35,7 @@ from chamfer.index.shards import (
     version_folder,
     write_set,
 )
+from chamfer.index.snapshot import Snapshot
 from chamfer.support.files import keep_names, only_writer, written_whole
 from chamfer.support.progress import Progress, quiet
 
@@ -91,7 +99,7 @@ def _write_as_it_is(
     """Write a version of the last commit of an index, which a writer may change meanwhile."""
     while True:
         shutil.rmtree(unfinished, ignore_errors=True)
-        index = Index.open(folder)
+        index = Snapshot.open(folder)
         try:
             whole = _write(index, _chosen(index, shards), unfinished, number, progress)
             return whole, write_set(unfinished, whole)
@@ -100,7 +108,7 @@ def _write_as_it_is(
                 raise
 
 
-def _chosen(index: Index, shards: int) -> list[list[Places]]:
+def _chosen(index: Snapshot, shards: int) -> list[list[Places]]:
     """For each shard, the places of its documents in each segment of the index."""
     chosen: list[list[Places]] = [[] for _ in range(shards)]
     for segment in index.segments:
@@ -112,7 +120,7 @@ def _chosen(index: Index, shards: int) -> list[list[Places]]:
     return chosen
 
 
-def _write(index: Index, chosen: list[list[Places]], folder: Path, number: int, progress: Progress) -> ShardSet:
+def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: int, progress: Progress) -> ShardSet:
     manifest = index.manifest
     assert manifest.trained is not None
     for entry in manifest.segments:  # what is copied gets checksums of its own, which must not be those of damage
@@ -142,7 +150,7 @@ def _write(index: Index, chosen: list[list[Places]], folder: Path, number: int, 
     )
 
 
-def _write_shard(index: Index, places: Sequence[Places], folder: Path) -> npt.NDArray[np.int64]:
+def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt.NDArray[np.int64]:
     """Write an index of some documents; in how many of them each token appears."""
     settings = index.settings
     counts = np.zeros(settings.vocabulary_size, np.int64)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.documents import Document
+from chamfer.data.documents import Document, metadata_json
 from chamfer.errors import InputError
 from chamfer.index.fields import UNSTORABLE, Value, fields_of, short
 from chamfer.index.filters import Filter
@@ -29,29 +29,20 @@ INDEXES = """
 """
 
 
-def check_documents(documents: Iterable[Document]) -> int:
-    """Refuse documents that would not come back as they were given, and count the others.
+def check_storable(document: Document) -> None:
+    """Refuse a document that would not come back from the index as it was given."""
+    _fields(document)
+    for part, value in zip(("id", "text", "metadata"), stored(document), strict=True):
+        if UNSTORABLE.search(value):
+            raise InputError(
+                f"the {part} of document {short(document.id)} holds a NUL or a lone surrogate, which cannot be "
+                "stored; remove it"
+            )
 
-    What reads a large file says so before hours of encoding, whichever line is wrong.
-    """
-    count = 0
-    for document in documents:
-        for part, value in zip(Document._fields, document, strict=True):
-            if not isinstance(value, str):
-                raise InputError(
-                    f"the {part} of a document is a text, but that of {short(str(document.id))} is a "
-                    f"{type(value).__name__}; write it as a text"
-                )
-            if UNSTORABLE.search(value):
-                raise InputError(
-                    f"the {part} of document {short(document.id)} holds a NUL or half of a surrogate pair, "
-                    "which cannot be stored; remove it"
-                )
-        if not document.id:
-            raise InputError("the id of a document must not be empty; give it one")
-        _fields(document)
-        count += 1
-    return count
+
+def stored(document: Document) -> tuple[str, str, str]:
+    """A document as a row: its id, its title and text, and its metadata as JSON."""
+    return document.id, document.content, metadata_json(document)
 
 
 class TextWriter:
@@ -72,7 +63,7 @@ class TextWriter:
         with self._errors():
             self._connection.executemany(
                 "INSERT INTO documents VALUES (?, ?, ?, ?)",
-                ((place, *document) for place, document in zip(places, documents, strict=True)),
+                ((place, *stored(document)) for place, document in zip(places, documents, strict=True)),
             )
             self._connection.executemany(
                 "INSERT INTO fields VALUES (?, ?, ?, ?)",
@@ -105,19 +96,8 @@ class TextWriter:
 
 
 def _fields(document: Document) -> list[tuple[str, str, Value]]:
-    if document.metadata == "{}":
-        return []
     try:
-        metadata = json.loads(document.metadata)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the metadata of document {short(document.id)} is not JSON ({error}); correct it") from error
-    if not isinstance(metadata, dict):
-        raise InputError(
-            f"the metadata of document {short(document.id)} must be a JSON object, not {short(document.metadata)}; "
-            "give each value a name"
-        )
-    try:
-        return list(fields_of(metadata))
+        return list(fields_of(document.metadata))
     except InputError as error:
         raise InputError(f"document {short(document.id)}: {error}") from error
 
@@ -137,7 +117,10 @@ class Texts:
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
         """The documents at some places, in their order."""
-        return [Document(*rest) for rest in self._at(places, "id, text, metadata")]
+        return [
+            self._document(identifier, text, metadata)
+            for identifier, text, metadata in self._at(places, "id, text, metadata")
+        ]
 
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
         """The ids at some places, in their order."""
@@ -178,6 +161,12 @@ class Texts:
         answer = self._ask("PRAGMA quick_check(1)", ())
         if answer != [("ok",)]:
             raise InputError(f"{self._path} is damaged: {answer[0][0]}; delete the index and build it again")
+
+    def _document(self, identifier: str, text: str, metadata: str) -> Document:
+        try:
+            return Document(identifier, text, metadata=json.loads(metadata))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{self._path} is damaged ({error}); delete the index and build it again") from error
 
     def _at(self, places: npt.NDArray[np.integer], columns: str) -> list[tuple]:  # type: ignore[type-arg]
         rows = self._ask(

@@ -34,7 +34,7 @@ from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, check_unit, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import DISTINCT, Settings
-from chamfer.index.texts import check_documents
+from chamfer.index.texts import check_storable, stored
 from chamfer.index.trained import Trained, train
 from chamfer.support.files import only_writer, written_whole
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
@@ -137,7 +137,8 @@ class Writer:
             raise InputError(f"{len(documents)} documents need as many lists of distinct tokens, not {len(distinct)}")
         if not documents:
             return
-        check_documents(documents)
+        for document in documents:
+            check_storable(document)
         check_unit(tokens)
         ids = [document.id for document in documents]
         if len(set(ids)) != len(ids):
@@ -214,7 +215,7 @@ class Writer:
             found.id
             for entry, places in self._find(list(given)).items()
             for found in self._segment(entry).database.documents(np.array(places))
-            if found == given[found.id]
+            if stored(found) == stored(given[found.id])
         }
 
     def matching(self, where: str) -> list[str]:

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.reading import Index
 from chamfer.index.segment import Segment
 from chamfer.index.settings import DISTINCT
+from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.kernels.lists import Lists
 from chamfer.retrieve.stage import Candidates, Queries, Stage
@@ -43,7 +43,7 @@ class Centroids:
     looks into one list more, of the documents that contain that very token, taken to be at a cosine of :data:`SAME`.
     """
 
-    def __init__(self, index: Index, *, form: Form = "l2", probes: int = PROBES) -> None:
+    def __init__(self, index: Snapshot, *, form: Form = "l2", probes: int = PROBES) -> None:
         self._index, self._form, self._probes = index, form, probes
         self._count = len(index.trained.clusters)
         self._lists = [_lists(segment, self._count, index.settings.vocabulary_size) for segment in index.segments]

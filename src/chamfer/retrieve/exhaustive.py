@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Candidates, Queries, Stage
@@ -14,7 +14,7 @@ from chamfer.retrieve.stage import Candidates, Queries, Stage
 class Exhaustive:
     """The kernel over everything. Token weights decide the order, as they do in the end."""
 
-    def __init__(self, index: Index, *, form: Form = "l2") -> None:
+    def __init__(self, index: Snapshot, *, form: Form = "l2") -> None:
         self._index, self._form = index, form
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
@@ -24,7 +24,7 @@ class Exhaustive:
 
 
 def best(
-    index: Index,
+    index: Snapshot,
     queries: Queries,
     k: int,
     candidates: Sequence[npt.NDArray[np.int64]] | None = None,
@@ -52,7 +52,7 @@ def best(
 
 
 def _merged(
-    index: Index, answers: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]], k: int
+    index: Snapshot, answers: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]], k: int
 ) -> Candidates:
     """The best of what each segment found; ids are looked up only where scores are equal."""
     places = np.concatenate([places for places, _ in answers] or [np.empty(0, np.int64)])

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
@@ -22,7 +22,7 @@ class Ranker:
         form: ``l2`` or ``cosine``.
     """
 
-    def __init__(self, index: Index, *, first_stage: str = "auto", form: Form = "l2") -> None:
+    def __init__(self, index: Snapshot, *, first_stage: str = "auto", form: Form = "l2") -> None:
         self.index, self._first_stage, self.form = index, first_stage, form
         self._stages: dict[str, FirstStage] = {}
         self._stage(first_stage)

@@ -11,7 +11,7 @@ from chamfer.kernels.form import Form
 from chamfer.tokens.batch import TokenBatch
 
 if TYPE_CHECKING:
-    from chamfer.index.reading import Index
+    from chamfer.index.snapshot import Snapshot
 
 DEFAULT_DEPTH = 1000
 """Candidates of a first stage that are scored exactly, unless the stage declares another number."""
@@ -73,5 +73,5 @@ class Stage:
         depth: number of candidates to score exactly by default.
     """
 
-    open: Callable[["Index", Form], FirstStage]
+    open: Callable[["Snapshot", Form], FirstStage]
     depth: int = DEFAULT_DEPTH

@@ -14,7 +14,7 @@ from chamfer.retrieve.fusion import Fusion
 from chamfer.retrieve.stage import DEFAULT_DEPTH, FirstStage, Stage
 
 if TYPE_CHECKING:
-    from chamfer.index.reading import Index
+    from chamfer.index.snapshot import Snapshot
 
 AUTO, EXACT, LARGE = "auto", "exhaustive", "centroids"
 """``auto`` is ``exhaustive``, which needs no candidates, for a small index, and ``centroids`` for a large one."""
@@ -54,7 +54,7 @@ def check_stage(name: str) -> None:
         raise InputError(f"first stages are {choices()}, not {name!r}")
 
 
-def chosen_name(name: str, index: "Index") -> str:
+def chosen_name(name: str, index: "Snapshot") -> str:
     """Resolve ``auto``: score every document as long as that is fastest.
 
     A GPU scores all documents in its memory in less time than any other stage takes.
@@ -67,7 +67,7 @@ def chosen_name(name: str, index: "Index") -> str:
     return EXACT if tokens * index.dimensions <= FEW and not index.settings.bits else LARGE
 
 
-def open_stage(name: str, index: "Index", *, form: Form = "l2") -> FirstStage:
+def open_stage(name: str, index: "Snapshot", *, form: Form = "l2") -> FirstStage:
     """Open a first stage, or several fused: ``centroids``, ``bm25+dense``."""
     check_stage(name)
     stages = [stage_named(part).open(index, form) for part in chosen_name(name, index).split("+")]

@@ -1,6 +1,5 @@
 """What a search returns."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -74,6 +73,6 @@ def make_hits(
     if normalise:
         scores = dispatch.normalised(scores, weights, form)
     return Hits(
-        Hit(document.id, float(score), document.text, json.loads(document.metadata))
+        Hit(document.id, float(score), document.text, dict(document.metadata))
         for document, score in zip(documents, scores, strict=True)
     )

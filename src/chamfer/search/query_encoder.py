@@ -8,7 +8,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.matching import explain_tokens
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
@@ -36,7 +36,7 @@ class QueryEncoder:
     """
 
     def __init__(
-        self, index: Index, encoder: Encoder, *, weights: str | TokenWeights = "idf-soft", form: Form = "l2"
+        self, index: Snapshot, encoder: Encoder, *, weights: str | TokenWeights = "idf-soft", form: Form = "l2"
     ) -> None:
         built_with = index.settings.encoder.get("model", encoder.model_fingerprint)
         if built_with != encoder.model_fingerprint:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
-from chamfer.index.building import check_finished, load_encoder
-from chamfer.index.manifest import needed_manifest, read_manifest
-from chamfer.index.reading import Index
+from chamfer.index.encoder import load_encoder
+from chamfer.index.manifest import check_finished, needed_manifest, read_manifest
+from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker, whole
 from chamfer.retrieve.stage import Candidates, Queries
@@ -46,7 +46,7 @@ class Searcher:
 
     def __init__(
         self,
-        index: Index,
+        index: Snapshot,
         encoder: Encoder,
         *,
         weights: str | TokenWeights = "idf-soft",
@@ -89,7 +89,7 @@ class Searcher:
         folder = Path(folder)
         check_finished(needed_manifest(folder), folder)
         if encoder is None:  # loading takes seconds, so a damaged index is reported first
-            encoder = load_encoder(Index.open(folder).settings, "query", device)
+            encoder = load_encoder(Snapshot.open(folder).settings, "query", device)
         return cls._open(folder, encoder, encoder.scoring_device, weights, first_stage, form)
 
     @classmethod
@@ -97,7 +97,7 @@ class Searcher:
         cls, folder: Path, encoder: Encoder, device: str, weights: str | TokenWeights, first_stage: str, form: Form
     ) -> Self:
         while True:
-            index = Index.open(folder, device=device)
+            index = Snapshot.open(folder, device=device)
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
             except (InputError, OSError):

@@ -1,6 +1,5 @@
 """What requests mean: the library's own calls, with the weights in use."""
 
-import json
 import logging
 import math
 from collections.abc import Sequence
@@ -134,7 +133,7 @@ class Service:
         tokens = searcher.encoder.encode_queries([asked.query])
         queries = searcher.queries.weigh(tokens, [asked.query], weights_for(asked.weights, version))
         explained, missing = self._explanations(searcher, asked, tokens, queries)
-        documents = [_explained(one, json.loads(document.metadata)) for one, document in explained if one is not None]
+        documents = [_explained(one, dict(document.metadata)) for one, document in explained if one is not None]
         spelling = Spelling(searcher.encoder.vocabulary)
         starts = spelling.starts(tokens.token_ids)
         words = spelling.word_of_each(tokens.token_ids)

@@ -48,7 +48,7 @@ class Point(NamedTuple):
     @classmethod
     def of(cls, document: Document, vectors: Vectors, words: SparseVector, *, model: str, commit: str) -> Self:
         """The point of a document, made by a model and pushed with a commit of an index."""
-        metadata = json.loads(document.metadata)
+        metadata = dict(document.metadata)
         fields: dict[str, list[Any]] = {}
         for name, kind, value in fields_of(metadata):
             fields.setdefault(name, []).append(bool(value) if kind == "boolean" else value)

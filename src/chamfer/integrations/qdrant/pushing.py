@@ -9,7 +9,7 @@ from qdrant_client import models
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
-from chamfer.index.reading import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.integrations.qdrant.points import (
     COMMIT,
     CONTENT,
@@ -61,7 +61,7 @@ def collection_settings(dimensions: int) -> dict[str, Any]:
     return {"vectors_config": {TOKENS: tokens}, "sparse_vectors_config": {WORDS: models.SparseVectorParams()}}
 
 
-def push(client: Client, name: str, index: Index, *, progress: Progress = quiet) -> Pushed:
+def push(client: Client, name: str, index: Snapshot, *, progress: Progress = quiet) -> Pushed:
     """Make a collection hold what an index holds.
 
     A collection that is not there is made. Points are named after their documents and tell what they were made of, so
@@ -116,7 +116,7 @@ def delete(client: Client, name: str, ids: Iterable[str]) -> None:
     client.delete(name, [point_id(identifier) for identifier in ids])
 
 
-def _batches(index: Index) -> Iterator[tuple[npt.NDArray[np.int64], list[Document], TokenBatch]]:
+def _batches(index: Snapshot) -> Iterator[tuple[npt.NDArray[np.int64], list[Document], TokenBatch]]:
     """Live documents, some at a time: their places, what a user knows of them, and their vectors."""
     for start, segment in zip(index.starts.tolist(), index.segments, strict=False):
         for part in parts(segment.offsets, AT_A_TIME):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from chamfer.encode.encoder import Encoder
-from chamfer.index.building import load_encoder
+from chamfer.index.encoder import load_encoder
 from chamfer.index.shards import Version, open_head
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stages import EXACT

@@ -29,7 +29,7 @@ RESIDENT, LITTLE = 0.25, 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
-class Index:
+class Snapshot:
     """A snapshot of an index.
 
     Documents are named by their *places*, which run through the segments; a deleted document keeps its place.
@@ -169,11 +169,10 @@ class Index:
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
         """Ids, texts and metadata of documents, in the order of ``places``."""
-        documents = [Document("", "")] * len(places)
+        documents: dict[int, Document] = {}
         for segment, chosen, local in self.by_segment(places):
-            for place, document in zip(chosen, segment.database.documents(local), strict=True):
-                documents[place] = document
-        return documents
+            documents |= zip(chosen.tolist(), segment.database.documents(local), strict=True)
+        return [documents[place] for place in range(len(places))]
 
     def places(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
         """The places of live documents, in the order of their ids as given."""

@@ -1,0 +1,62 @@
+"""Adding documents to a finished index."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from time import monotonic
+
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Encoder
+from chamfer.index.building import chunk_for, chunks_of
+from chamfer.index.encoder import check_encoder
+from chamfer.index.encoding import TRUNCATED, EncodeDocuments, texts_of, tokens_of
+from chamfer.index.manifest import check_finished
+from chamfer.index.report import BuildReport
+from chamfer.index.writing import Writer
+from chamfer.support.progress import Advance, ignore
+from chamfer.workers.jobs import HERE, Table, Workers
+
+
+def add_documents(
+    writer: Writer,
+    documents: Iterable[Document],
+    encoder: Encoder,
+    *,
+    replacing: bool = False,
+    advance: Advance = ignore,
+    workers: Workers = HERE,
+) -> BuildReport:
+    """Encode documents and add them in chunks, one commit per chunk. Documents that are there unchanged are skipped.
+
+    Args:
+        writer: writer of an index that was built with the same model.
+        documents: documents to add.
+        encoder: the encoder.
+        replacing: replace documents that have the same ids; otherwise such an id is an error.
+        advance: progress callback.
+        workers: workers that encode.
+    """
+    started = monotonic()
+    check_finished(writer.manifest)
+    check_encoder(writer.manifest.settings, encoder)  # before an hour of encoding
+    added = tokens = truncated = skipped = 0
+    sent: deque[list[Document]] = deque()
+
+    def tables() -> Iterator[Table]:
+        nonlocal skipped
+        for chunk in chunks_of(documents, chunk_for(encoder)):
+            unchanged = writer.present(chunk)
+            advance(len(unchanged))
+            skipped += len(unchanged)
+            new = [document for document in chunk if document.id not in unchanged]
+            if new:
+                sent.append(new)
+                yield texts_of(new)
+
+    for encoded in workers.map(EncodeDocuments(encoder), tables(), advance=advance, gpu=encoder.may_use_gpu):
+        chunk = sent.popleft()
+        batch, distinct = tokens_of(encoded)
+        writer.add(chunk, batch, distinct, replacing=replacing)
+        added += len(chunk)
+        tokens += len(batch.vectors)
+        truncated += encoded[TRUNCATED][0]
+    return BuildReport(added, tokens, truncated, skipped, seconds=monotonic() - started)

@@ -1,0 +1,30 @@
+"""What building an index, or adding to it, did."""
+
+from dataclasses import asdict, dataclass
+
+from chamfer.support.notebook import table
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What :func:`chamfer.build_index` or :meth:`chamfer.Index.add` did.
+
+    Args:
+        documents: documents that were indexed, those of an interrupted run included.
+        tokens: token vectors that are stored for them.
+        truncated: documents of this run that were cut at the encoder's maximum length.
+        skipped: documents that were skipped, because the index already held them unchanged.
+        resumed: documents that an interrupted run had already indexed.
+        seconds: wall time of this run.
+    """
+
+    documents: int
+    tokens: int
+    truncated: int = 0
+    skipped: int = 0
+    resumed: int = 0
+    seconds: float = 0.0
+
+    def _repr_html_(self) -> str:
+        rows = ((name, round(value, 1) if name == "seconds" else value) for name, value in asdict(self).items())
+        return table(["", ""], rows)
