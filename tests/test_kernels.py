@@ -1,4 +1,4 @@
-"""One grid for every backend, and the identities that the score must keep."""
+"""One grid for every backend, and what the dispatcher accepts and refuses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,35 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from chamfer import InputError, TokenBatch
-from chamfer.kernels import blas, dispatch, native, reference
+from chamfer.kernels import dispatch, reference
 from chamfer.kernels.form import Form
+from tests.backends import BACKENDS, FORMS, documents_of, every_backend, vectors_of
 from tests.vectors import batch_of
 
-Floats = npt.NDArray[np.floating]
-Backend = Callable[[Floats, TokenBatch, npt.NDArray[np.int64], Form], Floats]
-BACKENDS: dict[str, Backend] = {"blas": blas.minima}
-if native.paths():
-    BACKENDS["native"] = native.minima
-FORMS: tuple[Form, ...] = ("l2", "cosine")
 
-
-def vectors_of(generator: np.random.Generator, count: int, dimensions: int, *, unit: bool = True) -> Floats:
-    vectors = generator.standard_normal((count, dimensions)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if unit else vectors * 7
-
-
-def documents_of(
-    generator: np.random.Generator, lengths: list[int], dimensions: int, *, unit: bool = True
-) -> TokenBatch:
-    vectors = vectors_of(generator, sum(lengths), dimensions, unit=unit).astype(np.float16)
-    return batch_of(vectors, lengths)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("unit", [True, False], ids=["unit", "any length"])
 @pytest.mark.parametrize("dimensions", [1, 48, 96, 128, 384])
@@ -54,7 +34,7 @@ def test_every_backend_gives_the_reference(
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3 * size if form == "l2" else 1e-5 * size**2)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@every_backend
 def test_more_documents_than_fit_one_block(backend: str) -> None:
     generator = np.random.default_rng(0)
     lengths = generator.integers(0, 3000, size=30).tolist()
@@ -73,43 +53,6 @@ def test_the_reference_is_the_definition() -> None:
     np.testing.assert_allclose(reference.score(query, weights, documents), [-3 * np.sqrt(0.4) / 2], atol=1e-7)
     np.testing.assert_allclose(reference.score(query, weights, documents, "cosine"), [(2 + 2.4) / 2], atol=1e-7)
     assert reference.match(query, documents)[1].tolist() == [[0, 1]]
-
-
-shapes = st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
-
-
-@settings(deadline=None)
-@given(shapes)
-def test_scaling_a_query_vector_equals_weighting_it_in_the_cosine_form(shape: tuple[int, int, int]) -> None:
-    tokens, dimensions, seed = shape
-    generator = np.random.default_rng(seed)
-    query, documents = vectors_of(generator, tokens, dimensions), documents_of(generator, [2, 3, 1], dimensions)
-    weights = generator.uniform(0, 3, tokens)
-    scaled = reference.score(query * weights[:, None], np.ones(tokens), documents, "cosine")
-    np.testing.assert_allclose(scaled, reference.score(query, weights, documents, "cosine"), atol=1e-5)
-
-
-@settings(deadline=None)
-@given(shapes)
-def test_a_repeated_document_token_changes_nothing(shape: tuple[int, int, int]) -> None:
-    tokens, dimensions, seed = shape
-    generator = np.random.default_rng(seed)
-    query, one = vectors_of(generator, tokens, dimensions), documents_of(generator, [3], dimensions)
-    twice = TokenBatch.pack([np.concatenate([one.vectors, one.vectors[:2]])], [[0] * 5])
-    for form in FORMS:
-        np.testing.assert_array_equal(reference.minima(query, one, form), reference.minima(query, twice, form))
-
-
-@settings(deadline=None)
-@given(shapes, st.permutations(range(4)))
-def test_permuting_documents_permutes_scores(shape: tuple[int, int, int], order: list[int]) -> None:
-    tokens, dimensions, seed = shape
-    generator = np.random.default_rng(seed)
-    query, documents = vectors_of(generator, tokens, dimensions), documents_of(generator, [2, 0, 3, 1], dimensions)
-    weights = np.ones(tokens)
-    np.testing.assert_array_equal(
-        reference.score(query, weights, documents.take(order)), reference.score(query, weights, documents)[order]
-    )
 
 
 def one_query(tokens: int = 2, dimensions: int = 4) -> TokenBatch:
