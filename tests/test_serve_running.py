@@ -150,12 +150,14 @@ def _metric(address: str, name: str) -> float:
 
 
 def test_requests_made_from_the_description_find_nothing(
-    index: Path, address: str, encoder: Encoder, tmp_path: Path
+    index: Path, address: str, encoder: Encoder, tmp_path: Path, long: bool
 ) -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     TokenWeights.uniform(encoder.vocabulary).save(tmp_path / "weights.safetensors")
-    command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{address}/openapi.json"]
-    options = ["--header", "Authorization: Bearer secret", "--max-examples", "10", "--seed", "1", "--workers", "2"]
+    program = "from schemathesis.cli import schemathesis; schemathesis()"
+    command = [sys.executable, "-c", program, "run", f"{address}/openapi.json"]
+    examples = "200" if long else "5"
+    options = ["--header", "Authorization: Bearer secret", "--max-examples", examples, "--seed", "1", "--workers", "2"]
     phases = ["--phases", "examples,coverage,fuzzing"]
     environment = {
         **os.environ,
