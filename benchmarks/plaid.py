@@ -21,8 +21,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from chamfer.data.collection import Judgements, load_collection
+from chamfer.data.collection import load_collection
 from chamfer.data.documents import Document
+from chamfer.data.judgements import Judgements
 from chamfer.index.projection import fit_projection, projected
 from chamfer.index.settings import PRECISIONS, Settings
 from chamfer.index.snapshot import Snapshot

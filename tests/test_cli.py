@@ -210,7 +210,7 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["evaluate", "nowhere"], "nowhere is no folder"),
+        (["evaluate", "nowhere"], "nowhere is not a folder"),
         (["evaluate", "{pets}", "--split", "train"], "no split 'train'"),
         (["evaluate", "{pets}", "--weights", "heavy"], "not 'heavy'"),
         (["evaluate", "{pets}", "--weights", "none.safetensors"], "there is no weights file none.safetensors"),

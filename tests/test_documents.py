@@ -1,14 +1,20 @@
 """Documents as a user writes them down."""
 
+import hashlib
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from unittest.mock import patch
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chamfer import InputError
-from chamfer.data.documents import Document, read_documents
+from chamfer.data.corpus import documents_from
+from chamfer.data.documents import Document, metadata_json, read_documents
 from tests.conftest import write_lines
 
 
@@ -91,3 +97,126 @@ def test_a_line_is_read_only_when_it_is_asked_for(tmp_path: Path) -> None:
     assert next(documents).id == "1"
     with pytest.raises(InputError, match="line 2: not a JSON object"):
         next(documents)
+
+
+class TestSources:
+    RECORDS: ClassVar[list[dict[str, Any]]] = [
+        {"id": "1", "title": "Cats", "text": "sleep", "year": 2021},
+        {"id": "2", "text": "Dogs bark", "year": 2022, "metadata": {"lang": "en"}},
+    ]
+    EXPECTED: ClassVar[list[Document]] = [
+        Document("1", "sleep", "Cats", {"year": 2021}),
+        Document("2", "Dogs bark", metadata={"year": 2022, "lang": "en"}),
+    ]
+
+    def test_dicts_documents_frames_and_files_give_the_same(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "id.jsonl", self.RECORDS)
+        with_underscore = [{"_id": one["id"], **{k: v for k, v in one.items() if k != "id"}} for one in self.RECORDS]
+        write_lines(tmp_path / "corpus.jsonl", with_underscore)
+        frame = pd.DataFrame(self.RECORDS)
+        sources: list[Any] = [
+            self.RECORDS,
+            with_underscore,
+            iter(self.RECORDS),
+            self.EXPECTED,
+            frame,
+            str(tmp_path / "id.jsonl"),
+            tmp_path / "corpus.jsonl",
+            tmp_path,
+        ]
+        for source in sources:
+            corpus = documents_from(source)
+            assert list(corpus.read()) == self.EXPECTED
+            assert list(corpus.read(1)) == corpus.take([1]) == self.EXPECTED[1:]
+            assert list(corpus.read(2)) == []
+            assert len(corpus) == 2
+            assert documents_from(corpus) is corpus
+
+    def test_texts_by_id_are_documents(self) -> None:
+        assert list(documents_from({"a": "x", "b": " y "}).read()) == [Document("a", "x"), Document("b", " y ")]
+
+    def test_an_id_beside_an_underscored_one_is_metadata(self) -> None:
+        [document] = documents_from([{"_id": "1", "id": "other", "text": "x"}]).read()
+        assert (document.id, document.metadata) == ("1", {"id": "other"})
+
+    def test_cells_of_a_frame_become_plain_values(self) -> None:
+        frame = pd.DataFrame(
+            {
+                "id": ["a", "b"],
+                "text": ["x", "y"],
+                "n": np.array([1, 2]),
+                "share": [0.5, np.nan],
+                "day": [pd.Timestamp("2024-01-02"), pd.NaT],
+                "tags": [["t"], None],
+            }
+        )
+        first, second = documents_from(frame).read()
+        assert first.metadata == {"n": 1, "share": 0.5, "day": "2024-01-02T00:00:00", "tags": ["t"]}
+        assert second.metadata == {"n": 2}
+        assert json.loads(metadata_json(first)) == first.metadata
+
+    def test_a_file_is_opened_once_to_be_checked_and_positions_lead_to_lines(self, tmp_path: Path) -> None:
+        lines = [b'{"_id": "\xc3\xbc", "text": "a"}', b"", b'{"_id": "2", "text": "b"}', b'{"_id": "3", "text": "c"}']
+        (tmp_path / "c.jsonl").write_bytes(b"\r\n".join(lines))
+        with patch.object(Path, "open", autospec=True, side_effect=Path.open) as opened:
+            corpus = documents_from(tmp_path / "c.jsonl")
+            assert opened.call_count == 1
+            assert [document.id for document in corpus.take([2, 0])] == ["3", "ü"]
+            assert [document.id for document in corpus.read(1)] == ["2", "3"]
+            assert opened.call_count == 3
+        assert corpus.digest == hashlib.sha256((tmp_path / "c.jsonl").read_bytes()).hexdigest()[:16]
+
+    def test_a_file_that_changes_after_the_check_is_refused(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "c.jsonl", self.RECORDS)
+        corpus = documents_from(tmp_path / "c.jsonl")
+        with (tmp_path / "c.jsonl").open("a") as file:
+            file.write("\n")
+        with pytest.raises(InputError, match="was changed while it was being read"):
+            list(corpus.read())
+        with pytest.raises(InputError, match="was changed while it was being read"):
+            corpus.take([0])
+
+    def test_a_check_sees_every_document(self) -> None:
+        seen: list[Document] = []
+        documents_from(self.RECORDS, check=seen.append)
+        assert seen == self.EXPECTED
+
+    def test_the_digest_tells_corpora_apart(self) -> None:
+        digests = [
+            documents_from(source).digest
+            for source in ({"a": "x"}, {"b": "x"}, {"a": "y"}, [Document("a", "x", metadata={"n": 1})])
+        ]
+        assert len(set(digests)) == len(digests)
+
+    @pytest.mark.parametrize(
+        ("source", "message"),
+        [
+            (7, "documents must be a mapping from ids to texts, .* not int"),
+            (["a text"], r"documents\[0\] must be a dict with 'id' and 'text', or a Document, not str; .* a mapping"),
+            ({"a": None}, "'text' of document 'a' must be a string, not NoneType"),
+            ({7: "a"}, "a document id must be a string, not the integer 7; write it as '7'"),
+            ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], r"documents\[1\]: the id 'a' was used before"),
+            ([{"id": 1, "text": "x"}], r"documents\[0\]: 'id' must be a string, not the integer 1"),
+            ([{"text": "x"}], r"documents\[0\]: the id is missing; write a string under '_id' \(or 'id'\)"),
+            ([{"id": "a"}], r"documents\[0\]: document 'a' has no text"),
+            (pd.DataFrame({"text": ["x"]}), "row 0: the id is missing"),
+        ],
+    )
+    def test_what_cannot_be_used_is_named(self, source: Any, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            documents_from(source)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"id": ""}, "a document id must not be empty"),
+        ({"id": 3}, "a document id must be a string, not the integer 3; write it as '3'"),
+        ({"text": None}, "'text' of document 'n' must be a string, not NoneType"),
+        ({"title": 7}, "'title' of document 'n' must be a string, not int"),
+        ({"metadata": '{"a": 1}'}, "'metadata' of document 'n' must be a mapping, not str"),
+    ],
+)
+def test_a_document_is_checked_when_it_is_made(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Document(**{"id": "n", "text": "x", **fields})

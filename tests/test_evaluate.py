@@ -70,7 +70,7 @@ class TestCollections:
             ("q1\td1", "line 8: expected"),
             ("q1\td1\tmany", "line 8: expected"),
             ("q9\td1\t1", "query 'q9' is not among the queries"),
-            ("q1\td4\t1", "'d4' was judged otherwise for 'q1' before"),
+            ("q1\td4\t1", "document 'd4' already has another grade for query 'q1'"),
             ("\udcff", "line 8: expected"),
         ],
     )
@@ -88,7 +88,7 @@ class TestCollections:
 
     def test_a_split_without_judgements_is_refused(self, collection_folder: Path) -> None:
         (collection_folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\n")
-        with pytest.raises(InputError, match="'train' of pets judges nothing"):
+        with pytest.raises(InputError, match="'train' of pets holds no judgements"):
             load_collection(collection_folder).judged_queries("train")
 
     def test_a_split_that_is_not_there_is_named_with_those_that_are(self, collection_folder: Path) -> None:

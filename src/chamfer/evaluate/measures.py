@@ -6,7 +6,7 @@ import ir_measures
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.collection import Judgements
+from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from chamfer.data.collection import Collection, Judgements
+from chamfer.data.collection import Collection
+from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import write_run
 from chamfer.encode.encoder import Encoder

@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from chamfer.data.collection import Collection, Judgements
+from chamfer.data.collection import Collection
+from chamfer.data.judgements import Judgements
 from chamfer.errors import InputError
 from chamfer.learn.splits import split_queries
 from chamfer.support.files import write_json
