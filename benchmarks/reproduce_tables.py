@@ -4,7 +4,7 @@ from pathlib import Path
 
 from chamfer.reproduce.paper import ALL_MEASURES, SETTINGS
 from chamfer.reproduce.report import notes, report
-from chamfer.reproduce.run import results
+from chamfer.reproduce.run import read_results
 from chamfer.reproduce.tables import as_markdown
 
 RESULTS = Path(__file__).parent / "results" / "reproduce"
@@ -12,13 +12,13 @@ RESULTS = Path(__file__).parent / "results" / "reproduce"
 
 def reproduced() -> str:
     """Every measure in both settings."""
-    found = results(RESULTS)
+    found = read_results(RESULTS)
     return as_markdown([report(found, setting, name) for setting in SETTINGS for name in ALL_MEASURES], notes(found))
 
 
 def summary() -> str:
     """How often each kind of weights beats plain Chamfer, and how often beyond noise."""
-    found = results(RESULTS)
+    found = read_results(RESULTS)
     rows = [
         "| setting | weights | measure | datasets | better beyond noise | better | worse "
         "| worse beyond noise | mean gain |",

@@ -1,13 +1,11 @@
 """The whole protocol, end to end, on twelve documents and a checkpoint of random numbers."""
 
 import json
-import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,12 @@ from chamfer.data.collection import Collection, load_collection
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import read_run
 from chamfer.reproduce import run as running
+from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import DATASETS, dataset_named
-from chamfer.reproduce.protocol import AUTO, BM25, CHAMFER, SYSTEMS, measure_all, reproduce_dataset
-from chamfer.reproduce.query_roles import ROLES, draw_splits, kept_splits
+from chamfer.reproduce.protocol import reproduce_dataset
 from chamfer.reproduce.report import notes, report
+from chamfer.reproduce.saved_splits import ROLES, draw_splits, load_splits
+from chamfer.reproduce.systems import AUTO, BM25, CHAMFER, SYSTEMS
 from chamfer.reproduce.tables import as_latex, as_markdown
 from tests import checkpoints
 from tests.checkpoints import WORDS
@@ -87,17 +87,35 @@ def finished(data: Path, checkpoint: Path, tmp_path_factory: pytest.TempPathFact
         wanted = ["--markdown", str(files["md"]), "--latex", str(files["tex"]), "--plot", str(files["svg"])]
         answer = CliRunner().invoke(app, command(data, checkpoint, out, *wanted), catch_exceptions=False)
     assert answer.exit_code == 0, answer.output
-    assert "R@10, BM25's best candidates, ranked again" in answer.output
+    assert "R@10, re-ranking BM25's candidates" in answer.output
     assert "nDCG@10, end to end, without BM25" in answer.output
     assert all(path.stat().st_size > 0 for path in files.values())
     return out
+
+
+KILLED_HALFWAY = """
+import os, signal
+from chamfer.cli.app import main
+from chamfer.reproduce import protocol
+
+write_run, written = protocol.write_run, []
+
+def write_some(path, *arguments, **named):
+    if len(written) == 8:  # the first result has six rankings, so this is within the second of four
+        os.kill(os.getpid(), signal.SIGKILL)
+    written.append(path)
+    write_run(path, *arguments, **named)
+
+protocol.write_run = write_some
+main()
+"""
 
 
 def figures(out: Path) -> dict[tuple[str, str], Any]:
     """What does not depend on when and where a run was made."""
     return {
         (one["dataset"], one["setting"]): {key: one[key] for key in ("systems", "chosen", "queries")}
-        for one in running.results(out)
+        for one in running.read_results(out)
     }
 
 
@@ -125,8 +143,8 @@ class TestRun:
         assert all(len(ranking) == 12 for ranking in rankings)
 
     def test_few_shot_is_no_worse_where_there_is_too_little_to_learn_from(self, finished: Path) -> None:
-        assert len(running.results(finished)) == 4
-        for one in running.results(finished):
+        assert len(running.read_results(finished)) == 4
+        for one in running.read_results(finished):
             assert one["chosen"][AUTO] == "uniform"
             assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]
 
@@ -154,7 +172,7 @@ class TestInterruptions:
     def test_a_finished_folder_is_not_written_by_accident(self, finished: Path, data: Path, checkpoint: Path) -> None:
         answer = CliRunner().invoke(app, command(data, checkpoint, finished))
         assert isinstance(answer.exception, InputError)
-        assert "go on with it by --resume" in str(answer.exception)
+        assert "continue it with --resume" in str(answer.exception)
 
     def test_another_model_or_seed_does_not_mix_with_a_run(self, finished: Path, data: Path, checkpoint: Path) -> None:
         for other in (["--seed", "1"], ["--document-length", "13"]):
@@ -175,23 +193,20 @@ class TestInterruptions:
 
         monkeypatch.setattr(running, "reproduce_dataset", crash)
         assert isinstance(CliRunner().invoke(app, command(data, checkpoint, out)).exception, MemoryError)
-        assert len(running.results(out)) == 3
+        assert len(running.read_results(out)) == 3
         monkeypatch.setattr(running, "reproduce_dataset", real)
         answer = CliRunner().invoke(app, command(data, checkpoint, out, "--resume"))
         assert answer.exit_code == 0
-        assert "scifact: already there" in answer.stderr
+        assert "scifact: already done" in answer.stderr
         assert figures(out) == figures(finished)
 
     def test_a_killed_run_goes_on(self, finished: Path, data: Path, checkpoint: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        start = [sys.executable, "-m", "chamfer.cli.app", *command(data, checkpoint, out)]
-        process = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        waited = time.monotonic() + 120
-        while not list(out.glob("*/*/result.json")) and process.poll() is None and time.monotonic() < waited:
-            time.sleep(0.02)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert 1 <= len(running.results(out)) <= 4
+        start = [sys.executable, "-c", KILLED_HALFWAY, *command(data, checkpoint, out)]
+        killed = subprocess.run(start, capture_output=True, text=True, check=False)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert [(one["dataset"], one["setting"]) for one in running.read_results(out)] == [("scifact", "rerank")]
+        assert list((out / "scifact" / "end-to-end").glob("*.trec")), "the second of four was half written"
         answer = CliRunner().invoke(app, command(data, checkpoint, out, "--resume"), catch_exceptions=False)
         assert answer.exit_code == 0
         assert figures(out) == figures(finished)
@@ -209,10 +224,10 @@ class TestInterruptions:
         answer = CliRunner().invoke(app, first)
         assert answer.exit_code == 1, "a dataset is missing from the tables"
         assert f"scifact: skipped, {folder / 'vectors.f16'} should hold" in answer.stderr.replace("\n", "")
-        assert [one["dataset"] for one in running.results(out)] == ["pets"]
+        assert [one["dataset"] for one in running.read_results(out)] == ["pets"]
         shutil.rmtree(folder)
         assert CliRunner().invoke(app, [*first, "--resume"]).exit_code == 0
-        assert {one["dataset"] for one in running.results(out)} == {"scifact", "pets"}
+        assert {one["dataset"] for one in running.read_results(out)} == {"scifact", "pets"}
 
     @pytest.mark.parametrize("content", ["{", "{}", "[]"])
     def test_a_damaged_result_is_named_and_made_again(
@@ -221,8 +236,8 @@ class TestInterruptions:
         out = tmp_path / "run"
         shutil.copytree(finished, out)
         (out / "pets" / "rerank" / "result.json").write_text(content)
-        with pytest.raises(InputError, match=r"result\.json is damaged; go on with --resume"):
-            running.results(out)
+        with pytest.raises(InputError, match=r"result\.json is damaged; delete it, or use --resume"):
+            running.read_results(out)
         assert CliRunner().invoke(app, command(data, checkpoint, out, "--resume")).exit_code == 0
         assert figures(out) == figures(finished)
 
@@ -252,18 +267,18 @@ class TestModel:
     def test_a_model_that_fills_queries_gets_the_lengths_of_the_field(
         self, checkpoint: Path, dataset: str, query_length: int
     ) -> None:
-        encoder = running.Model(str(checkpoint)).load(dataset_named(dataset))
+        encoder = running.RunEncoder(str(checkpoint)).load(dataset_named(dataset))
         assert encoder.query_length == query_length, "arguana's would be 300"
         assert encoder.document_length == 64, "it has positions for no more"
 
     def test_a_plain_encoder_keeps_to_what_it_was_trained_with(self, plain_checkpoint: Path) -> None:
-        encoder = running.Model("minilm").load(dataset_named("arguana"))
+        encoder = running.RunEncoder("minilm").load(dataset_named("arguana"))
         assert (encoder.query_length, encoder.document_length) == (256, 256)
-        encoder = running.Model("minilm").load(dataset_named("scifact"))
+        encoder = running.RunEncoder("minilm").load(dataset_named("scifact"))
         assert (encoder.query_length, encoder.document_length) == (64, 256)
 
     def test_lengths_can_be_given(self, checkpoint: Path) -> None:
-        encoder = running.Model(str(checkpoint), 12, 14).load(dataset_named("arguana"))
+        encoder = running.RunEncoder(str(checkpoint), 12, 14).load(dataset_named("arguana"))
         assert (encoder.query_length, encoder.document_length) == (12, 14)
 
     def test_one_that_cannot_be_loaded_is_told_before_anything_is_written(self, data: Path, tmp_path: Path) -> None:
@@ -275,7 +290,7 @@ class TestModel:
 class TestData:
     @pytest.mark.parametrize("name", ["/somewhere/scifact", "../scifact", "a/b"])
     def test_a_path_is_no_name(self, name: str) -> None:
-        with pytest.raises(InputError, match="a dataset is named by its folder alone"):
+        with pytest.raises(InputError, match="give the name of a dataset"):
             dataset_named(name)
         assert dataset_named("arguana/").query_length == 300
 
@@ -287,9 +302,9 @@ class TestData:
         answer = CliRunner().invoke(app, arguments)
         assert answer.exit_code == 1
         told = answer.stderr.replace("\n", "")
-        assert f"nq: skipped, it is not in {data}; get https://" in told
+        assert f"nq: skipped, it is not in {data}; download https://" in told
         assert "/nq.zip and unpack it there" in told
-        assert f"mine: skipped, it is not in {data}; there is pets, scifact" in told
+        assert f"mine: skipped, it is not in {data}; it has pets, scifact" in told
 
     def test_who_names_no_dataset_gets_those_that_are_there(self, data: Path, checkpoint: Path, tmp_path: Path) -> None:
         arguments = command(data, checkpoint, tmp_path / "run", "--setting", "rerank")
@@ -297,9 +312,9 @@ class TestData:
         answer = CliRunner().invoke(app, arguments)
         assert answer.exit_code == 0
         told = answer.stderr.replace("\n", "")
-        assert f"skipped, because they are not in {data}: msmarco, nq, hotpotqa" in told
+        assert f"skipped datasets that are not in {data}: msmarco, nq, hotpotqa" in told
         assert "/NAME.zip and unpack it there" in told
-        assert {one["dataset"] for one in running.results(tmp_path / "run")} == {"scifact", "pets"}
+        assert {one["dataset"] for one in running.read_results(tmp_path / "run")} == {"scifact", "pets"}
 
     def test_without_names_it_is_the_paper_and_whatever_else_is_there(self, data: Path) -> None:
         assert running.chosen_datasets([], None) == list(DATASETS)
@@ -317,7 +332,7 @@ class TestData:
         monkeypatch.setattr(running, "fetch", fetch)
         assert running.locate(dataset_named("scifact"), None, tmp_path) == tmp_path
         assert asked[0][0].endswith("/scifact.zip")
-        with pytest.raises(InputError, match="not one of the paper's, msmarco, nq"):
+        with pytest.raises(InputError, match=r"not one of the paper's datasets \(msmarco, nq"):
             running.locate(dataset_named("mine"), None, tmp_path)
 
 
@@ -363,14 +378,14 @@ class TestSplits:
 
     def test_kept_splits_are_used_and_those_of_another_collection_refused(self, data: Path, tmp_path: Path) -> None:
         path, collection = tmp_path / "splits.json", load_collection(data / "scifact")
-        first = kept_splits(path, collection, most=1000, seed=0)
-        assert kept_splits(path, collection, most=1000, seed=99) == first
+        first = load_splits(path, collection, most=1000, seed=0)
+        assert load_splits(path, collection, most=1000, seed=99) == first
         path.write_text(path.read_text().replace('"q0', '"x0'))
-        with pytest.raises(InputError, match="which scifact does not judge; is it of another collection"):
-            kept_splits(path, collection, most=1000, seed=0)
+        with pytest.raises(InputError, match="for which scifact has no judgements; delete the file"):
+            load_splits(path, collection, most=1000, seed=0)
         path.write_text("[]")
-        with pytest.raises(InputError, match="does not hold the splits of a run"):
-            kept_splits(path, collection, most=1000, seed=0)
+        with pytest.raises(InputError, match="does not hold splits"):
+            load_splits(path, collection, most=1000, seed=0)
 
 
 def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Path, tmp_path: Path) -> None:
@@ -378,7 +393,7 @@ def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Pat
     arguments = command(tmp_path / "data", checkpoint, tmp_path / "run")
     arguments[1:3] = ["few"]
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
-    for one in running.results(tmp_path / "run"):
+    for one in running.read_results(tmp_path / "run"):
         assert one["chosen"][AUTO] == "nothing could be learnt"
         assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]
 
@@ -432,9 +447,9 @@ class TestReport:
         assert certain.cells[AUTO].beyond_noise
         assert not uncertain.cells[AUTO].beyond_noise, "0.04 does not survive eight comparisons"
         page = as_markdown([table], [])
-        assert "| scifact | 9 | 0.5000 | **0.6000 (+20.0 %)** |" in page
-        assert "| pets | 9 | 0.5000 | 0.6000 (+20.0 %) |" in page
-        assert r"\textbf{0.6000 (+20.0 \%)}" in as_latex([table], ["100 % true"])
+        assert "| scifact | 9 | 0.5000 | **0.6000 (+20.0%)** |" in page
+        assert "| pets | 9 | 0.5000 | 0.6000 (+20.0%) |" in page
+        assert r"\textbf{0.6000 (+20.0\%)}" in as_latex([table], ["100 % true"])
 
     def test_a_loss_is_never_bold(self) -> None:
         table = report([self.result("scifact", 0.0001, 0.4)], "rerank", "R@10")
@@ -452,17 +467,15 @@ class TestReport:
         assert table.lines[0].printed is not None
         beside = "| scifact | 0.5000 | 0.8136 | -0.3136 | 0.6000 | 0.8336 | -0.2336 | 0.6000 | 0.8652 | -0.2652 |"
         assert beside in as_markdown([table], [])
-        assert "| mean gain, Fact Checking |  |  |  |  |  |  | +20.00 % | +7.02 % | +12.98 |" in as_markdown(
-            [whole], []
-        )
+        assert "| mean gain, Fact Checking |  |  |  |  |  |  | +20.00% | +7.02% | +12.98 |" in as_markdown([whole], [])
 
     def test_columns_of_the_paper_are_left_out_where_it_has_none_of_the_datasets(self) -> None:
         page = as_markdown([report([self.result("pets", 1, 0.6)], "rerank", "R@10")], [])
-        assert "beside the paper" not in page
-        assert "| mean gain, all |  |  | +20.00 % | +20.00 % | +20.00 % | +20.00 % |" in page
+        assert "compared with the paper" not in page
+        assert "| mean gain, all |  |  | +20.00% | +20.00% | +20.00% | +20.00% |" in page
 
     def test_the_papers_slips_are_told(self) -> None:
-        slip = "webis-touche2020: printed +0.39 %"
+        slip = "webis-touche2020: printed +0.39%"
         assert any(slip in note for note in notes([self.result("webis-touche2020", 1, 0.6)]))
         told = notes([self.result("scifact", 1, 0.6)])
         assert not any(slip in note for note in told), "that row is not in the table"

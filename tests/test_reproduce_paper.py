@@ -10,9 +10,9 @@ import pytest
 from chamfer.learn.paper import PRESETS
 from chamfer.reproduce.datasets import DATASETS, dataset_named
 from chamfer.reproduce.paper import MEASURES, SETTINGS, disagreements, is_capped, printed, printed_averages, printed_for
-from chamfer.reproduce.protocol import AUTO
 from chamfer.reproduce.report import report
-from chamfer.reproduce.run import results
+from chamfer.reproduce.run import read_results
+from chamfer.reproduce.systems import AUTO
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "reproduce"
 TEX = Path(__file__).parents[2] / "shared" / "paper" / "weighted_chamfer.tex"
@@ -39,11 +39,11 @@ def test_percentages_that_their_own_figures_do_not_give_are_named() -> None:
     assert len(rows) == 5
     assert len(found) == 14
     assert any(
-        sentence.startswith("rerank, nDCG@10, webis-touche2020: printed +0.39 %, but 0.3591 and 0.3577 give -0.39 %")
+        sentence.startswith("rerank, nDCG@10, webis-touche2020: printed +0.39%, but 0.3591 and 0.3577 give -0.39%")
         for sentence in rows
     )
     assert sum("(the gain of zero-shot)" in sentence for sentence in rows) == 4
-    assert "end-to-end, R@10, mean of all datasets: printed +3.04 %, but the rows above it give +2.76 %" in found, (
+    assert "end-to-end, R@10, mean of all datasets: printed +3.04%, but its rows give +2.76%" in found, (
         "the abstract's figures rest on such means"
     )
 
@@ -112,7 +112,7 @@ class TestCommittedResults:
         assert (found["nDCG@10"], found["R@10"]) == pytest.approx((ndcg, recall), abs=0.005)
 
     def test_few_shot_is_nowhere_below_chamfer_beyond_noise(self) -> None:
-        found = results(RESULTS)
+        found = read_results(RESULTS)
         for setting in SETTINGS:
             for measure in MEASURES:
                 lines = report(found, setting, measure).lines

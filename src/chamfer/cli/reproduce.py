@@ -70,10 +70,11 @@ def reproduce(
             raise typer.BadParameter(f"--measure must be one of {', '.join(ALL_MEASURES)}, not {name!r}")
 
     from chamfer.cache.encoded import default_cache
+    from chamfer.cli.reproduction_table import as_tables
     from chamfer.reproduce import run, tables
     from chamfer.reproduce.datasets import dataset_named
-    from chamfer.reproduce.protocol import Protocol
     from chamfer.reproduce.report import notes, report
+    from chamfer.reproduce.scoring import Protocol
     from chamfer.support.files import write_text
 
     names = {dataset_named(name).name for name in datasets or []}
@@ -83,7 +84,7 @@ def reproduce(
             skipped = run.run(
                 out,
                 datasets or [],
-                run.Model(encoder, query_length, document_length),
+                run.RunEncoder(encoder, query_length, document_length),
                 Protocol(cache or default_cache(), depth, form, most, seed),
                 settings=[one for one in SETTINGS if setting in ("both", one)],
                 data=data,
@@ -96,11 +97,11 @@ def reproduce(
             raise
     found = [
         one
-        for one in run.results(out)
+        for one in run.read_results(out)
         if setting in ("both", one["setting"]) and (not datasets or one["dataset"] in names)
     ]
     if not found:
-        there = ", ".join(sorted({f"{one['dataset']} ({one['setting']})" for one in run.results(out)}))
+        there = ", ".join(sorted({f"{one['dataset']} ({one['setting']})" for one in run.read_results(out)}))
         raise InputError(f"{out} has no results for these datasets and this setting; it has: {there}")
     chosen = [one for one in SETTINGS if any(result["setting"] == one for result in found)]
     everything = [report(found, one, name) for one in chosen for name in ALL_MEASURES]
@@ -127,7 +128,7 @@ def reproduce(
     else:
         for one in everything:
             if one.measure in measure:
-                for table in tables.as_terminal(one):
+                for table in as_tables(one):
                     results.print(table, "")
         for remark in remarks:
             say(f"note: {remark}")

@@ -1,1 +1,1 @@
-"""The paper's experiments, all of them, by one command."""
+"""The paper's experiments, reproduced by one command."""

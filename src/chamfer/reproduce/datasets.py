@@ -1,4 +1,4 @@
-"""The thirteen datasets of the paper, and any other judged collection: lengths and hyper-parameters."""
+"""The paper's thirteen datasets: archives, sequence lengths and hyper-parameters; and defaults for any other."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,20 +9,20 @@ from chamfer.learn.paper import PRESETS, Preset
 # BEIR's own server.
 SERVER = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
 
-# What the field encodes BEIR with: documents of 300 tokens, queries of 32 but for those that are longer by nature.
-# A model that does not fill queries up pays nothing for more room.
+# The usual lengths for BEIR: documents of 300 tokens, queries of 32 unless a dataset has longer ones. A model that does
+# not pad queries with [MASK] loses nothing by a larger limit.
 DOCUMENT_LENGTH, QUERY_LENGTH, UNFILLED_QUERY_LENGTH = 300, 32, 64
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """How one collection is treated.
+    """The settings of one dataset.
 
     Args:
-        name: BEIR's name, or that of a folder.
-        group: the task it stands for in the paper; empty for others.
-        md5: of the archive on BEIR's server; empty for others.
-        query_length: in tokens; 0: the usual one.
+        name: name in BEIR, or name of a folder.
+        group: task group in the paper; empty for other datasets.
+        md5: checksum of the archive on BEIR's server; empty for other datasets.
+        query_length: maximum query length in tokens; 0 for the usual one.
         preset: hyper-parameters of the paper's recipe.
     """
 
@@ -34,7 +34,7 @@ class Dataset:
 
     @property
     def url(self) -> str:
-        """Where its archive lies; empty if nobody keeps one."""
+        """Address of the archive; empty if there is none."""
         return f"{SERVER}/{self.name}.zip" if self.md5 else ""
 
 
@@ -43,8 +43,8 @@ def _paper(group: str, name: str, md5: str, *, query_length: int = 0) -> Dataset
     return Dataset(name, group, md5, query_length, preset)
 
 
-# In the order of the paper's tables. Its "MS MARCODOCS" is taken to be BEIR's msmarco: its test queries and the
-# published nDCG@10 fit.
+# In the order of the paper's tables. We take its "MS MARCODOCS" to be BEIR's msmarco, whose test queries and published
+# nDCG@10 match.
 DATASETS = (
     _paper("Passage Retrieval", "msmarco", "444067daf65d982533ea17ebd59501e4"),
     _paper("Question Answering", "nq", "d4d3d2e48787a744b6f6e691ff534307"),
@@ -63,8 +63,10 @@ DATASETS = (
 
 
 def dataset_named(name: str) -> Dataset:
-    """A dataset of the paper, or another one with the usual settings."""
+    """Find a dataset of the paper; any other name gets default settings."""
     if Path(name).name != name.rstrip("/"):
-        raise InputError(f"a dataset is named by its folder alone, {Path(name).name!r}, not {name!r}; give --data DIR")
+        raise InputError(
+            f"give the name of a dataset, {Path(name).name!r}, not a path, {name!r}; its folder goes to --data"
+        )
     name = name.rstrip("/")
     return next((dataset for dataset in DATASETS if dataset.name == name), Dataset(name))

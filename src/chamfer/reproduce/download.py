@@ -1,4 +1,4 @@
-"""Archives of judged collections, fetched once: resumed where they stopped, checked, unpacked whole or not at all."""
+"""Download, verify and unpack archives of datasets; interrupted downloads resume."""
 
 import hashlib
 import http.client
@@ -13,22 +13,19 @@ from chamfer.errors import InputError
 from chamfer.support.files import only_writer
 from chamfer.support.progress import Progress, quiet
 
-PIECE = 1 << 20
-# Seconds without a byte from the server.
-PATIENCE = 60
-OTHERWISE = "the next try goes on where this one stopped, or unpack it elsewhere and give --data DIR"
+CHUNK = 1 << 20
+TIMEOUT_SECONDS = 60
+ADVICE = "run the command again to resume the download, or download it yourself and give --data DIR"
 
 
 def fetch(url: str, md5: str, folder: Path, *, progress: Progress = quiet) -> Path:
-    """Download an archive and unpack the folder that it holds.
-
-    What was downloaded before an interruption is kept beside it, and the rest is asked for.
+    """Download an archive and unpack it; an interrupted download is resumed.
 
     Args:
-        url: of a ZIP archive that holds one folder, of the archive's name.
-        md5: its published checksum.
-        folder: where the unpacked folder goes.
-        progress: shows long work.
+        url: address of a ZIP archive that holds one folder, named like the archive.
+        md5: published checksum of the archive.
+        folder: folder to unpack into.
+        progress: progress callback.
     """
     name = url.rsplit("/", 1)[-1].removesuffix(".zip")
     target = folder / name
@@ -42,16 +39,16 @@ def fetch(url: str, md5: str, folder: Path, *, progress: Progress = quiet) -> Pa
             if _md5(part) != md5:
                 part.unlink()
                 raise InputError(
-                    f"{url} has another checksum than the published one, {md5}; try again, or get it elsewhere"
+                    f"checksum mismatch: {url} does not have the published MD5 {md5}; try again, or give --data DIR"
                 )
         unfinished = folder / f".{name}"
         shutil.rmtree(unfinished, ignore_errors=True)
         try:
             with zipfile.ZipFile(part) as archive:
-                archive.extractall(unfinished)  # which keeps every member below the folder
+                archive.extractall(unfinished)  # never writes outside the folder
             (unfinished / name).rename(target)
         except (zipfile.BadZipFile, FileNotFoundError) as error:
-            raise InputError(f"{url} is no ZIP archive of a folder {name}; get it elsewhere") from error
+            raise InputError(f"{url} is not a ZIP archive of a folder {name}; download it elsewhere") from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         part.unlink()
@@ -62,27 +59,27 @@ def _download(url: str, part: Path, progress: Progress) -> None:
     have = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            if answer.status != http.client.PARTIAL_CONTENT:  # a server that cannot resume starts anew
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+            if response.status != http.client.PARTIAL_CONTENT:  # a server that cannot resume sends the whole file
                 have = 0
-            total = have + int(answer.headers.get("Content-Length", 0))
+            total = have + int(response.headers.get("Content-Length", 0))
             with part.open("r+b" if have else "wb") as file, progress(f"downloading {url}", total) as advance:
                 file.seek(have)
                 advance(have)
-                while piece := answer.read(PIECE):
-                    file.write(piece)
-                    advance(len(piece))
+                while chunk := response.read(CHUNK):
+                    file.write(chunk)
+                    advance(len(chunk))
                 file.truncate()
                 os.fsync(file.fileno())
                 if file.tell() < total:
                     raise http.client.IncompleteRead(b"", total - file.tell())
     except urllib.error.HTTPError as error:
         if error.code != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-            raise InputError(f"{url} cannot be downloaded ({error.code} {error.reason}); {OTHERWISE}") from error
-        part.unlink()  # it is as long as the archive, or longer, and its checksum is wrong
+            raise InputError(f"cannot download {url} ({error.code} {error.reason}); {ADVICE}") from error
+        part.unlink()  # at least as long as the archive, and its checksum does not match
         _download(url, part, progress)
     except (OSError, http.client.HTTPException) as error:
-        raise InputError(f"{url} cannot be downloaded ({error}); {OTHERWISE}") from error
+        raise InputError(f"cannot download {url} ({error}); {ADVICE}") from error
 
 
 def _md5(path: Path) -> str:

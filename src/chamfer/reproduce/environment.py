@@ -1,4 +1,4 @@
-"""What figures were made with, kept beside them."""
+"""Machine, date and versions, saved with results."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ PACKAGES = ("chamfer", "numpy", "torch", "sentence-transformers", "transformers"
 
 
 def environment() -> dict[str, Any]:
-    """Machine, date, versions and, in a checkout, the commit."""
+    """Describe the machine, the date, the versions and, in a git checkout, the commit."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": _commit(),
@@ -25,7 +25,7 @@ def environment() -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
-    """None for what runs from its sources, or is not there."""
+    """The version of an installed package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -33,14 +33,14 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit that the code is of, and whether it was changed since; None where it is installed."""
+    """The commit of the running code, and whether it has uncommitted changes; None outside a git checkout."""
     folder = Path(__file__).parents[1]
     if shutil.which("git") is None:
         return None
     tracked, head, status = (
         subprocess.run(["git", "-C", folder, *command], capture_output=True, text=True, check=False)
         for command in (
-            ["ls-files", "--error-unmatch", "tokens.py"],  # else it may be the checkout of something else
+            ["ls-files", "--error-unmatch", "reproduce/environment.py"],  # else the checkout is of something else
             ["rev-parse", "--short", "HEAD"],
             ["status", "--porcelain", "--", "."],
         )
@@ -49,7 +49,8 @@ def _commit() -> str | None:
 
 
 def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
+    described = Path("/proc/cpuinfo")
+    for line in described.read_text().splitlines() if described.is_file() else ():  # only Linux has it
         if line.startswith("model name") and line.split(":", 1)[1].strip():
             return line.split(":", 1)[1].strip()
     return platform.machine()

@@ -1,4 +1,4 @@
-"""What the paper printed: all four tables, and where their own arithmetic disagrees."""
+"""The paper's four tables, and where their arithmetic is inconsistent."""
 
 import csv
 from collections.abc import Iterator
@@ -8,17 +8,17 @@ from typing import Literal, NamedTuple, get_args
 
 Setting = Literal["rerank", "end-to-end"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
-# R is recall, RR the reciprocal rank.
+# R is recall, RR is reciprocal rank.
 MEASURES = ("R@10", "RR@10", "nDCG@10", "R@100", "RR@100", "nDCG@100")
 # Recall divided by the smaller of k and the number of relevant documents.
 CAPPED = "Rcap"
 ALL_MEASURES = (*MEASURES, f"{CAPPED}@10", f"{CAPPED}@100")
-# Percentages are printed with two digits.
+# Percentages are printed with two decimals.
 ROUNDING = 0.011
 
 
 class Printed(NamedTuple):
-    """One dataset in one of the tables."""
+    """One row of a table: one dataset."""
 
     setting: Setting
     measure: str
@@ -28,16 +28,16 @@ class Printed(NamedTuple):
     zero_shot: float
     few_shot: float
     percent: float
-    """The gain over Chamfer as printed."""
+    """Gain over Chamfer, as printed."""
 
     @property
     def gain(self) -> float:
-        """The gain of few-shot over Chamfer, in percent, from the figures beside it."""
+        """Gain of few-shot over Chamfer in percent, computed from the printed values."""
         return 100 * (self.few_shot / self.chamfer - 1)
 
 
 class PrintedAverage(NamedTuple):
-    """A mean of gains as printed, of a task group or, with an empty name, of all datasets."""
+    """A printed mean gain: of a task group or, with an empty name, of all datasets."""
 
     setting: Setting
     measure: str
@@ -47,7 +47,7 @@ class PrintedAverage(NamedTuple):
 
 @cache
 def printed() -> tuple[Printed, ...]:
-    """Every row of every table."""
+    """All rows of all tables."""
     return tuple(
         Printed(_setting(setting), measure, group, dataset, *map(float, figures))
         for setting, measure, group, dataset, *figures in _lines()
@@ -57,7 +57,7 @@ def printed() -> tuple[Printed, ...]:
 
 @cache
 def printed_averages() -> tuple[PrintedAverage, ...]:
-    """Every mean of every table."""
+    """All means of all tables."""
     return tuple(
         PrintedAverage(_setting(setting), measure, group, float(percent))
         for setting, measure, group, dataset, _, _, _, percent in _lines()
@@ -66,7 +66,7 @@ def printed_averages() -> tuple[PrintedAverage, ...]:
 
 
 def printed_for(setting: Setting, measure: str, dataset: str) -> Printed | None:
-    """The row of a dataset, if the paper has it in this measure: its recall is capped on some, plain on others."""
+    """The row of a dataset, if the paper has this measure for it; its recall is capped for some datasets."""
     if measure.startswith(("R@", CAPPED)) and measure.startswith(CAPPED) is not is_capped(dataset):
         return None
     return _row(setting, measure.replace(CAPPED, "R"), dataset)
@@ -74,32 +74,32 @@ def printed_for(setting: Setting, measure: str, dataset: str) -> Printed | None:
 
 @cache
 def is_capped(dataset: str) -> bool:
-    """Whether the printed recall of a dataset is capped: plain recall at 100 cannot be below that at 10."""
+    """Whether the printed recall of a dataset is capped: plain R@100 cannot be below R@10."""
     rows = [(_row(setting, "R@10", dataset), _row(setting, "R@100", dataset)) for setting in SETTINGS]
     return any(ten and hundred and hundred.chamfer < ten.chamfer for ten, hundred in rows)
 
 
 class Disagreement(NamedTuple):
-    """A printed percentage that its own figures do not give."""
+    """A printed percentage that does not follow from the printed values."""
 
     setting: Setting
     about: str
-    """The dataset of a row, or the group of a mean; nothing for the mean of all."""
+    """Dataset of a row, or group of a mean; empty for the mean of all datasets."""
     sentence: str
 
 
 def disagreements() -> Iterator[Disagreement]:
-    """Where the paper's arithmetic is wrong."""
+    """List the percentages in the paper that do not follow from its values."""
     for row in printed():
         if abs(row.gain - row.percent) <= ROUNDING:
             continue
         best = 100 * (max(row.zero_shot, row.few_shot) / row.chamfer - 1)
-        why = "the gain of zero-shot" if abs(best - row.percent) <= ROUNDING else "another sign or a slip"
+        why = "the gain of zero-shot" if abs(best - row.percent) <= ROUNDING else "a wrong sign or a typo"
         yield Disagreement(
             row.setting,
             row.dataset,
-            f"{row.setting}, {row.measure}, {row.dataset}: printed {row.percent:+.2f} %, but {row.chamfer:.4f} and "
-            f"{row.few_shot:.4f} give {row.gain:+.2f} % ({why})",
+            f"{row.setting}, {row.measure}, {row.dataset}: printed {row.percent:+.2f}%, but {row.chamfer:.4f} and "
+            f"{row.few_shot:.4f} give {row.gain:+.2f}% ({why})",
         )
     for average in printed_averages():
         gains = [row.percent for row in printed() if row[:2] == average[:2] and average.group in ("", row.group)]
@@ -109,7 +109,7 @@ def disagreements() -> Iterator[Disagreement]:
                 average.setting,
                 average.group,
                 f"{average.setting}, {average.measure}, mean of {average.group or 'all datasets'}: printed "
-                f"{average.percent:+.2f} %, but the rows above it give {mean:+.2f} %",
+                f"{average.percent:+.2f}%, but its rows give {mean:+.2f}%",
             )
 
 
@@ -123,5 +123,5 @@ def _setting(name: str) -> Setting:
 
 def _lines() -> Iterator[list[str]]:
     lines = csv.reader((files("chamfer.reproduce") / "paper.csv").read_text(encoding="utf-8").splitlines())
-    next(lines)  # the names of the columns
+    next(lines)  # header
     return lines

@@ -1,4 +1,4 @@
-"""The paper's Figure 1: how much each dataset gains, ours beside theirs."""
+"""The paper's Figure 1: the gain on each dataset, ours beside the paper's."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chamfer.learn.plot import check_plot, save_figure
-from chamfer.reproduce.protocol import AUTO, IDF, RECIPE, SOFT
-from chamfer.reproduce.report import NAMES, Report
+from chamfer.reproduce.report import Report
+from chamfer.reproduce.systems import AUTO, IDF, RECIPE, SOFT, TITLES
 from chamfer.reproduce.tables import title
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ COLOURS = {IDF: "#8a8a8a", SOFT: "#c77d2e", RECIPE: "#7a5195", AUTO: "#2f6f9f"}
 
 
 def plot_gains(path: Path, reports: Sequence[Report]) -> None:
-    """Draw the gain over Chamfer of each dataset, side by side for several reports; solid where it is beyond noise."""
+    """Plot the gain over Chamfer on each dataset, one panel per report; gains within noise are pale."""
     check_plot(path)
     from matplotlib.figure import Figure
 
@@ -39,7 +39,7 @@ def _draw(axes: "Axes", report: Report) -> None:
             [cell.gain for cell in cells],
             height * 0.9,
             color=colour,
-            label=NAMES[name],
+            label=TITLES[name],
         )
         for bar, cell in zip(bars, cells, strict=True):
             bar.set_alpha(1.0 if cell.beyond_noise else 0.35)

@@ -1,4 +1,4 @@
-"""Our figures beside the paper's: rows, means of gains, and what is beyond noise."""
+"""Our results beside the paper's: rows, mean gains, and which gains are beyond noise."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,19 +15,10 @@ from chamfer.reproduce.paper import (
     printed_averages,
     printed_for,
 )
-from chamfer.reproduce.protocol import AUTO, BM25, CHAMFER, IDF, RECIPE, SOFT, SYSTEMS
+from chamfer.reproduce.systems import BM25, CHAMFER, PAPER_COLUMNS, SYSTEMS
 
-# Of the systems, those that the paper has too.
-OF_PAPER = {CHAMFER: "chamfer", IDF: "zero_shot", RECIPE: "few_shot"}
-NAMES = {
-    CHAMFER: "Chamfer",
-    IDF: "IDF",
-    SOFT: "softened IDF",
-    RECIPE: "few-shot, paper's recipe",
-    AUTO: "few-shot, auto",
-}
-# A difference that chance gives less often than this is told apart from noise.
-CERTAIN = 0.05
+# Differences with a smaller p-value count as beyond noise.
+SIGNIFICANCE = 0.05
 
 
 class Cell(NamedTuple):
@@ -35,34 +26,34 @@ class Cell(NamedTuple):
 
     value: float
     gain: float
-    """Over Chamfer, in percent."""
+    """Gain over Chamfer, in percent."""
     interval: tuple[float, float]
-    """The difference from Chamfer, in 95 % of bootstrap samples."""
+    """95% bootstrap interval of the difference from Chamfer."""
     p_value: float
-    """Of the difference from Chamfer, by Holm's correction over the whole table."""
+    """p-value of the difference from Chamfer, with Holm's correction over the table."""
     printed: float | None
-    """The paper's figure."""
+    """The paper's value."""
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the difference from Chamfer is more than chance would give."""
-        return self.p_value < CERTAIN
+        """Whether the difference from Chamfer is significant."""
+        return self.p_value < SIGNIFICANCE
 
 
 class Line(NamedTuple):
-    """One dataset in a table."""
+    """One row of a table: one dataset."""
 
     dataset: str
     group: str
     queries: int
     bm25: float | None
-    """Where it is the first stage."""
+    """BM25's value, where it is the first stage."""
     cells: dict[str, Cell]
     printed: Printed | None
 
 
 class Mean(NamedTuple):
-    """The mean gain over Chamfer of some datasets, in percent, by system; and the paper's of the same, few-shot."""
+    """Mean gain over Chamfer by system, in percent, and the paper's mean few-shot gain on the same datasets."""
 
     name: str
     gains: dict[str, float]
@@ -70,7 +61,7 @@ class Mean(NamedTuple):
 
 
 class Report(NamedTuple):
-    """One measure in one setting."""
+    """The table of one measure in one setting."""
 
     setting: Setting
     measure: str
@@ -78,7 +69,7 @@ class Report(NamedTuple):
     means: list[Mean]
 
     def as_json(self) -> dict[str, Any]:
-        """Ready for ``json.dumps``."""
+        """Return the table, ready for ``json.dumps``."""
         return {
             "setting": self.setting,
             "measure": self.measure,
@@ -118,7 +109,7 @@ def report(results: Sequence[dict[str, Any]], setting: Setting, measure: str) ->
         for name in SYSTEMS:
             value = one["systems"][name]["measures"][measure]
             gain = 100 * (value / chamfer - 1) if chamfer else 0.0
-            theirs = getattr(published, OF_PAPER[name]) if published and name in OF_PAPER else None
+            theirs = getattr(published, PAPER_COLUMNS[name]) if published and name in PAPER_COLUMNS else None
             low, high = one["systems"][name]["against_chamfer"][measure]["interval"]
             cells[name] = Cell(value, gain, (low, high), p_of[name], theirs)
         bm25 = one["systems"][BM25]["measures"][measure] if BM25 in one["systems"] else None
@@ -127,22 +118,22 @@ def report(results: Sequence[dict[str, Any]], setting: Setting, measure: str) ->
 
 
 def notes(results: Sequence[dict[str, Any]]) -> list[str]:
-    """What a reader of the tables must know."""
+    """Notes that readers of the tables need."""
     names = sorted({one["encoder"]["name"] for one in results})
     capped = ", ".join(one.name for one in DATASETS if is_capped(one.name))
     return [
         f"Encoder: {', '.join(names)}; the paper's is colbert-ir/colbertv2.0.",
-        "Bold: better than Chamfer beyond noise (paired randomisation test, Holm's correction over the table, 0.05).",
+        "Bold: significantly better than Chamfer (paired randomisation test, p < 0.05, Holm's correction per table).",
         f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
-        f"paper's recall is the latter on {capped}, where it falls from k = 10 to k = 100, and stands in that table.",
-        "A mean is one of gains over Chamfer in percent, as in the paper.",
-        "The paper does not name its queries, and measured on fewer of some datasets; see docs/guides/reproduce.md.",
-        *(f"The paper's own arithmetic: {one.sentence}." for one in disagreements() if _is_about(one, results)),
+        f"paper's recall on {capped} is capped (it falls from k = 10 to k = 100), so it is listed under {CAPPED}@k.",
+        "Means are of the gains over Chamfer in percent, as in the paper.",
+        "The paper does not list its queries and used fewer on some datasets; see docs/guides/reproduce.md.",
+        *(f"Inconsistent in the paper: {one.sentence}." for one in disagreements() if _is_about(one, results)),
     ]
 
 
 def _is_about(disagreement: Disagreement, results: Sequence[dict[str, Any]]) -> bool:
-    """Whether a row or a mean of the paper stands beside one of ours."""
+    """Whether a row or mean of the paper appears beside our results."""
     groups = {one["group"] for one in results if one["group"] and one["setting"] == disagreement.setting}
     shown = {one["dataset"] for one in results if one["setting"] == disagreement.setting}
     return disagreement.about in shown or disagreement.about in groups or (disagreement.about == "" and bool(groups))
@@ -156,7 +147,7 @@ def _means(lines: Sequence[Line], setting: Setting, measure: str) -> list[Mean]:
 
 def _mean(group: str, lines: Sequence[Line], setting: Setting, measure: str) -> Mean:
     gains = {name: sum(line.cells[name].gain for line in lines) / len(lines) for name in SYSTEMS if name != CHAMFER}
-    # A mean of other datasets would not be comparable.
+    # A mean over other datasets would not be comparable.
     same = {line.dataset for line in lines} == {one.name for one in DATASETS if group in ("", one.group)}
     theirs = next((one.percent for one in printed_averages() if one[:3] == (setting, measure, group)), None)
     return Mean(group or "all", gains, theirs if same else None)

@@ -1,4 +1,4 @@
-"""A run over many datasets: a folder that grows dataset by dataset and can be left at any time."""
+"""A run over many datasets, saved dataset by dataset so that it can be interrupted and resumed."""
 
 import json
 import shutil
@@ -23,7 +23,8 @@ from chamfer.reproduce.datasets import (
 from chamfer.reproduce.download import fetch
 from chamfer.reproduce.environment import environment
 from chamfer.reproduce.paper import SETTINGS, Setting
-from chamfer.reproduce.protocol import Protocol, reproduce_dataset
+from chamfer.reproduce.protocol import reproduce_dataset
+from chamfer.reproduce.scoring import Protocol
 from chamfer.support.files import only_writer, write_json
 from chamfer.support.progress import Progress, quiet
 
@@ -31,32 +32,32 @@ RUN, RESULT = "run.json", "result.json"
 
 
 class MissingError(InputError):
-    """A collection is not where it was looked for."""
+    """A collection is not in the data folder."""
 
 
 class Skipped(NamedTuple):
-    """A dataset that is not in the tables, and what can be done about it."""
+    """A dataset without results, and the reason."""
 
     dataset: str
     why: str
 
 
 @dataclass(frozen=True)
-class Model:
-    """The encoder of a run; lengths that are not given are those of each dataset."""
+class RunEncoder:
+    """The encoder of a run; lengths that are not given depend on the dataset."""
 
     name: str
     query_length: int | None = None
     document_length: int | None = None
 
     def load(self, dataset: Dataset) -> Encoder:
-        """Load it with the lengths that a dataset asks for."""
+        """Load the encoder with the lengths for a dataset."""
         own = self.own
         query, document = dataset.query_length or UNFILLED_QUERY_LENGTH, DOCUMENT_LENGTH
-        if own.fills_queries:  # what it was saved with is a habit, what it has positions for a limit
+        if own.fills_queries:  # its saved lengths are defaults, its positions a hard limit
             query = dataset.query_length or QUERY_LENGTH
             longest = own.most_tokens, own.most_tokens
-        else:  # a plain encoder was trained with no more than its own length
+        else:  # a plain encoder was not trained with longer texts
             longest = own.query_length, own.document_length
         return _loaded(
             self.name,
@@ -66,7 +67,7 @@ class Model:
 
     @property
     def own(self) -> Encoder:
-        """The encoder with the lengths that it was saved with."""
+        """The encoder with its saved lengths."""
         return _loaded(self.name, None, None)
 
 
@@ -78,7 +79,7 @@ def _loaded(name: str, query_length: int | None, document_length: int | None) ->
 def run(
     out: Path,
     datasets: Sequence[str],
-    model: Model,
+    model: RunEncoder,
     protocol: Protocol,
     *,
     settings: Sequence[Setting] = SETTINGS,
@@ -87,21 +88,21 @@ def run(
     say: Callable[[str], None] = lambda _: None,
     progress: Progress = quiet,
 ) -> list[Skipped]:
-    """Run the protocol on datasets and keep everything in a folder; what is there already is not done again.
+    """Run the protocol on datasets and save the results in a folder; finished datasets are not repeated.
 
     Args:
-        out: the folder of the run.
-        datasets: names; all of the paper, and all that ``data`` holds, if none is given.
-        model: the encoder.
-        protocol: what is the same for all datasets.
-        settings: which of the two.
-        data: a folder of judged collections; without it they are downloaded from BEIR's server into the cache.
-        resume: go on with a run that was left.
-        say: told what happens.
-        progress: shows long work.
+        out: run folder.
+        datasets: names of datasets; the paper's and all in ``data`` if none are given.
+        model: encoder of the run.
+        protocol: settings that all datasets share.
+        settings: settings to run, ``rerank`` or ``end-to-end``.
+        data: folder of BEIR collections; without one, they are downloaded from BEIR's server into the cache.
+        resume: whether to resume the run in the folder.
+        say: callback for messages.
+        progress: progress callback.
 
     Returns:
-        Datasets that were asked for, or are there, and are not among the results.
+        Datasets that were requested or found, but have no results.
     """
     chosen = chosen_datasets(datasets, data)
     made_with = {
@@ -115,14 +116,14 @@ def run(
         for dataset in chosen:
             missing = [setting for setting in settings if _read(out / dataset.name / setting / RESULT) is None]
             if not missing:
-                say(f"{dataset.name}: already there")
+                say(f"{dataset.name}: already done")
                 continue
             try:
                 collection = load_collection(locate(dataset, data, protocol.cache, progress), allow_empty=True)
                 encoder = model.load(dataset)
                 for setting in missing:
                     say(f"{dataset.name}, {setting}: {len(collection.documents)} documents ...")
-                    shutil.rmtree(out / dataset.name / setting, ignore_errors=True)  # what a crash left there
+                    shutil.rmtree(out / dataset.name / setting, ignore_errors=True)  # left by a crash
                     result = reproduce_dataset(
                         collection, dataset, encoder, setting, protocol, out / dataset.name, progress=progress
                     )
@@ -132,49 +133,51 @@ def run(
                 if datasets:
                     say(f"{dataset.name}: skipped, {error}")
                     skipped.append(Skipped(dataset.name, str(error)))
-                else:  # who names no dataset wants those that are there
+                else:  # without names, only datasets that are there are wanted
                     absent.append(dataset)
             except InputError as error:
                 say(f"{dataset.name}: skipped, {error}")
                 skipped.append(Skipped(dataset.name, str(error)))
     if absent:
         names = ", ".join(dataset.name for dataset in absent)
-        say(f"skipped, because they are not in {data}: {names}; get {SERVER}/NAME.zip and unpack it there")
+        say(f"skipped datasets that are not in {data}: {names}; download {SERVER}/NAME.zip and unpack it there")
     return skipped
 
 
 def chosen_datasets(names: Sequence[str], data: Path | None) -> list[Dataset]:
-    """The named datasets, or those of the paper in its order and then whatever else lies in ``data``."""
+    """The named datasets; without names, the paper's in its order, then the others in ``data``."""
     if names:
         return [dataset_named(name) for name in dict.fromkeys(names)]
     if data is not None and not data.is_dir():
-        raise InputError(f"there is no folder {data} with judged collections")
+        raise InputError(f"there is no folder {data}; give --data a folder of BEIR collections")
     own = sorted(path.parent.name for path in data.glob("*/corpus.jsonl")) if data is not None else []
     known = {dataset.name for dataset in DATASETS}
     return [*DATASETS, *(dataset_named(name) for name in own if name not in known)]
 
 
 def locate(dataset: Dataset, data: Path | None, cache: Path, progress: Progress = quiet) -> Path:
-    """The folder of a dataset, downloaded if need be, or one sentence that says how to get it."""
+    """The folder of a dataset, downloaded if necessary; an error explains how to get it otherwise."""
     if data is not None:
         if (data / dataset.name).is_dir():
             return data / dataset.name
         if not data.is_dir():
-            raise MissingError(f"there is no folder {data}; give --data a folder of judged collections")
-        held = ", ".join(sorted(path.parent.name for path in data.glob("*/corpus.jsonl"))) or "no collection"
-        how = f"get {dataset.url} and unpack it there" if dataset.url else f"there is {held}"
+            raise MissingError(f"there is no folder {data}; give --data a folder of BEIR collections")
+        held = ", ".join(sorted(path.parent.name for path in data.glob("*/corpus.jsonl"))) or "no collections"
+        how = f"download {dataset.url} and unpack it there" if dataset.url else f"it has {held}"
         raise MissingError(f"it is not in {data}; {how}")
     if not dataset.url:
-        raise InputError(f"it is not one of the paper's, {', '.join(one.name for one in DATASETS)}; give --data DIR")
+        raise InputError(
+            f"it is not one of the paper's datasets ({', '.join(one.name for one in DATASETS)}); give --data DIR"
+        )
     return fetch(dataset.url, dataset.md5, cache / "beir", progress=progress)
 
 
-def results(out: Path) -> list[dict[str, Any]]:
-    """What a run has found so far: the paper's datasets in its order, then the others by name."""
+def read_results(out: Path) -> list[dict[str, Any]]:
+    """The results of a run so far: the paper's datasets in its order, then the others by name."""
     order = {dataset.name: place for place, dataset in enumerate(DATASETS)}
     found = list(_read_results(out))
     if not found:
-        raise InputError(f"{out} holds no results; run chamfer reproduce on a dataset that can be had")
+        raise InputError(f"{out} holds no results; run chamfer reproduce without --only-report first")
     return sorted(found, key=lambda one: (order.get(one["dataset"], len(order)), one["dataset"], one["setting"]))
 
 
@@ -182,12 +185,12 @@ def _read_results(out: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(out.glob(f"*/*/{RESULT}")):
         result = _read(path)
         if result is None:
-            raise InputError(f"{path} is damaged; go on with --resume, which makes it again, or delete it")
+            raise InputError(f"{path} is damaged; delete it, or use --resume to compute it again")
         yield result
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """A result; None if there is none, or not a whole one."""
+    """A saved result; None if it is missing or damaged."""
     try:
         result: dict[str, Any] = json.loads(path.read_bytes())
         return result if result["dataset"] and result["setting"] and result["systems"] else None
@@ -196,14 +199,14 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _begin(out: Path, made_with: Mapping[str, Mapping[str, Any]], *, resume: bool) -> None:
-    """Write what the run is made with, or see that it is the same as before."""
+    """Save the settings of the run, or check that they are the saved ones."""
     path = out / RUN
     begun = any(out.glob("*/splits.json"))
     if not path.exists() or not (begun or resume):
         write_json(path, {**made_with, "environment": environment()})
         return
     if not resume:
-        raise InputError(f"{out} holds a run already; go on with it by --resume, or choose another folder by --out")
+        raise InputError(f"{out} already holds a run; continue it with --resume, or choose another --out")
     try:
         before = {name: dict(json.loads(path.read_bytes())[name]) for name in made_with}
     except (ValueError, KeyError, TypeError) as error:
@@ -211,5 +214,7 @@ def _begin(out: Path, made_with: Mapping[str, Mapping[str, Any]], *, resume: boo
     for name, settings in made_with.items():
         for key, value in settings.items():
             if before[name].get(key) != value:
-                what = f"another {name} ({key} {before[name].get(key)}, not {value})"
-                raise InputError(f"{out} holds a run with {what}; choose another --out")
+                raise InputError(
+                    f"{out} holds a run with another {name} ({key} is {before[name].get(key)}, not {value}); "
+                    "choose another --out"
+                )

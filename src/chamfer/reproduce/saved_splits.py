@@ -1,4 +1,4 @@
-"""Which judged queries are learnt from, chosen on and measured on; kept with a run, so that others get the same."""
+"""Train, validation and test queries of a dataset, saved with a run so that it can be repeated."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,26 +20,25 @@ ROLES: tuple[Role, ...] = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class QuerySplits:
-    """Ids of judged queries by role, and the split of the collection that judges each role."""
+    """Ids of the queries of each role, and the split of the collection that has their judgements."""
 
     queries: Mapping[str, Sequence[str]]
     judged_in: Mapping[str, str]
 
     def texts(self, collection: Collection, role: Role) -> dict[str, str]:
-        """The queries of a role."""
+        """Texts of the queries of a role."""
         return {query: collection.queries[query] for query in self.queries[role]}
 
     def judgements(self, collection: Collection, role: Role) -> Judgements:
-        """Who was judged relevant for the queries of a role."""
+        """Judgements for the queries of a role."""
         judged = collection.judgements[self.judged_in[role]]
         return {query: judged[query] for query in self.queries[role]}
 
 
 def draw_splits(collection: Collection, *, most: int, seed: int) -> QuerySplits:
-    """Use the given splits where they exist, else divide the test queries; draw at most ``most`` to learn from.
+    """Use the collection's train and dev splits, or divide its test queries; draw at most ``most`` to learn from.
 
-    Some collections ask the same twice, under other ids. What is measured on is never learnt from or chosen on, and
-    what is chosen on is never learnt from, in the same words.
+    Some collections have the same query text under several ids. Such queries never end up in two roles.
     """
     measured = _alike(collection, collection.judged_queries("test"))
     taken = set(measured)
@@ -63,30 +62,31 @@ def draw_splits(collection: Collection, *, most: int, seed: int) -> QuerySplits:
     )
 
 
-def kept_splits(path: Path, collection: Collection, *, most: int, seed: int) -> QuerySplits:
-    """Read splits from a file, or draw them and write it."""
+def load_splits(path: Path, collection: Collection, *, most: int, seed: int) -> QuerySplits:
+    """Read splits from a file, or draw them and write the file."""
     if not path.exists():
         splits = draw_splits(collection, most=most, seed=seed)
         write_json(path, {"seed": seed, "judged_in": splits.judged_in, "queries": splits.queries})
         return splits
     try:
-        kept = json.loads(path.read_bytes())
-        queries: dict[str, list[str]] = {role: kept["queries"][role] for role in ROLES}
-        judged_in: dict[str, str] = {role: kept["judged_in"][role] for role in ROLES}
+        saved = json.loads(path.read_bytes())
+        queries: dict[str, list[str]] = {role: saved["queries"][role] for role in ROLES}
+        judged_in: dict[str, str] = {role: saved["judged_in"][role] for role in ROLES}
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} does not hold the splits of a run; delete it, and they are drawn again") from error
+        raise InputError(f"{path} does not hold splits; delete it to draw them again") from error
     for role in ROLES:
         judged = collection.judgements.get(judged_in[role], {})
         unknown = next((query for query in queries[role] if query not in judged), None)
         if unknown is not None:
             raise InputError(
-                f"{path} names query {unknown!r}, which {collection.name} does not judge; is it of another collection?"
+                f"{path} names query {unknown!r}, for which {collection.name} has no judgements; delete the file if it "
+                "belongs to another collection"
             )
     return QuerySplits(queries, judged_in)
 
 
 def _alike(collection: Collection, queries: Iterable[str]) -> dict[str, list[str]]:
-    """Queries that say the same, by what they say."""
+    """Ids of queries with the same text, by normalised text."""
     groups: dict[str, list[str]] = {}
     for query in queries:
         groups.setdefault(" ".join(collection.queries[query].lower().split()), []).append(query)

@@ -1,0 +1,144 @@
+"""Candidates, minima and rankings of one dataset in one setting."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from chamfer.data.collection import Collection
+from chamfer.data.ranking import Ranking
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.evaluate.first_stage import find_first
+from chamfer.evaluate.rankings import encode_split, find_candidates, rank_split
+from chamfer.kernels.form import Form
+from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
+from chamfer.reproduce.capped_recall import measure_all
+from chamfer.reproduce.paper import Setting
+from chamfer.reproduce.saved_splits import ROLES, QuerySplits, Role
+from chamfer.reproduce.systems import BM25, CHAMFER
+from chamfer.support.progress import Progress
+from chamfer.weights.token_weights import TokenWeights
+
+# Documents per ranking that are saved; no measure looks further.
+SAVED_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The settings that all datasets of a run share.
+
+    Args:
+        cache: cache folder for vectors, minima and indexes.
+        depth: number of candidates per query.
+        form: ``l2`` or ``cosine``.
+        most: maximum number of train and of validation queries.
+        seed: random seed.
+    """
+
+    cache: Path
+    depth: int = 1000
+    form: Form = "l2"
+    most: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Candidates, minima and rankings of one dataset in one setting."""
+
+    collection: Collection
+    encoder: Encoder
+    setting: Setting
+    protocol: Protocol
+    splits: QuerySplits
+    progress: Progress
+
+    def minima(self, role: Role, uniform: TokenWeights) -> list[JudgedQuery]:
+        """Minima of the queries of a role, over Chamfer's candidates; without the queries that teach nothing."""
+        queries = self.splits.texts(self.collection, role)
+        (candidates,) = self._candidates(role, {CHAMFER: uniform}).values()
+        encoded, corpus = encode_split(
+            self.collection, self.encoder, queries, cache=self.protocol.cache, progress=self.progress
+        )
+        judgements = self.splits.judgements(self.collection, role)
+        with self.progress("computing minima", len(candidates)) as advance:
+            found = judged_minima(
+                self.protocol.cache, encoded, corpus, candidates, judgements, form=self.protocol.form, advance=advance
+            )
+        try:
+            return teachable(found)[0]
+        except InputError:  # there are none; a tiny collection is evaluated all the same
+            return []
+
+    def rankings(self, weightings: Mapping[str, TokenWeights]) -> dict[str, list[Ranking]]:
+        """Rankings of the test queries by each weighting, and BM25's where it is the first stage.
+
+        In the end-to-end setting, each weighting ranks the candidates that it found itself. Distances are computed
+        once for all weightings.
+        """
+        found = self._candidates("test", weightings)
+        together = [
+            Ranking.of(ranked[0].query_id, ids, [0.0] * len(ids))
+            for ranked in zip(*found.values(), strict=True)
+            for ids in [list(dict.fromkeys(document for one in ranked for document in one.document_ids))]
+        ]
+        ranked = rank_split(
+            self.collection,
+            self.encoder,
+            weightings,
+            together,
+            cache=self.protocol.cache,
+            form=self.protocol.form,
+            k=SAVED_DEPTH if self.setting == "rerank" else None,
+            progress=self.progress,
+        )
+        own = {
+            name: [_among(one, candidates) for one, candidates in zip(ranked[name], found[name], strict=True)]
+            for name in weightings
+        }
+        return {**({BM25: found[CHAMFER]} if self.setting == "rerank" else {}), **own}
+
+    def bm25_on_all(self) -> dict[str, float]:
+        """BM25 on all judged test queries, including those learnt from, to compare with published values."""
+        queries = self.collection.judged_queries("test")
+        values = measure_all(
+            [self._bm25[query] for query in queries],
+            {query: self.collection.judgements["test"][query] for query in queries},
+        )
+        return {name: round(float(one.mean()), 6) for name, one in values.items()}
+
+    def _candidates(self, role: Role, weightings: Mapping[str, TokenWeights]) -> dict[str, list[Ranking]]:
+        queries = self.splits.texts(self.collection, role)
+        if self.setting == "rerank":
+            found = [self._bm25[query] for query in queries]
+            return dict.fromkeys(weightings, found)
+        return find_first(
+            self.collection,
+            self.encoder,
+            queries,
+            weightings,
+            "auto",
+            cache=self.protocol.cache,
+            depth=self.protocol.depth,
+            form=self.protocol.form,
+            progress=self.progress,
+        )
+
+    @cached_property
+    def _bm25(self) -> dict[str, Ranking]:
+        """BM25's candidates for all queries, found in one go because each call builds a new BM25 index."""
+        queries = self.collection.judged_queries("test")
+        for role in ROLES:
+            queries |= self.splits.texts(self.collection, role)
+        return {
+            ranking.query_id: ranking
+            for ranking in find_candidates(self.collection, queries, depth=self.protocol.depth)
+        }
+
+
+def _among(ranking: Ranking, candidates: Ranking) -> Ranking:
+    """The top of a ranking, restricted to some candidates."""
+    own = set(candidates.document_ids)
+    kept = [pair for pair in zip(ranking.document_ids, ranking.scores, strict=True) if pair[0] in own][:SAVED_DEPTH]
+    return Ranking(ranking.query_id, tuple(document for document, _ in kept), tuple(score for _, score in kept))
