@@ -10,6 +10,7 @@ import capacity_tables
 import gpu_tables
 import index_tables
 import kernel_tables
+import pylate_tables
 import qdrant_tables
 import quality_tables
 import ray_tables
@@ -49,6 +50,7 @@ def main() -> None:
         "capacity-model": capacity_tables.model(),
         "capacity-plans": capacity_tables.plans(),
         "capacity-tail": capacity_tables.tail(),
+        "pylate": pylate_tables.check(),
         "qdrant": qdrant_tables.parity(),
         "ray-batch": ray_tables.batch(),
         "sharded": ray_tables.shards(),

@@ -1,37 +1,68 @@
-"""Examples in README and docs run, and print what they say they print."""
+"""Examples in README and docs run and print what the page says, links resolve, and generated pages are complete."""
 
 import re
+import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
+import chamfer
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NOTEBOOK = ROOT / "docs" / "tutorial" / "notebook.md"
 EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", re.DOTALL)
 EXAMPLES = [
-    (str(page.relative_to(ROOT)), code, printed)
+    pytest.param(code, printed, id=f"{page.relative_to(ROOT)}:{place}")
     for page in PAGES
-    for code, printed in EXAMPLE.findall(page.read_text())
+    if page != NOTEBOOK
+    for place, (code, printed) in enumerate(EXAMPLE.findall(page.read_text()))
 ]
 
+sys.path.insert(0, str(ROOT / "docs"))
+import doctests  # noqa: E402 -- the extensions of the docs site are no package
+import generated  # noqa: E402
 
-@pytest.mark.parametrize(("page", "code", "printed"), EXAMPLES, ids=[page for page, _, _ in EXAMPLES])
-def test_an_example_prints_what_it_says(page: str, code: str, printed: str) -> None:
+
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES)
+def test_an_example_prints_what_it_says(
+    code: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     shown = StringIO()
     with redirect_stdout(shown):
-        exec(compile(code, page, "exec"), {})
+        exec(compile(code, "example", "exec"), {})
     assert shown.getvalue() == printed
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 4
+    assert len(EXAMPLES) >= 20
 
 
 @pytest.mark.parametrize(
     "page", sorted({*PAGES, *ROOT.glob("[A-Z]*.md")}), ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(page: str) -> None:
+    for named in re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py|\.md)?)`", (ROOT / page).read_text()):
+        assert any((root / named).exists() for root in (ROOT, ROOT / "src", ROOT / "src" / "chamfer")), named
+
+
+def test_the_reference_holds_every_public_name_command_and_endpoint() -> None:
+    api = "\n".join(generated.python_api())
+    assert all(re.search(rf"^::: chamfer\.\S+\.{name}$", api, re.MULTILINE) for name in chamfer.__all__)
+    commands = "\n".join(generated.command_line())
+    assert all(f"## `chamfer {name}`" in commands for name in ("search", "index build", "weights convert", "serve"))
+    endpoints = "\n".join(generated.http_api())
+    assert all(f"## `{name}`" in endpoints for name in ("POST /search", "PUT /weights/file", "GET /health"))
+
+
+def test_examples_in_docstrings_are_fenced_for_the_site() -> None:
+    assert doctests.fenced("Add.\n\n>>> 1 + 1\n2\n\nMore.") == "Add.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
