@@ -23,7 +23,7 @@ from chamfer import Encoder, TokenWeights, count_frequencies
 from chamfer.cache.encoded import default_cache, encode_cached
 from chamfer.data.collection import load_collection
 from chamfer.encode.checkpoint import minilm_folder
-from chamfer.encode.encoder import Arithmetic, Engine
+from chamfer.encode.settings import Arithmetic, Engine
 from chamfer.evaluate.comparison import compare
 from chamfer.evaluate.measures import PerQuery, measure
 from chamfer.reproduce.environment import environment

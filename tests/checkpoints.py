@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from safetensors.numpy import save_file
-from transformers import BertTokenizer
+from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 Array = npt.NDArray[np.float64]
 
@@ -252,3 +253,16 @@ def add_sentence_head(folder: Path) -> None:
     save_file(
         {name: value.astype(np.float32) for name, value in weights.items()}, folder / "2_Dense" / "model.safetensors"
     )
+
+
+def count_tokenized(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that grows by every text that a tokenizer is given from now on."""
+    seen: list[str] = []
+    encode = PreTrainedTokenizerFast._encode_plus
+
+    def counted(self: Any, text: str | list[str], *given: Any, **options: Any) -> Any:
+        seen.extend([text] if isinstance(text, str) else text)
+        return encode(self, text, *given, **options)
+
+    monkeypatch.setattr(PreTrainedTokenizerFast, "_encode_plus", counted)
+    return seen

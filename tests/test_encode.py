@@ -21,10 +21,11 @@ from chamfer import InputError
 from chamfer.encode.batches import batches
 from chamfer.encode.bfloat16 import has_bfloat16
 from chamfer.encode.checkpoint import MINILM_SHA256, minilm_folder
-from chamfer.encode.encoder import Arithmetic, Encoder, Role
+from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import Arithmetic, Role
 from chamfer.tokens.batch import TokenBatch
 from tests import checkpoints
-from tests.checkpoints import ID, PUNCTUATION, TOKENS, forward, unit
+from tests.checkpoints import ID, PUNCTUATION, TOKENS, count_tokenized, forward, unit
 
 Checkpoint = tuple[Path, dict[str, Any]]
 
@@ -152,7 +153,7 @@ def test_texts_of_several_batches_come_back_in_their_order(encoder: Encoder, mon
     texts = ["the cat sat on a mat", "dog", "", "it is a dog and it barks at night", "dog", "sky", "why do cats sleep"]
     together = encoder.encode_documents(texts)
     told: list[int] = []
-    monkeypatch.setattr("chamfer.encode.encoder.PROCESSOR_BATCH", 12)
+    monkeypatch.setattr("chamfer.encode.batches.CPU_BATCH", 12)
     apart = encoder.encode_documents(texts, told.append)
     assert apart.token_ids.tolist() == together.token_ids.tolist()
     np.testing.assert_allclose(apart.vectors, together.vectors, atol=1e-6)
@@ -188,8 +189,21 @@ class TestArithmetic:
         assert exact.fingerprint("query") != short.fingerprint("query")
         assert exact.model_fingerprint == short.model_fingerprint
 
-    def test_vectors_that_were_cached_before_it_had_a_name_are_still_found(self) -> None:
-        assert Encoder.load("minilm").fingerprint("document") == "cc44ce9a0274f32c"
+    @pytest.mark.parametrize(
+        ("settings", "query", "document"),
+        [
+            ({}, "cc44ce9a0274f32c", "cc44ce9a0274f32c"),
+            ({"arithmetic": "bfloat16"}, "e5de6e07fcdb95e6", "e5de6e07fcdb95e6"),
+            ({"engine": "openvino"}, "087f181327274f66", "087f181327274f66"),
+            ({"query_length": 9, "document_length": 11}, "c9e2d1d64f807432", "7da76ae2802afdc4"),
+        ],
+    )
+    def test_vectors_and_indexes_from_earlier_versions_are_still_found(
+        self, settings: dict[str, Any], query: str, document: str
+    ) -> None:
+        encoder = Encoder.load("minilm", **settings)
+        assert (encoder.fingerprint("query"), encoder.fingerprint("document")) == (query, document)
+        assert encoder.model_fingerprint == "0a681c02e92fd998"
 
     def test_the_hardware_decides_what_auto_means(
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
@@ -224,7 +238,7 @@ class TestEngine:
         least: float,
     ) -> None:
         make(tmp_path)
-        monkeypatch.setattr("chamfer.encode.encoder.PROCESSOR_BATCH", 24)
+        monkeypatch.setattr("chamfer.encode.batches.CPU_BATCH", 24)
         exact = Encoder.load(str(tmp_path))
         compiled = Encoder.load(str(tmp_path), arithmetic=arithmetic, engine="openvino")
         texts = [DOCUMENT, "cat", "", "the dog barks at night", "cat", "why do cats sleep all day"]
@@ -252,7 +266,7 @@ class TestEngine:
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "openvino"
         monkeypatch.setattr("chamfer.encode.openvino.AGREES", 2)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
-        with pytest.raises(InputError, match="computes other states than torch for this model; use the engine 'torch'"):
+        with pytest.raises(InputError, match="disagree on the token states of this model; use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
         monkeypatch.setattr("chamfer.encode.openvino.Compiled._compile", lambda *_args, **_options: 1 / 0)
         with pytest.raises(InputError, match=r"cannot run this model \(division by zero\); use the engine 'torch'"):
@@ -261,7 +275,7 @@ class TestEngine:
     def test_where_it_is_not_installed_it_is_named(
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("compiled", "encoder"):
+        for module in ("openvino", "encoder"):
             monkeypatch.setattr(f"chamfer.encode.{module}.has_openvino", lambda: False)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match=r"not installed; run: pip install 'chamfer\[openvino\]'"):
@@ -279,7 +293,7 @@ class TestEngine:
         assert not (tmp_path / "intel").exists()
 
     def test_it_runs_on_the_processor_alone(self, plain_checkpoint: Path) -> None:
-        with pytest.raises(InputError, match="runs on device='cpu', not on meta; give that one"):
+        with pytest.raises(InputError, match="needs device='cpu', not 'meta'"):
             Encoder.load(str(plain_checkpoint), engine="openvino", device="meta")
 
     def test_another_one_is_refused(self) -> None:
@@ -400,3 +414,52 @@ def test_several_threads_may_share_an_encoder(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(vectors, list(wanted) * 40))
     assert all(np.array_equal(one, two) for one, two in zip(found, list(wanted.values()) * 40, strict=True))
+
+
+class TestTokenizing:
+    @pytest.fixture
+    def seen(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Every text that a tokenizer was given."""
+        return count_tokenized(monkeypatch)
+
+    def test_a_text_is_tokenised_once_whatever_is_asked_of_it(self, plain_checkpoint: Path, seen: list[str]) -> None:
+        encoder = Encoder.load(str(plain_checkpoint), document_length=6)
+        seen.clear()
+        tokenized = encoder.tokenize([DOCUMENT, "cat", DOCUMENT], "document")
+        assert (tokenized.was_truncated, tokenized.truncated) == ([True, False, True], 2)
+        assert encoder.encode(tokenized).lengths.tolist() == [6, 3, 6]
+        encoder.encode_queries([QUERY])
+        assert seen == [DOCUMENT, "cat", QUERY]
+
+    @pytest.mark.parametrize("make", [checkpoints.make_stanford, checkpoints.make_pylate, checkpoints.make_plain])
+    def test_some_of_the_texts_have_the_vectors_they_have_alone(
+        self, tmp_path: Path, make: Callable[[Path], object]
+    ) -> None:
+        make(tmp_path)
+        encoder = Encoder.load(str(tmp_path))
+        tokenized = encoder.tokenize(["the dog barks at night", "cat", "", DOCUMENT, "cat"], "document")
+        some, alone = encoder.encode(tokenized.take([4, 1, 3])), encoder.encode_documents(["cat", "cat", DOCUMENT])
+        assert some.token_ids.tolist() == alone.token_ids.tolist()
+        np.testing.assert_array_equal(some.vectors, alone.vectors)
+
+    @pytest.mark.parametrize("make", [checkpoints.make_stanford, checkpoints.make_pylate, checkpoints.make_plain])
+    @pytest.mark.parametrize("role", ["query", "document"])
+    def test_a_processor_that_hides_its_tokenizer_gives_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object], role: Role
+    ) -> None:
+        make(tmp_path)
+        encoder = Encoder.load(str(tmp_path), query_length=8, document_length=8)
+        texts = ["cat", QUERY, "", "the cat sat on a mat and the dog barks at night"]
+        one = encoder.tokenize(texts, role)
+        preprocess = encoder._model.preprocess
+        monkeypatch.setattr(encoder._model, "preprocess", lambda *given, **more: dict(preprocess(*given, **more)))
+        other = encoder.tokenize(texts, role)
+        assert [ids.tolist() for ids in one.token_ids] == [ids.tolist() for ids in other.token_ids]
+        assert one.was_truncated == other.was_truncated == [False, False, False, True]
+
+    def test_a_query_that_is_a_prompt_alone_is_refused(self, tmp_path: Path) -> None:
+        checkpoints.make_plain(tmp_path)
+        path = tmp_path / "config_sentence_transformers.json"
+        path.write_text(json.dumps({"prompts": {"query": "the cat: ", "document": ""}}))
+        with pytest.raises(InputError, match="the query ' ' has no tokens"):
+            Encoder.load(str(tmp_path)).encode_queries([" "])

@@ -202,7 +202,7 @@ class TestExperiments:
     ) -> None:
         collection = load_collection(collection_folder)
         first = evaluate(collection, encoder, ["uniform"], cache=tmp_path / "cache")
-        monkeypatch.setattr(Encoder, "_encode", None)
+        monkeypatch.setattr(Encoder, "encode", None)
         again = evaluate(collection, encoder, ["uniform", "idf"], cache=tmp_path / "cache")
         assert again.systems[1].rankings == first.systems[1].rankings
 
@@ -306,7 +306,7 @@ class TestFirstStages:
     ) -> None:
         collection = load_collection(collection_folder)
         first = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
-        monkeypatch.setattr(Encoder, "_encode", None)
+        monkeypatch.setattr(Encoder, "encode", None)
         monkeypatch.setattr(first_stage, "build_encoded", None)
         again = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
         assert again.systems[0].rankings == first.systems[0].rankings

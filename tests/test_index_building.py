@@ -1,7 +1,7 @@
 """From texts to an index, also in several goes."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
 from chamfer.cache import corpus as store
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
-from chamfer.encode.encoder import Role
+from chamfer.encode.tokenizing import Tokenized
 from chamfer.errors import WorkerError
 from chamfer.index import building
 from chamfer.index.adding import add_documents
@@ -53,9 +53,10 @@ class Spy:
 @pytest.fixture
 def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
     seen = Spy()
-    encode = Encoder._encode
+    encode = Encoder.encode
 
-    def spied(self: Encoder, chunk: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
+    def spied(self: Encoder, tokenized: Tokenized, advance: Advance = ignore) -> TokenBatch:
+        chunk, role = tokenized.texts, tokenized.role
         if role == "document" and chunk:
             seen.calls += 1
             if seen.calls == seen.stop_at:
@@ -63,11 +64,11 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
             seen.encoded += chunk
         key = (self, role, tuple(chunk))
         if key not in seen.known:
-            seen.known[key] = encode(self, chunk, role, ignore)
+            seen.known[key] = encode(self, tokenized)
         advance(len(chunk))
         return seen.known[key]
 
-    monkeypatch.setattr(Encoder, "_encode", spied)
+    monkeypatch.setattr(Encoder, "encode", spied)
     return seen
 
 

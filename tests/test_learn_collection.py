@@ -8,6 +8,7 @@ import pytest
 
 from chamfer import Encoder, InputError, TokenWeights, rerank
 from chamfer.data.collection import Collection
+from chamfer.encode.fingerprints import parameters_digest
 from chamfer.kernels.form import Form
 from chamfer.learn.collection import learn_collection
 from tests import checkpoints
@@ -37,12 +38,12 @@ def collection() -> Collection:
 def test_the_model_stays_and_the_same_input_gives_the_same_weights(
     collection: Collection, encoder: Encoder, tmp_path: Path, form: Form
 ) -> None:
-    before = Encoder._parameters_digest.func(encoder)  # type: ignore[attr-defined]
+    before = parameters_digest(encoder._model)
     first, second = (
         learn_collection(collection, encoder, cache=tmp_path, test="test", recipe="context", form=form)
         for _ in range(2)
     )
-    assert Encoder._parameters_digest.func(encoder) == before  # type: ignore[attr-defined]
+    assert parameters_digest(encoder._model) == before
     np.testing.assert_array_equal(first.weights.table, second.weights.table)
     assert first.report == second.report
     assert first.held_out is not None

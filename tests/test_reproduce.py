@@ -152,7 +152,7 @@ class TestRun:
         self, finished: Path, data: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         again = finished.parent / "again"
-        monkeypatch.setattr("chamfer.encode.encoder.Encoder._encode", lambda *_: pytest.fail("encoded again"))
+        monkeypatch.setattr("chamfer.encode.encoder.Encoder.encode", lambda *_: pytest.fail("encoded again"))
         answer = CliRunner().invoke(app, command(data, checkpoint, again), catch_exceptions=False)
         assert answer.exit_code == 0
         assert figures(again) == figures(finished)

@@ -1,6 +1,6 @@
 """Searching an index: every first stage, filters, changes, weights and scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -9,7 +9,7 @@ import pytest
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, build_index
 from chamfer.data.documents import Document
-from chamfer.encode.encoder import Role
+from chamfer.encode.tokenizing import Tokenized
 from chamfer.index import building
 from chamfer.index.adding import add_documents
 from chamfer.index.segment import Segment
@@ -20,7 +20,7 @@ from chamfer.kernels import dispatch, native
 from chamfer.kernels.form import Form
 from chamfer.retrieve import stages
 from chamfer.search.hits import DEFAULT_K, Hit, make_hits
-from chamfer.support.progress import Advance
+from chamfer.support.progress import Advance, ignore
 from chamfer.weights.counting import count_tokens
 from tests import checkpoints
 from tests.checkpoints import WORDS
@@ -72,15 +72,15 @@ def delete(folder: Path, *names: str) -> None:
 def each_text_is_encoded_once() -> Iterator[None]:
     """Tests ask the same of the same model, and its answers take most of their time."""
     known: dict[object, TokenBatch] = {}
-    encode = Encoder._encode
+    encode = Encoder.encode
 
-    def encode_once(self: Encoder, texts: Sequence[str], role: Role, advance: Advance) -> TokenBatch:
-        key = (self, role, tuple(texts))
+    def encode_once(self: Encoder, tokenized: Tokenized, advance: Advance = ignore) -> TokenBatch:
+        key = (self, tokenized.role, tuple(tokenized.texts))
         if key not in known:
-            known[key] = encode(self, texts, role, advance)
+            known[key] = encode(self, tokenized, advance)
         return known[key]
 
-    with patch.object(Encoder, "_encode", encode_once):
+    with patch.object(Encoder, "encode", encode_once):
         yield
 
 

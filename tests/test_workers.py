@@ -25,7 +25,6 @@ from chamfer.data.collection import load_collection
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
-from chamfer.encode.pickling import luggage
 from chamfer.errors import WorkerError
 from chamfer.evaluate.experiment import evaluate
 from chamfer.index import building
@@ -336,7 +335,7 @@ class TestWithoutRay:
         assert pickle.loads(sent) is again, "it is loaded once in a process"
         monkeypatch.chdir(tmp_path)
         (tmp_path / "minilm").mkdir()
-        assert luggage(Encoder.load("minilm")).name == "minilm"
+        assert Encoder.load("minilm").load_spec.name == "minilm"
         with pytest.raises(InputError, match=r"cannot be sent to workers; use Encoder\.load"):
             pickle.dumps(Encoder(encoder._model, "mine"))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from chamfer.cache.codes import open_codes
 from chamfer.errors import InputError
 from chamfer.kernels.documents import CodedDocuments
-from chamfer.support.devices import PROCESSOR, chosen_device, scoring_device
+from chamfer.support.devices import CPU, chosen_device, scoring_device
 from chamfer.support.files import only_writer, write_json
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of
@@ -58,10 +58,10 @@ class EncodedCorpus:
     ids: tuple[str, ...]
     tokens: TokenBatch
     made_from: Mapping[str, Any]
-    device: str = PROCESSOR
+    device: str = CPU
 
     @classmethod
-    def open(cls, folder: Path, device: str = PROCESSOR) -> Self:
+    def open(cls, folder: Path, device: str = CPU) -> Self:
         """Open a finished corpus, or say what is wrong with the folder."""
         manifest = _read_manifest(folder)
         if manifest is None:
@@ -93,7 +93,7 @@ class EncodedCorpus:
 
     def __reduce__(self) -> "tuple[Callable[..., EncodedCorpus], tuple[Any, ...]]":
         """What another process needs to open it: vectors do not travel."""
-        return _open_again, (str(self.folder.absolute()), dict(self.made_from), self.device != PROCESSOR)
+        return _open_again, (str(self.folder.absolute()), dict(self.made_from), self.device != CPU)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -111,7 +111,7 @@ class EncodedCorpus:
     @cached_property
     def on_device(self) -> "DeviceDocuments | None":
         """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
-        if self.device == PROCESSOR:
+        if self.device == CPU:
             return None
         from chamfer.kernels.cuda.documents import bring, taking  # here, so that nothing else needs Triton
 
@@ -146,7 +146,7 @@ def encode_corpus(
     encode: Callable[[Sequence[str], Advance], TokenBatch],
     made_from: Mapping[str, Any],
     advance: Advance = ignore,
-    device: str = PROCESSOR,
+    device: str = CPU,
     workers: Workers = HERE,
     gpu: bool = False,
 ) -> EncodedCorpus:
@@ -213,7 +213,7 @@ class EncodeTexts:
 def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> EncodedCorpus:
     if not Path(folder).is_dir():
         raise InputError(f"a worker does not see {folder}; keep the cache where all nodes of the cluster can read it")
-    corpus = EncodedCorpus.open(Path(folder), scoring_device(chosen_device()) if on_gpu else PROCESSOR)
+    corpus = EncodedCorpus.open(Path(folder), scoring_device(chosen_device()) if on_gpu else CPU)
     if corpus.made_from != made_from:
         raise InputError(f"{folder} holds other vectors on a worker than where it was sent from")
     return corpus

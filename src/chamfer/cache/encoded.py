@@ -8,7 +8,8 @@ from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus, encode_corpus
 from chamfer.data.fingerprint import fingerprint
-from chamfer.encode.encoder import Encoder, Role
+from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import Role
 from chamfer.support.progress import Advance, ignore
 from chamfer.workers.jobs import HERE, Workers
 

@@ -1,16 +1,19 @@
-"""Texts of like length are encoded together."""
+"""Texts of similar length are encoded together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-# Tokens in a batch, padding included. On a processor the states between two layers should stay in its caches. An
-# accelerator wants enough to be busy with.
-PROCESSOR_BATCH, ACCELERATOR_BATCH = 1024, 32768
+import torch
+
+# Tokens in a batch, padding included. On a CPU the states between two layers should fit in its caches. A GPU needs
+# enough work to be busy.
+CPU_BATCH, GPU_BATCH = 1024, 32768
 
 
 def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Places of texts that are encoded together: of like length, shortest first, ``most`` tokens with padding.
+    """Group texts into batches of similar length, shortest first, with at most ``most`` tokens including padding.
 
-    A longer text is a batch of its own.
+    A text that is longer than this gets a batch of its own.
 
     >>> list(batches([3, 9, 2, 4, 20], most=12))
     [[2, 0, 3], [1], [4]]
@@ -23,3 +26,33 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
         batch.append(place)
     if batch:
         yield batch
+
+
+def batched_inputs(
+    inputs: Mapping[str, Any], rows: Sequence[int], device: torch.device
+) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Batches of model inputs on a device, each with the rows it holds and no more padding than it needs.
+
+    Args:
+        inputs: what the model takes, for all texts.
+        rows: rows to use.
+        device: where the model is.
+    """
+    if not rows:
+        return
+    used = inputs["attention_mask"].bool()
+    if "query_expansion_positions" in inputs:  # these are scored, although no token may attend to them
+        used = used | inputs["query_expansion_positions"].bool()
+    lengths = used.sum(dim=1)[rows].tolist()
+    for batch in batches(lengths, CPU_BATCH if device.type == "cpu" else GPU_BATCH):
+        chosen = [rows[place] for place in batch]
+        columns = used[chosen].any(dim=0)  # padding may be on either side
+        yield (
+            chosen,
+            {
+                name: value[chosen][:, columns].to(device)
+                if isinstance(value, torch.Tensor) and value.shape == used.shape
+                else value
+                for name, value in inputs.items()
+            },
+        )

@@ -1,4 +1,4 @@
-"""Calculating in 16 bits, where the hardware can."""
+"""Computing in 16 bits, where the hardware can."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import torch
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device multiplies 16-bit numbers by instructions of its own, not by imitation."""
+    """Whether a device has instructions for 16-bit products and does not emulate them."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot tell
@@ -15,11 +15,11 @@ def has_bfloat16(device: torch.device) -> bool:
     return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last one is ARM's
 
 
-def shorten(transformer: torch.nn.Module) -> None:
-    """Let a transformer calculate in 16 bits, and what comes behind it in 32."""
+def to_bfloat16(transformer: torch.nn.Module) -> None:
+    """Convert a transformer to 16 bits, and its output back to 32 for the modules behind it."""
     transformer.bfloat16()
-    transformer.register_forward_hook(_lengthen)
+    transformer.register_forward_hook(_to_float32)
 
 
-def _lengthen(_module: torch.nn.Module, _inputs: object, outputs: dict[str, Any]) -> dict[str, Any]:
+def _to_float32(_module: torch.nn.Module, _inputs: object, outputs: dict[str, Any]) -> dict[str, Any]:
     return outputs | {"token_embeddings": outputs["token_embeddings"].float()}

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from sentence_transformers.base.modules import Dense
 
-from chamfer.encode.encoder import Encoder, Role
+from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import Role
 from chamfer.errors import InputError
 from chamfer.tokens.batch import TokenBatch
 
@@ -108,7 +109,7 @@ def _parameters(encoder: Encoder) -> Iterator[Finding]:
 def _tokenizer(encoder: Encoder) -> Iterator[Finding]:
     """Without its vocabulary, a tokenizer knows its special tokens alone, and every word is the same unknown one."""
     read = encoder.tokenize([LONG], "document").token_ids[0]
-    unknown = encoder._tokenizer.unk_token_id
+    unknown = encoder._model.tokenizer.unk_token_id
     words = [token for token in read.tolist() if token not in encoder.vocabulary.special_ids]
     share = sum(token == unknown for token in words) / len(words) if words else 1.0
     if share > 0.5:
@@ -138,7 +139,7 @@ def _markers(encoder: Encoder) -> Iterator[Finding]:
         yield Finding(level, "markers", "queries and documents are not marked; Stanford's begin with one token each")
         return
     for role, prompt in prompts.items():
-        ids = encoder._tokenizer(encoder.prompt(role), add_special_tokens=False)["input_ids"]
+        ids = encoder._model.tokenizer(encoder.prompt(role), add_special_tokens=False)["input_ids"]
         if prompt and len(ids) != 1:
             tokens = " ".join(encoder.vocabulary.tokens[index] for index in ids)
             level = "wrong" if len(prompt.split()) == 1 else "differs"

@@ -1,4 +1,4 @@
-"""A transformer that OpenVINO runs on the processor. The only file that knows OpenVINO."""
+"""Running a transformer on the CPU with OpenVINO. The only file that knows OpenVINO."""
 
 import importlib.util
 import inspect
@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from sentence_transformers import MultiVectorEncoder
 
 from chamfer.encode.checkpoint import quiet_libraries, reason
+from chamfer.encode.tokenizing import ModelTokenizer
 from chamfer.errors import InputError
 
 Inputs = Mapping[str, torch.Tensor]
 
-# The least cosine between a token's states as torch and as OpenVINO compute them. In 16 bits it is above 0.999;
-# a transformer that was not understood gives something else altogether.
+# Lowest cosine allowed between the states of a token from torch and from OpenVINO. In 16 bits it is above 0.999; a
+# transformer that was traced wrongly gives something else altogether.
 AGREES = 0.98
 TELEMETRY = "openvino_telemetry"
 
@@ -27,14 +29,38 @@ def has_openvino() -> bool:
     return importlib.util.find_spec("openvino") is not None
 
 
+def run_with_openvino(model: MultiVectorEncoder, tokenizer: ModelTokenizer, *, bfloat16: bool, required: bool) -> bool:
+    """Replace the transformer of a model by one that OpenVINO runs; tells whether that worked.
+
+    Args:
+        model: model on the CPU.
+        tokenizer: its tokenizer.
+        bfloat16: whether to compute in 16 bits.
+        required: whether a transformer that OpenVINO cannot run is an error.
+    """
+    transformer: Any = model[0]
+    longest = "word " * tokenizer.limit("document")
+    example, check = (
+        tokenizer.tokenize(texts, "document").inputs
+        for texts in (["a text", "another text"], ["one", "two, three", longest])
+    )
+    try:
+        transformer.model = Compiled(transformer.auto_model, example, check, bfloat16=bfloat16)
+    except InputError:
+        if required:
+            raise
+        return False
+    return True
+
+
 class Compiled(torch.nn.Module):
-    """Takes the place of a transformer inside a model of sentence-transformers; several threads may call it at once.
+    """A drop-in replacement for a transformer inside a model of sentence-transformers. Threads may share it.
 
     Args:
         model: the transformer.
-        example: inputs by which its operations are recorded, of several texts.
-        check: other inputs, of other shape and with padding, on which both must agree.
-        bfloat16: whether to calculate in 16 bits.
+        example: inputs of several texts, by which its operations are traced.
+        check: inputs of another shape and with padding, on which both must agree.
+        bfloat16: whether to compute in 16 bits.
     """
 
     def __init__(self, model: Any, example: Inputs, check: Inputs, *, bfloat16: bool) -> None:  # noqa: ANN401
@@ -47,16 +73,16 @@ class Compiled(torch.nn.Module):
         try:
             self._compiled = self._compile(_States(model, self._names), example, bfloat16=bfloat16)
             found = self(**check)["last_hidden_state"]
-        # What a tracer makes of an unusual model breaks in ways that no list of types would cover.
+        # Tracing an unusual model fails in more ways than a list of exceptions could cover.
         except Exception as error:
             raise InputError(f"OpenVINO cannot run this model ({reason(error)}); use the engine 'torch'") from error
         expected = model(**{name: check[name] for name in self._names}).last_hidden_state
         cosines = torch.nn.functional.cosine_similarity(found, expected, dim=-1)[check["attention_mask"].bool()]
         if not bool((cosines > AGREES).all()):
-            raise InputError("OpenVINO computes other states than torch for this model; use the engine 'torch'")
+            raise InputError("OpenVINO and torch disagree on the token states of this model; use the engine 'torch'")
 
     def forward(self, **inputs: Any) -> dict[str, torch.Tensor]:  # noqa: ANN401 -- what the transformer takes
-        """Token states, under the name that transformers give them."""
+        """Token states, under the name that transformers uses."""
         if not hasattr(self._threads, "request"):
             self._threads.request = self._compiled.create_infer_request()
         arrays = [inputs[name].numpy() for name in self._names]
@@ -69,7 +95,7 @@ class Compiled(torch.nn.Module):
             from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
 
         with quiet_libraries(), warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():
-            warnings.simplefilter("ignore")  # the tracer warns of every branch; the check is what counts
+            warnings.simplefilter("ignore")  # the tracer warns about every branch; the check decides
             decoder = TorchScriptPythonDecoder(model, example_input=tuple(example[name] for name in self._names))
             frontend = FrontEndManager().load_by_framework("pytorch")
             graph = frontend.convert(frontend.load(decoder))
@@ -77,7 +103,7 @@ class Compiled(torch.nn.Module):
             graph,
             "CPU",
             {
-                "PERFORMANCE_HINT": "THROUGHPUT",  # a core or so for each of several batches, not all for one
+                "PERFORMANCE_HINT": "THROUGHPUT",  # several batches at once, about a core for each
                 "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
                 "INFERENCE_NUM_THREADS": torch.get_num_threads(),
             },
@@ -86,9 +112,9 @@ class Compiled(torch.nn.Module):
 
 @contextmanager
 def _without_telemetry() -> Iterator[None]:
-    """OpenVINO reports every import to a server, unless the package that does it is not there."""
+    """Hide the package with which OpenVINO reports every import to a server."""
     before = sys.modules.get(TELEMETRY)
-    sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # Python's way to say that it cannot be imported
+    sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # makes the import fail
     try:
         yield
     finally:
@@ -98,7 +124,7 @@ def _without_telemetry() -> Iterator[None]:
 
 
 class _States(torch.nn.Module):
-    """Only the last states of a transformer, from inputs in a fixed order: what can be recorded."""
+    """The last hidden states of a transformer, from inputs in a fixed order, as tracing requires."""
 
     def __init__(self, model: torch.nn.Module, names: list[str]) -> None:
         super().__init__()

@@ -1,16 +1,18 @@
-"""An encoder for another process: how it was loaded travels, and it is loaded there again."""
+"""Pickling an encoder: the other process gets a load spec and loads the model itself."""
 
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, get_args
+from typing import NamedTuple, Protocol, TypeVar
 
-from chamfer.encode.checkpoint import lasting_name
-from chamfer.encode.encoder import Arithmetic, Encoder, Engine, Role
+from chamfer.encode.settings import Arithmetic, Engine, Role
 from chamfer.errors import InputError
-from chamfer.support.devices import AUTO, PROCESSOR
 
 
-class Luggage(NamedTuple):
-    """All that decides vectors, to the last bit, on machines of one kind."""
+class LoadSpec(NamedTuple):
+    """Everything that decides vectors, to the last bit, on machines of one kind.
+
+    The fields are the arguments of :meth:`chamfer.Encoder.load`, and the fingerprints by which the model is recognised.
+    """
 
     name: str
     query_length: int
@@ -18,34 +20,44 @@ class Luggage(NamedTuple):
     device: str
     arithmetic: Arithmetic
     engine: Engine
-    fingerprints: tuple[str, ...]
+    fingerprints: tuple[str, str]
 
 
-def luggage(encoder: Encoder) -> Luggage:
-    """What an encoder of this process was loaded with."""
-    return Luggage(
-        name=lasting_name(encoder.name),
-        query_length=encoder.query_length,
-        document_length=encoder.document_length,
-        device=AUTO if encoder.may_use_gpu else PROCESSOR,
-        arithmetic=encoder.arithmetic,
-        engine=encoder.engine,
-        fingerprints=tuple(map(encoder.fingerprint, get_args(Role))),
+class Fingerprinted(Protocol):
+    """What has a fingerprint for queries and one for documents."""
+
+    def fingerprint(self, role: Role) -> str:
+        """Equal for equal vectors."""
+        ...
+
+
+Loaded = TypeVar("Loaded", bound=Fingerprinted)
+
+
+def fingerprints_of(encoder: Fingerprinted) -> tuple[str, str]:
+    """The fingerprints for queries and for documents."""
+    return encoder.fingerprint("query"), encoder.fingerprint("document")
+
+
+@cache  # a worker gets several jobs with the same encoder
+def load_once(load: Callable[..., Loaded], spec: LoadSpec) -> Loaded:
+    """Load the encoder that another process described, once in this process.
+
+    Args:
+        load: :meth:`chamfer.Encoder.load`.
+        spec: how the other process loaded it.
+    """
+    encoder = load(
+        spec.name,
+        query_length=spec.query_length,
+        document_length=spec.document_length,
+        device=spec.device,
+        arithmetic=spec.arithmetic,
+        engine=spec.engine,
     )
-
-
-@cache  # a worker is sent several jobs with the same encoder
-def load_again(*packed: object) -> Encoder:
-    """Load the encoder that another process described, once in this process; refuse another model by that name."""
-    given = Luggage(*packed)  # type: ignore[arg-type]
-    encoder = Encoder.load(
-        given.name,
-        query_length=given.query_length,
-        document_length=given.document_length,
-        device=given.device,
-        arithmetic=given.arithmetic,
-        engine=given.engine,
-    )
-    if tuple(map(encoder.fingerprint, get_args(Role))) != given.fingerprints:
-        raise InputError(f"{given.name!r} is another model on a worker than where it was sent from; install one on all")
+    if fingerprints_of(encoder) != spec.fingerprints:
+        raise InputError(
+            f"the model {spec.name!r} of this worker differs from the model of the process that sent it; "
+            "install the same checkpoint on all machines"
+        )
     return encoder

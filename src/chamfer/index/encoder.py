@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.encode.checkpoint import lasting_name
-from chamfer.encode.encoder import Encoder, Role
+from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import Role
 from chamfer.errors import InputError
 from chamfer.index.manifest import read_manifest
 from chamfer.index.settings import Settings

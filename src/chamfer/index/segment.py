@@ -35,7 +35,7 @@ from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
-from chamfer.support.devices import PROCESSOR
+from chamfer.support.devices import CPU
 from chamfer.support.files import keep_names
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
 
@@ -120,9 +120,7 @@ class Segment:
         device: where documents are scored.
     """
 
-    def __init__(
-        self, index: Path, entry: Entry, settings: Settings, trained: Trained, device: str = PROCESSOR
-    ) -> None:
+    def __init__(self, index: Path, entry: Entry, settings: Settings, trained: Trained, device: str = CPU) -> None:
         self.name, self._index, self._device = entry.name, index, device
         self.content = entry.files
         """Names and checksums: equal only for segments with the same vectors."""
@@ -165,7 +163,7 @@ class Segment:
     @cached_property
     def on_device(self) -> "DeviceDocuments | None":
         """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
-        if self._device == PROCESSOR:
+        if self._device == CPU:
             return None
         from chamfer.kernels.cuda.documents import bring  # here, so that nothing else needs Triton
 

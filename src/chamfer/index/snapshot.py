@@ -17,7 +17,7 @@ from chamfer.index.manifest import Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
-from chamfer.support.devices import PROCESSOR
+from chamfer.support.devices import CPU
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.frequencies import DocumentFrequencies
 
@@ -50,10 +50,10 @@ class Snapshot:
     segments: tuple[Segment, ...]
     frequencies: DocumentFrequencies
     held: "Held"
-    device: str = PROCESSOR
+    device: str = CPU
 
     @classmethod
-    def open(cls, folder: str | Path, *, device: str = PROCESSOR) -> Self:
+    def open(cls, folder: str | Path, *, device: str = CPU) -> Self:
         """Open the last commit, or say in one sentence what is wrong with the folder.
 
         Args:
@@ -109,7 +109,7 @@ class Snapshot:
     @cached_property
     def fits_device(self) -> bool:
         """Whether documents are scored on a GPU, and all of them fit there."""
-        if self.device == PROCESSOR:
+        if self.device == CPU:
             return False
         from chamfer.kernels.cuda.documents import fits, is_there  # here, so that nothing else needs Triton
 

@@ -12,7 +12,7 @@ from chamfer.kernels.best import Best
 from chamfer.kernels.checks import check_queries, checked_candidates, checked_k, checked_weights
 from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments
 from chamfer.kernels.form import Form
-from chamfer.support.devices import PROCESSOR
+from chamfer.support.devices import CPU
 from chamfer.support.threads import free_cores, in_threads
 from chamfer.tokens.batch import TokenBatch
 
@@ -67,7 +67,7 @@ def minima(
 
 def on_device(documents: TokenBatch, device: str) -> "TokenBatch | DeviceDocuments":
     """Documents ready for :func:`minima` on a device: copied to the GPU, or as they are for the CPU."""
-    if device == PROCESSOR:
+    if device == CPU:
         return documents
     from chamfer.kernels.cuda.documents import DeviceDocuments  # here, so that nothing else needs Triton
 

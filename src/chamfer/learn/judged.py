@@ -14,7 +14,7 @@ from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
-from chamfer.support.devices import PROCESSOR
+from chamfer.support.devices import CPU
 from chamfer.support.files import only_writer, written_whole
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenIds, Vectors
@@ -125,7 +125,7 @@ def judged_minima(
                 for _, part in missing
             )
             computed = workers.map(
-                ComputeMinima(queries, corpus, form), tables, advance=advance, gpu=corpus.device != PROCESSOR
+                ComputeMinima(queries, corpus, form), tables, advance=advance, gpu=corpus.device != CPU
             )
             for (path, _), table in zip(missing, computed, strict=True):
                 with written_whole(path) as file:

@@ -16,7 +16,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
-from chamfer.support.devices import PROCESSOR
+from chamfer.support.devices import CPU
 from chamfer.support.files import only_writer, write_json
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenBatch
@@ -150,14 +150,14 @@ def rerank_all(
         advance: told of the queries that are done, also by an earlier call.
         workers: who does it.
     """
-    if k is not None and len(weightings) == 1 and corpus.device == PROCESSOR:
+    if k is not None and len(weightings) == 1 and corpus.device == CPU:
         _ = corpus.coded  # made here, once, or every worker would try
     tables: list[Table] = [
         {"query": [one.query_id for one in part], "documents": [list(one.document_ids) for one in part]}
         for part in (candidates[at : at + TOGETHER] for at in range(0, len(candidates), TOGETHER))
     ]
     job = RerankQueries(queries, corpus, dict(weightings), form, k)
-    on_gpu = corpus.device != PROCESSOR
+    on_gpu = corpus.device != CPU
     if keep is None:
         ranked = list(workers.map(job, tables, advance=advance, gpu=on_gpu))
     else:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from chamfer.errors import InputError
 
 VARIABLE = "CHAMFER_DEVICE"
-AUTO, PROCESSOR = "auto", "cpu"
+AUTO, CPU = "auto", "cpu"
 
 # The oldest generation of GPUs that chamfer's programs are written for: Ampere.
 CAPABILITY = (8, 0)
@@ -25,7 +25,7 @@ def chosen_device(device: str = AUTO) -> str:
         if torch.cuda.is_available():
             return "cuda"
         found = torch.accelerator.current_accelerator() if hasattr(torch, "accelerator") else None
-        return PROCESSOR if found is None else found.type
+        return CPU if found is None else found.type
     try:
         chosen = torch.device(asked)
     except RuntimeError:
@@ -37,18 +37,18 @@ def chosen_device(device: str = AUTO) -> str:
     return asked
 
 
-def only_processor(device: str = AUTO) -> bool:
+def only_cpu(device: str = AUTO) -> bool:
     """Whether the processor was asked for, here or by the environment, whatever else there is."""
-    return (device if device != AUTO else os.environ.get(VARIABLE)) == PROCESSOR
+    return (device if device != AUTO else os.environ.get(VARIABLE)) == CPU
 
 
 def scoring_device(device: str) -> str:
     """Where scores are computed for a model on that device: chamfer's own programs are for CUDA, compiled by Triton."""
     if not device.startswith("cuda") or find_spec("triton") is None:
-        return PROCESSOR
+        return CPU
     import torch
 
-    return device if torch.cuda.get_device_capability(device) >= CAPABILITY else PROCESSOR
+    return device if torch.cuda.get_device_capability(device) >= CAPABILITY else CPU
 
 
 def threads_of_torch() -> int:

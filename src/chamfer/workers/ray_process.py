@@ -26,7 +26,7 @@ class Worker:
         os.environ[threads.VARIABLE] = os.environ["OMP_NUM_THREADS"] = str(threads_of_it)
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         if not has_gpu:
-            os.environ[devices.VARIABLE] = devices.PROCESSOR
+            os.environ[devices.VARIABLE] = devices.CPU
         self._reference, self._threads = job, threads_of_it
         self._job: Job | None = None
 

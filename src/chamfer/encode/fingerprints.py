@@ -1,0 +1,74 @@
+"""Fingerprints: equal exactly when two encoders give the same vectors. Caches and indexes are found by them."""
+
+import hashlib
+import json
+from typing import Any
+
+import torch
+from sentence_transformers import MultiVectorEncoder
+
+from chamfer.encode.settings import Arithmetic, Engine, Role
+
+
+def parameters_digest(model: MultiVectorEncoder) -> str:
+    """SHA-256 of a model's parameters and their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        if ".pooler." in name:  # contributes to no token vector, and is random where a checkpoint lacks it
+            continue
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def vectors_fingerprint(
+    model: MultiVectorEncoder,
+    role: Role,
+    *,
+    parameters: str,
+    length: int,
+    prompt: str,
+    arithmetic: Arithmetic,
+    engine: Engine,
+) -> str:
+    """Fingerprint of the vectors that a model gives to queries, or to documents.
+
+    Args:
+        model: the model.
+        role: which of the two.
+        parameters: digest of the parameters as trained.
+        length: token limit for the role.
+        prompt: text that the model reads before each text of the role.
+        arithmetic: number format of the transformer.
+        engine: library that runs the transformer.
+    """
+    transformer: Any = model[0]
+    modules: list[Any] = list(model)[1:]
+    settings: dict[str, Any] = {
+        "parameters": parameters,
+        "tokenizer": _tokenizer_settings(model.tokenizer),
+        "length": length,
+        "prompt": prompt,
+        "expansion": transformer.query_expansion if role == "query" else None,
+        "architecture": _architecture(transformer),
+        # The first module is the transformer, described by the lines above.
+        "modules": [(type(module).__name__, module.get_config_dict()) for module in modules],
+    }
+    # The defaults are left out, so that fingerprints from before there was a choice stay valid.
+    if arithmetic != "float32":
+        settings["arithmetic"] = arithmetic
+    if engine != "torch":
+        settings["engine"] = engine
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _tokenizer_settings(tokenizer: Any) -> dict[str, Any]:  # noqa: ANN401 -- of transformers
+    """Everything that decides tokens. Truncation and padding are left out: each call sets these."""
+    settings: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
+    return {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
+
+
+def _architecture(transformer: Any) -> dict[str, Any]:  # noqa: ANN401 -- the library's module
+    """What is computed from the parameters: heads, activations, ...; not which file or version they came from."""
+    settings: dict[str, Any] = transformer.config.to_dict()
+    return {key: value for key, value in settings.items() if not key.startswith("_") and "version" not in key}
