@@ -18,8 +18,8 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import default_cache, encode_cached
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
-from chamfer.evaluate.comparison import compare
 from chamfer.evaluate.measures import PerQuery, measure
+from chamfer.evaluate.significance import compare
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing

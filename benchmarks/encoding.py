@@ -24,8 +24,8 @@ from chamfer.cache.encoded import default_cache, encode_cached
 from chamfer.data.collection import load_collection
 from chamfer.encode.checkpoint import minilm_folder
 from chamfer.encode.settings import Arithmetic, Engine
-from chamfer.evaluate.comparison import compare
 from chamfer.evaluate.measures import PerQuery, measure
+from chamfer.evaluate.significance import compare
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
 from chamfer.search.reranking import rerank_encoded

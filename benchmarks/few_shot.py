@@ -13,12 +13,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from chamfer import TokenWeights, count_frequencies
+from chamfer import TokenWeights
 from chamfer.cache.encoded import default_cache
 from chamfer.data.collection import load_collection
-from chamfer.learn.collection import judge_splits, measure_held_out, starting_weights
+from chamfer.evaluate.setup import Setup
+from chamfer.learn.collection import judge_splits, starting_weights
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.learn.learnt import measure_held_out
 from chamfer.learn.recipes import Recipe, Start, candidates_of, fit_candidates
 from chamfer.learn.splits import Splits, split_queries
 from chamfer.reproduce.environment import environment
@@ -56,15 +58,12 @@ def main() -> None:
 def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
     """Learn with each recipe and with ``auto``, and measure all on the test queries."""
     collection = load_collection(folder, allow_empty=True)
-    encoder = encoder_for(folder)
+    setup = Setup(collection, encoder_for(folder), cache)
     names = list(collection.judgements)
-    splits = split_queries(
-        judge_splits(collection, encoder, names, cache=cache, most=MOST.get(folder.name), seed=seed), seed=seed
-    )
+    splits = split_queries(judge_splits(setup, names, max_queries=MOST.get(folder.name), seed=seed), seed=seed)
     train, validation = teachable(splits.train)[0], teachable(splits.validation)[0]
     queries = [*train, *validation]
-    frequencies = count_frequencies(encoder, list(collection.documents.values()))
-    start = starting_weights(collection, encoder, frequencies, learnt_from=len(queries))
+    start = starting_weights(setup, learnt_from=len(queries))
     began = time.perf_counter()
     chosen, report = fit_weights(queries, start, seed=seed)
     seconds = time.perf_counter() - began

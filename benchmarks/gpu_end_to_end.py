@@ -12,7 +12,7 @@ import numpy as np
 from chamfer import Encoder, Searcher, build_index
 from chamfer.data.collection import load_collection
 from chamfer.index.snapshot import Snapshot
-from chamfer.learn.collection import learn_collection
+from chamfer.learn.collection import learn
 from chamfer.retrieve.stages import chosen_name
 
 DOCUMENT_LENGTH = 256
@@ -48,7 +48,7 @@ def main() -> None:
             other = elsewhere.rank(ready, K, first_stage="exhaustive")
             same = sum(np.array_equal(a.places[:10], b.places[:10]) for a, b in zip(found, other, strict=True))
         clock = Clock(seconds)
-        learnt = learn_collection(collection, encoder, cache=Path(folder) / "cache", splits=["train"], test="test")
+        learnt = learn(collection, encoder=encoder, cache=Path(folder) / "cache", splits=["train"], test="test")
         clock.tell("learn weights, encoding included")
         stage = chosen_name("auto", searcher.index)
     result: dict[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from chamfer.cache.encoded import default_cache
 from chamfer.data.collection import load_collection
-from chamfer.learn.collection import learn_collection
+from chamfer.learn.collection import learn
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import plot_learning
@@ -33,7 +33,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measured_on = environment()
     collection = load_collection(arguments.collection)
-    learnt = learn_collection(collection, encoder_for(arguments.collection), cache=arguments.cache, test="test")
+    learnt = learn(collection, encoder=encoder_for(arguments.collection), cache=arguments.cache, test="test")
     queries, start = learnt.queries, learnt.start
     points = learning_curve(queries, start, learnt.report.members)
     plot_learning(ROOT / "docs" / "images" / "learning.svg", learnt.report, learnt.weights, start.soft, queries, points)

@@ -28,7 +28,8 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import encode_cached
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.corpus import documents_from
-from chamfer.evaluate.experiment import evaluate
+from chamfer.evaluate.on_collection import evaluate_collection
+from chamfer.evaluate.setup import Setup
 from chamfer.index.building import build, settings_for
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
@@ -187,7 +188,7 @@ class Bench:
         counted, counting = timed(lambda: count_tokens(self.encoder, texts, workers=workers))
         weights = ["uniform", "idf-soft"]
         ranked, ranking = timed(
-            lambda: evaluate(collection, self.encoder, weights, cache=self.folder / name, workers=workers)
+            lambda: evaluate_collection(Setup(collection, self.encoder, self.folder / name, workers=workers), weights)
         )
         seconds = {"encode": encoding, "build": building, "count": counting, "evaluate": ranking}
         self.seconds |= {f"{step}, {name}": taken for step, taken in seconds.items()}

@@ -16,7 +16,8 @@ from chamfer import TokenWeights, count_frequencies
 from chamfer.cache.encoded import default_cache
 from chamfer.cli.evaluation_table import as_table, title
 from chamfer.data.collection import load_collection
-from chamfer.evaluate.experiment import Evaluation, evaluate
+from chamfer.evaluate.evaluation import Evaluation
+from chamfer.evaluate.experiment import evaluate
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
@@ -59,7 +60,7 @@ def measure_collection(folder: Path, cache: Path) -> Evaluation:
     with TemporaryDirectory() as temporary:
         query_mean = Path(temporary) / f"{QUERY_MEAN}.safetensors"
         TokenWeights.soft_idf(frequencies, encoder.vocabulary, mean=mean, made_from={"mean": mean}).save(query_mean)
-        evaluation = evaluate(collection, encoder, ["uniform", "idf", "idf-soft", str(query_mean)], cache=cache)
+        evaluation = evaluate(collection, ["uniform", "idf", "idf-soft", str(query_mean)], encoder=encoder, cache=cache)
     # The temporary folder's name says nothing to a reader of the results.
     systems = tuple(replace(system, name=Path(system.name).stem) for system in evaluation.systems)
     return replace(evaluation, systems=systems)

@@ -14,10 +14,10 @@ from chamfer.data.collection import load_collection, load_documents
 from chamfer.data.docstrings import docstring_collection
 from chamfer.data.runs import read_run, write_run
 from chamfer.evaluate import first_stage
-from chamfer.evaluate.comparison import compare
 from chamfer.evaluate.experiment import evaluate
 from chamfer.evaluate.measures import MEASURES, measure
 from chamfer.evaluate.rankings import find_candidates
+from chamfer.evaluate.significance import compare
 from chamfer.index import encoded
 from chamfer.index.description import describe
 from chamfer.index.writing import Writer
@@ -158,7 +158,7 @@ class TestMeasures:
             [Ranking("q1", ("a",), (1.0,)), Ranking("unjudged", ("a",), (1.0,))], {"q1": {"a": 1}, "q2": {"a": 1}}
         )
         assert all(found[name].tolist() == [1.0, 0.0] for name in MEASURES)
-        with pytest.raises(InputError, match="no judged query"):
+        with pytest.raises(InputError, match="no judged queries"):
             measure([], {})
 
 
@@ -189,7 +189,7 @@ class TestComparisons:
 class TestExperiments:
     def test_systems_stand_side_by_side(self, collection_folder: Path, encoder: Encoder, tmp_path: Path) -> None:
         collection = load_collection(collection_folder)
-        found = evaluate(collection, encoder, ["uniform", "idf", "idf-soft"], cache=tmp_path / "cache")
+        found = evaluate(collection, ["uniform", "idf", "idf-soft"], encoder=encoder, cache=tmp_path / "cache")
         report = json.loads(json.dumps(found.as_json()))
         assert (report["dataset"], report["split"], report["queries"]) == ("pets", "test", 4)
         assert [system["name"] for system in report["systems"]] == ["bm25", "uniform", "idf", "idf-soft"]
@@ -201,15 +201,15 @@ class TestExperiments:
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         collection = load_collection(collection_folder)
-        first = evaluate(collection, encoder, ["uniform"], cache=tmp_path / "cache")
+        first = evaluate(collection, ["uniform"], encoder=encoder, cache=tmp_path / "cache")
         monkeypatch.setattr(Encoder, "encode", None)
-        again = evaluate(collection, encoder, ["uniform", "idf"], cache=tmp_path / "cache")
+        again = evaluate(collection, ["uniform", "idf"], encoder=encoder, cache=tmp_path / "cache")
         assert again.systems[1].rankings == first.systems[1].rankings
 
     def test_the_querys_own_document_is_no_candidate(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
-        found = evaluate(load_collection(collection_folder), encoder, ["uniform"], cache=tmp_path / "cache")
+        found = evaluate(load_collection(collection_folder), ["uniform"], encoder=encoder, cache=tmp_path / "cache")
         assert "d2" in DOCUMENTS, "one query is also a document"
         for system in found.systems:
             assert "d2" in [ranking.query_id for ranking in system.rankings]
@@ -221,8 +221,8 @@ class TestExperiments:
         candidates = [Ranking("q1", ("d5", "d4", "d1"), (3.0, 2.0, 1.0)), Ranking("unjudged", ("d1",), (1.0,))]
         found = evaluate(
             load_collection(collection_folder),
-            encoder,
             ["uniform"],
+            encoder=encoder,
             cache=tmp_path / "cache",
             candidates=candidates,
             runs={"oracle": [Ranking("q1", ("d4", "d1"), (2.0, 1.0))]},
@@ -236,9 +236,13 @@ class TestExperiments:
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
         collection = load_collection(collection_folder)
-        found = evaluate(collection, encoder, ["idf"], cache=tmp_path / "cache", special="auto", validation="dev")
+        found = evaluate(
+            collection, ["idf"], encoder=encoder, cache=tmp_path / "cache", special="auto", validation="dev"
+        )
         by_hand = {
-            special: evaluate(collection, encoder, ["idf"], cache=tmp_path / "cache", special=special, split="dev")
+            special: evaluate(
+                collection, ["idf"], encoder=encoder, cache=tmp_path / "cache", special=special, split="dev"
+            )
             .systems[1]
             .measures["nDCG@10"]
             for special in (1.0, 0.0)
@@ -265,14 +269,16 @@ class TestExperiments:
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, arguments: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(InputError, match=message):
-            evaluate(load_collection(collection_folder), encoder, cache=tmp_path / "cache", **arguments)
+            evaluate(load_collection(collection_folder), encoder=encoder, cache=tmp_path / "cache", **arguments)
 
     def test_a_weights_file_is_named_like_any_weighting(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
         path = tmp_path / "mine.safetensors"
         TokenWeights.uniform(encoder.vocabulary).save(path)
-        found = evaluate(load_collection(collection_folder), encoder, ["uniform", str(path)], cache=tmp_path / "cache")
+        found = evaluate(
+            load_collection(collection_folder), ["uniform", str(path)], encoder=encoder, cache=tmp_path / "cache"
+        )
         assert found.systems[2].rankings == found.systems[1].rankings
 
 
@@ -282,7 +288,7 @@ class TestFirstStages:
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, stage: str
     ) -> None:
         collection = load_collection(collection_folder)
-        found = evaluate(collection, encoder, ["uniform", "idf"], cache=tmp_path / "cache", first_stage=stage)
+        found = evaluate(collection, ["uniform", "idf"], encoder=encoder, cache=tmp_path / "cache", first_stage=stage)
         assert [system.name for system in found.systems] == [stage, "uniform", "idf"]
         assert found.settings["first_stage"] == stage
         for system in found.systems:  # all documents but the query's own are candidates of these stages
@@ -295,8 +301,10 @@ class TestFirstStages:
         collection = load_collection(collection_folder)
         everything = [Ranking(query, tuple(DOCUMENTS), (0.0,) * len(DOCUMENTS)) for query in collection.queries]
         cache = tmp_path / "cache"
-        expected = evaluate(collection, encoder, ["idf"], cache=cache, candidates=everything).systems[1].rankings
-        found = evaluate(collection, encoder, ["idf"], cache=cache, first_stage="centroids").systems[1].rankings
+        expected = (
+            evaluate(collection, ["idf"], encoder=encoder, cache=cache, candidates=everything).systems[1].rankings
+        )
+        found = evaluate(collection, ["idf"], encoder=encoder, cache=cache, first_stage="centroids").systems[1].rankings
         assert [(ranking.query_id, ranking.document_ids) for ranking in found] == [
             (ranking.query_id, ranking.document_ids) for ranking in expected
         ]
@@ -305,10 +313,10 @@ class TestFirstStages:
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         collection = load_collection(collection_folder)
-        first = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        first = evaluate(collection, ["uniform"], encoder=encoder, cache=tmp_path, first_stage="dense")
         monkeypatch.setattr(Encoder, "encode", None)
         monkeypatch.setattr(first_stage, "build_encoded", None)
-        again = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        again = evaluate(collection, ["uniform"], encoder=encoder, cache=tmp_path, first_stage="dense")
         assert again.systems[0].rankings == first.systems[0].rankings
 
     def test_an_interrupted_index_is_finished(
@@ -326,10 +334,10 @@ class TestFirstStages:
 
         monkeypatch.setattr(Writer, "add", add_once)
         with pytest.raises(KeyboardInterrupt):
-            evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+            evaluate(collection, ["uniform"], encoder=encoder, cache=tmp_path, first_stage="dense")
         [folder] = tmp_path.glob("index-*")
         assert describe(folder)["building"] == "1 of 5 documents"
-        found = evaluate(collection, encoder, ["uniform"], cache=tmp_path, first_stage="dense")
+        found = evaluate(collection, ["uniform"], encoder=encoder, cache=tmp_path, first_stage="dense")
         assert describe(folder)["documents"] == 5
         assert [len(ranking) for ranking in found.systems[0].rankings] == [5, 5, 5, 4]
 
@@ -339,8 +347,10 @@ class TestFirstStages:
         collection = load_collection(collection_folder)
         names = ["uniform", "idf"]
         for baseline in names:
-            found = evaluate(collection, encoder, names, cache=tmp_path, first_stage="exhaustive", baseline=baseline)
-            alone = evaluate(collection, encoder, [baseline], cache=tmp_path, first_stage="exhaustive")
+            found = evaluate(
+                collection, names, encoder=encoder, cache=tmp_path, first_stage="exhaustive", baseline=baseline
+            )
+            alone = evaluate(collection, [baseline], encoder=encoder, cache=tmp_path, first_stage="exhaustive")
             assert found.systems[0].rankings == alone.systems[0].rankings
 
 

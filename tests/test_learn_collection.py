@@ -1,7 +1,9 @@
 """Learning on a collection, from texts to weights."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from chamfer import Encoder, InputError, TokenWeights, rerank
 from chamfer.data.collection import Collection
 from chamfer.encode.fingerprints import parameters_digest
+from chamfer.evaluate import setup
 from chamfer.kernels.form import Form
-from chamfer.learn.collection import learn_collection
+from chamfer.learn.collection import learn
 from tests import checkpoints
 
 THINGS = ["cat", "dog", "sky", "night", "day", "mat"]
@@ -40,8 +43,7 @@ def test_the_model_stays_and_the_same_input_gives_the_same_weights(
 ) -> None:
     before = parameters_digest(encoder._model)
     first, second = (
-        learn_collection(collection, encoder, cache=tmp_path, test="test", recipe="context", form=form)
-        for _ in range(2)
+        learn(collection, encoder=encoder, cache=tmp_path, test="test", recipe="context", form=form) for _ in range(2)
     )
     assert parameters_digest(encoder._model) == before
     np.testing.assert_array_equal(first.weights.table, second.weights.table)
@@ -55,7 +57,7 @@ def test_the_model_stays_and_the_same_input_gives_the_same_weights(
 def test_weights_are_refused_where_they_mean_something_else(
     collection: Collection, encoder: Encoder, tmp_path: Path
 ) -> None:
-    weights = learn_collection(collection, encoder, cache=tmp_path, recipe="context").weights
+    weights = learn(collection, encoder=encoder, cache=tmp_path, recipe="context").weights
     assert rerank("why cat", ["cat", "dog"], encoder=encoder, weights=weights).document_ids
     with pytest.raises(InputError, match="learnt for the form 'l2', not 'cosine'"):
         rerank("why cat", ["cat"], encoder=encoder, weights=weights, form="cosine")
@@ -69,21 +71,21 @@ def test_a_query_is_never_learnt_from_and_measured_on(collection: Collection, en
     for splits, sentence in (
         (["test"], "learnt from and measured on the same split, 'test'"),
         (["more"], "is judged in 'more' and in 'test'"),
-        ("train", r"give a list of splits, \['train'\]"),
+        ("train", r"splits must be a list of names, \['train'\]"),
     ):
         with pytest.raises(InputError, match=sentence):
-            learn_collection(mixed, encoder, cache=tmp_path, splits=splits, test="test")
+            learn(mixed, encoder=encoder, cache=tmp_path, splits=splits, test="test")
     with pytest.raises(InputError, match="chosen and measured on the same split"):
-        learn_collection(mixed, encoder, cache=tmp_path, validation="test", test="test")
+        learn(mixed, encoder=encoder, cache=tmp_path, validation="test", test="test")
     with pytest.raises(InputError, match="has no judgements to learn from"):
-        learn_collection(replace(collection, judgements={}), encoder, cache=tmp_path)
+        learn(replace(collection, judgements={}), encoder=encoder, cache=tmp_path)
 
 
 def test_a_relevant_document_without_text_teaches_nothing(
     collection: Collection, encoder: Encoder, tmp_path: Path
 ) -> None:
     empty = replace(collection, documents={**collection.documents, "cat-cat": ""})
-    learnt = learn_collection(empty, encoder, cache=tmp_path, recipe="prior")
+    learnt = learn(empty, encoder=encoder, cache=tmp_path, recipe="prior")
     assert learnt.left_out.without_relevant == ("cat+cat",)
     assert np.isfinite(learnt.weights.table).all()
 
@@ -95,3 +97,27 @@ def test_reports_name_tokens_of_the_queries_also_those_without_weight(encoder: E
     heaviest, lightest = TokenWeights(table, encoder.vocabulary).extremes(10, among=ids)
     assert [weight for _, weight in heaviest] == [3, 2, 0]
     assert [weight for _, weight in lightest] == [0, 2, 3]
+
+
+def test_the_corpus_is_fingerprinted_counted_and_encoded_once(
+    collection: Collection, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def counting(name: str) -> Callable[..., Any]:
+        original = getattr(setup, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            if named.get("role") != "query":
+                calls.append(name)
+            return original(*arguments, **named)
+
+        return call
+
+    for name in ("fingerprint", "count_tokens", "encode_cached"):
+        monkeypatch.setattr(setup, name, counting(name))
+    judged = collection.judgements["train"]
+    parts = {name: {query: judged[query] for query in list(judged)[at::2]} for at, name in enumerate(("train", "dev"))}
+    several = replace(collection, judgements={**parts, "test": collection.judgements["test"]})
+    learn(several, encoder=encoder, cache=tmp_path, splits=["train"], validation="dev", test="test", recipe="prior")
+    assert sorted(calls) == ["count_tokens", "encode_cached", "fingerprint"]

@@ -55,7 +55,7 @@ def test_given_splits_are_used_and_others_drawn_with_a_seed() -> None:
     assert {query.query_id for part in parts for query in part} == {query.query_id for query in test}
     assert split_queries({"test": test}, seed=1) == parts
     assert split_queries({"test": test}, seed=2) != parts
-    with pytest.raises(InputError, match="of 1 judged queries, 50% cannot be held out"):
+    with pytest.raises(InputError, match="holding out 50% of 1 judged queries"):
         divide([1], 0.5)
 
 

@@ -105,7 +105,7 @@ def test_fit_weights_keeps_uniform_where_labels_say_nothing() -> None:
             np.testing.assert_array_equal(weights.table, 1)
     assert kept >= 10, "luck passes one time in twenty"
     with pytest.raises(InputError, match="a recipe is auto, paper, prior, context, not 'magic'"):
-        fit_weights(queries, start(), recipe="magic")  # type: ignore[arg-type]
+        fit_weights(queries, start(), recipe="magic")
 
 
 def test_one_query_is_no_evidence() -> None:

@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from chamfer import InputError, TokenWeights
 from chamfer.cli.app import app
-from chamfer.data.collection import Collection, load_collection
+from chamfer.data.collection import load_collection
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import read_run
+from chamfer.evaluate.setup import Setup
 from chamfer.reproduce import run as running
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import DATASETS, dataset_named
@@ -185,11 +186,11 @@ class TestInterruptions:
         out, real = tmp_path / "run", reproduce_dataset
         done: list[str] = []
 
-        def crash(collection: Collection, *arguments: Any, **named: Any) -> Any:
+        def crash(setup: Setup, *arguments: Any, **named: Any) -> Any:
             if len(done) == 3:
                 raise MemoryError("in the last of four")
-            done.append(collection.name)
-            return real(collection, *arguments, **named)
+            done.append(setup.collection.name)
+            return real(setup, *arguments, **named)
 
         monkeypatch.setattr(running, "reproduce_dataset", crash)
         assert isinstance(CliRunner().invoke(app, command(data, checkpoint, out)).exception, MemoryError)

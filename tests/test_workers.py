@@ -26,7 +26,8 @@ from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
 from chamfer.errors import WorkerError
-from chamfer.evaluate.experiment import evaluate
+from chamfer.evaluate.on_collection import evaluate_collection
+from chamfer.evaluate.setup import Setup
 from chamfer.index import building
 from chamfer.index.adding import add_documents
 from chamfer.index.building import build, settings_for
@@ -191,10 +192,9 @@ class TestOnRay:
         collection = load_collection(write_collection(tmp_path / "pets"))
         results = []
         for name, workers in (("here", HERE), ("there", on_ray)):
-            cache = tmp_path / name
-            ranked = evaluate(collection, encoder, ["uniform", "idf-soft"], cache=cache, workers=workers)
-            learn = partial(learn_collection, collection, encoder, cache=cache, splits=["test"], folds=2)
-            results.append((ranked, learn(workers=workers)))
+            setup = Setup(collection, encoder, tmp_path / name, workers=workers)
+            ranked = evaluate_collection(setup, ["uniform", "idf-soft"])
+            results.append((ranked, learn_collection(setup, splits=["test"], folds=2)))
         (ranked_here, learnt_here), (ranked_there, learnt_there) = results
         for here, there in zip(ranked_here.systems, ranked_there.systems, strict=True):
             assert here.rankings == there.rankings

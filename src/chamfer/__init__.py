@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from chamfer.explain.matching import explain
     from chamfer.index.building import build_index
     from chamfer.kernels.fold import fold
-    from chamfer.learn.collection import learn_collection
     from chamfer.learn.fit import fit_weights
     from chamfer.search.hits import Hit, Hits
     from chamfer.search.reranking import rerank
@@ -54,7 +53,6 @@ _HOME = {
     "Explanation": "explain.explanation",
     "explain": "explain.matching",
     "fit_weights": "learn.fit",
-    "learn_collection": "learn.collection",
 }
 
 __all__ = [  # noqa: RUF022 -- in the order in which data flows
@@ -78,7 +76,6 @@ __all__ = [  # noqa: RUF022 -- in the order in which data flows
     "Explanation",
     "explain",
     "fit_weights",
-    "learn_collection",
 ]
 
 

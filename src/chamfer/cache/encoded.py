@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,16 @@ def encode_cached(
     texts: Sequence[str],
     *,
     role: Role = "document",
+    digest: str | None = None,
     advance: Advance = ignore,
     workers: Workers = HERE,
 ) -> EncodedCorpus:
     """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
 
-    Interrupted work goes on where it stopped.
+    Interrupted work goes on where it stopped. ``digest`` is the :func:`fingerprint` of the ids and texts, where it is
+    known already.
     """
-    made_from = {"encoder": encoder.fingerprint(role), "role": role, "texts": fingerprint(ids, texts)}
+    made_from = {"encoder": encoder.fingerprint(role), "role": role, "texts": digest or fingerprint(ids, texts)}
     key = hashlib.sha256("-".join(made_from.values()).encode()).hexdigest()[:16]
     return encode_corpus(
         cache / f"{role}-{key}",
@@ -48,11 +50,11 @@ def encode_cached(
     )
 
 
-def origin(corpus: str, documents: Mapping[str, str], encoder: Encoder) -> dict[str, Any]:
-    """What weights that are counted over a corpus are made from, for their metadata."""
+def origin(corpus: str, digest: str, encoder: Encoder) -> dict[str, Any]:
+    """Provenance of weights that are counted over a corpus, for their metadata; see :func:`fingerprint`."""
     return {
         "corpus": corpus,
-        "texts": fingerprint(list(documents), list(documents.values())),
+        "texts": digest,
         "encoder": encoder.name,
         "document_length": encoder.document_length,
     }

@@ -26,7 +26,7 @@ QUESTIONS = (
     "read a file line by line without loading it into memory",
     "compare two dates in different time zones",
 )
-DOCUMENT_LENGTH = 128
+DOCUMENT_LENGTH, DEPTH = 128, 200
 
 
 def demo(
@@ -49,15 +49,16 @@ def demo(
     from rich.table import Table
     from rich.text import Text
 
-    from chamfer.cache.encoded import default_cache, encode_cached
+    from chamfer.cache.encoded import default_cache
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.data.docstrings import docstring_collection
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.experiment import evaluate
+    from chamfer.evaluate.on_collection import evaluate_collection
+    from chamfer.evaluate.setup import Setup
     from chamfer.explain.matching import explain_tokens
     from chamfer.retrieve.bm25 import BM25
     from chamfer.search.reranking import rerank_encoded
-    from chamfer.weights.counting import count_frequencies
+    from chamfer.weights.names import NAMES
     from chamfer.weights.token_weights import TokenWeights
 
     if save is not None:
@@ -70,9 +71,8 @@ def demo(
         f"{len(collection.documents)} docstrings of Python's standard library: each first sentence is the query, "
         "the rest the document, without the names. Encoding takes a minute or more the first time."
     )
-    evaluation = evaluate(
-        collection, encoder, ["uniform", "idf", "idf-soft"], cache=folder, depth=200, progress=progress_bar
-    )
+    setup = Setup(collection, encoder, folder, depth=DEPTH, progress=progress_bar)
+    evaluation = evaluate_collection(setup, NAMES)
     if as_json:
         print_json(evaluation.as_json())
         return
@@ -80,13 +80,12 @@ def demo(
     results.print(as_table(evaluation))
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, DOCUMENT_LENGTH)
 
-    texts = list(collection.documents.values())
-    corpus = encode_cached(folder, encoder, list(collection.documents), texts)
-    weights = TokenWeights.soft_idf(count_frequencies(encoder, texts), encoder.vocabulary)
+    corpus = setup.corpus
+    weights = TokenWeights.soft_idf(setup.counted.frequencies, encoder.vocabulary)
     first_stage = BM25(collection.documents)
     for question in QUESTIONS:
         query = encoder.encode_queries([question])
-        candidates = first_stage.search({"question": question}, k=200)[0]
+        candidates = first_stage.search({"question": question}, k=DEPTH)[0]
         best = rerank_encoded(query, candidates, corpus, {"soft": weights}, k=3)["soft"].document_ids
         shown = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for name in best:

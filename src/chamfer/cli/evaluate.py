@@ -85,26 +85,22 @@ def evaluate(
     from chamfer.cache.encoded import default_cache
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate import experiment
+    from chamfer.evaluate.on_collection import evaluate_collection
+    from chamfer.evaluate.setup import Setup
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     with workers_at(ray) as workers:
-        evaluation = experiment.evaluate(
-            collection,
-            model,
+        setup = Setup(collection, model, cache or default_cache(), form, depth, progress_bar, workers)
+        evaluation = evaluate_collection(
+            setup,
             weights,
-            cache=cache or default_cache(),
             split=split,
             first_stage=first_stage,
             candidates=given,
             runs=runs,
-            depth=depth,
-            form=form,
             special=chosen,
             validation=validation,
             baseline=baseline,
-            progress=progress_bar,
-            workers=workers,
         )
     say_truncated("queries", evaluation.truncated["queries"], evaluation.queries, model.query_length)
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)
@@ -116,8 +112,7 @@ def evaluate(
         if without and system.name not in weights:  # a weighting answers whenever its candidates do
             say(f"note: {system.name} returns nothing for {without} of {evaluation.queries} queries")
         if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
-            name = Path(system.name).stem
-            write_run(save_runs / f"{name}.trec", system.rankings, tag=name)
+            write_run(save_runs / f"{system.label}.trec", system.rankings, tag=system.label)
     if as_json:
         print_json(evaluation.as_json())
     else:

@@ -1,21 +1,16 @@
 """The table that ``chamfer evaluate`` prints."""
 
-from pathlib import Path
-
 from rich.markup import escape
 from rich.table import Table
 
-from chamfer.evaluate.experiment import Evaluation
-from chamfer.evaluate.measures import MEASURES
+from chamfer.evaluate.evaluation import Evaluation
+from chamfer.evaluate.measures import MAIN, MEASURES
 
 
 def title(evaluation: Evaluation) -> str:
     """One line: dataset, sizes, encoder, form and time."""
     settings = evaluation.settings
-    return (
-        f"{evaluation.dataset}, {evaluation.split}: {evaluation.queries} queries, {evaluation.documents} documents, "
-        f"{settings['encoder']}, {settings['form']}, {evaluation.seconds:.0f} s"
-    )
+    return f"{evaluation.title}, {settings['encoder']}, {settings['form']}, {evaluation.seconds:.0f} s"
 
 
 def as_table(evaluation: Evaluation) -> Table:
@@ -24,23 +19,22 @@ def as_table(evaluation: Evaluation) -> Table:
     table.add_column("system\n", no_wrap=True)
     for measure in MEASURES:
         table.add_column(measure.replace("@", "\n@"), justify="right", min_width=6)
-    against = escape(Path(evaluation.baseline).stem)
-    table.add_column(f"nDCG@10\nvs {against}", justify="right", min_width=7)
+    baseline = evaluation[evaluation.baseline].label
+    table.add_column(f"{MAIN}\nvs {escape(baseline)}", justify="right", min_width=7)
     table.add_column("p\n", justify="right", min_width=5)
     table.add_column("win/tie/loss\n", justify="right", min_width=12)
-    best = {name: max(system.measures[name] for system in evaluation.systems) for name in MEASURES}
-    for system in evaluation.systems:
+    rows = evaluation.table()
+    best = {name: max(row[name] for row in rows) for name in MEASURES}
+    for row in rows:
         cells = [
-            f"[bold]{value:.4f}[/bold]" if value == best[name] else f"{value:.4f}"
-            for name, value in system.measures.items()
+            f"[bold]{row[name]:.4f}[/bold]" if row[name] == best[name] else f"{row[name]:.4f}" for name in MEASURES
         ]
         change = ["", "", ""]
-        if system.name != evaluation.baseline:
-            found = evaluation.against_baseline(system, "nDCG@10")
+        if row["system"] != baseline:
             change = [
-                f"{found.difference:+.4f}",
-                "<.001" if found.p_value < 0.001 else f"{found.p_value:.3f}",
-                f"{found.wins}/{found.ties}/{found.losses}",
+                f"{row['difference']:+.4f}",
+                "<.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}",
+                f"{row['wins']}/{row['ties']}/{row['losses']}",
             ]
-        table.add_row(escape(Path(system.name).stem), *cells, *change)
+        table.add_row(escape(row["system"]), *cells, *change)
     return table

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,8 +24,7 @@ from chamfer.errors import InputError
 from chamfer.workers.connect import workers_at
 
 if TYPE_CHECKING:
-    from chamfer.learn.collection import CollectionLearnt
-    from chamfer.learn.recipes import Recipe
+    from chamfer.learn.learnt import Learnt
     from chamfer.learn.theory import SampleComplexity
 
 
@@ -82,7 +81,7 @@ def learn(
     """
     from chamfer.data.collection import load_collection
     from chamfer.learn.plot import check_plot, plot_learning
-    from chamfer.learn.roles import splits_to_learn_from
+    from chamfer.learn.splits import splits_to_learn_from
 
     check_weights_output(out)
     if preset is not None and recipe not in ("auto", "paper"):
@@ -112,6 +111,7 @@ def learn(
     from chamfer.cache.encoded import default_cache
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
+    from chamfer.evaluate.setup import Setup
     from chamfer.learn.collection import learn_collection
     from chamfer.learn.curve import learning_curve
     from chamfer.learn.recipes import Candidate
@@ -119,23 +119,18 @@ def learn(
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     with workers_at(ray) as workers:
+        setup = Setup(collection, model, cache or default_cache(), form, depth, progress_bar, workers)
         learnt = learn_collection(
-            collection,
-            model,
-            cache=cache or default_cache(),
+            setup,
             splits=splits,
             validation=validation,
             test=test,
             hold_out=hold_out,
-            most=most,
-            recipe=cast("Recipe", recipe),
+            max_queries=most,
+            recipe=recipe,
             preset=None if preset is None else PRESETS[preset],
-            depth=depth,
-            form=form,
             folds=folds,
             seed=seed,
-            progress=progress_bar,
-            workers=workers,
         )
     learnt.weights.save(out)
     points, theory, members = [], None, learnt.report.members
@@ -180,7 +175,7 @@ def _split(name: str) -> str:
     return str(Path(name)) if Path(name).is_file() else name
 
 
-def _print_outcome(learnt: "CollectionLearnt") -> None:
+def _print_outcome(learnt: "Learnt") -> None:
     report, held_out = learnt.report, learnt.held_out
     lines = [
         "in parentheses: prior, token penalty, context penalty; for paper, alpha and the two numbers of negatives",

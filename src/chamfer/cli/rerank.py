@@ -95,7 +95,8 @@ def rerank(
     from chamfer.cache.encoded import default_cache
     from chamfer.cli.requests import as_response, print_line, print_responses, read_requests
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.rankings import find_candidates, rank_split
+    from chamfer.evaluate.rankings import find_candidates, rerank_candidates
+    from chamfer.evaluate.setup import Setup
     from chamfer.search.reranking import RerankTexts
     from chamfer.weights.counting import count_tokens
 
@@ -113,18 +114,8 @@ def rerank(
         say_truncated(
             "queries", model.tokenize(list(queries.values()), "query").truncated, len(queries), model.query_length
         )
-        ranked = rank_split(
-            collection,
-            model,
-            {chosen: weighting},
-            found,
-            cache=cache or default_cache(),
-            form=form,
-            k=k,
-            resume=True,
-            progress=progress_bar,
-            workers=workers,
-        )[chosen]
+        setup = Setup(collection, model, cache or default_cache(), form, progress=progress_bar, workers=workers)
+        ranked = rerank_candidates(setup, {chosen: weighting}, found, k=k, resume=True)[chosen]
     without = len(queries) - sum(len(ranking) > 0 for ranking in ranked)
     if without:
         say(f"note: {without} of {len(queries)} queries have no candidates")

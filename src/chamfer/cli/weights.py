@@ -82,8 +82,10 @@ def idf(
         collection.judged_queries(validation)
 
     from chamfer.cache.encoded import default_cache, origin
+    from chamfer.data.fingerprint import fingerprint
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.experiment import validator
+    from chamfer.evaluate.setup import Setup
+    from chamfer.evaluate.validation import validator
     from chamfer.weights.counting import count_tokens
     from chamfer.weights.token_weights import POWER, TokenWeights
 
@@ -93,7 +95,7 @@ def idf(
         counted, truncated = count_tokens(
             model, texts, sample=sample, seed=seed, progress=progress_bar, workers=workers
         )
-    made_from = {**origin(corpus.resolve().name, documents, model), "chamfer": __version__}
+    made_from = {**origin(corpus.resolve().name, fingerprint(list(documents), texts), model), "chamfer": __version__}
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}
     if soft:
@@ -103,8 +105,8 @@ def idf(
     else:
         validate = None
         if collection is not None:
-            folder = cache or default_cache()
-            validate = validator(collection, model, validation, cache=folder, form=form, progress=progress_bar)
+            setup = Setup(collection, model, cache or default_cache(), form, progress=progress_bar)
+            validate = validator(setup, validation)
             made_from |= {"validation": validation, "form": form}
         weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate, made_from=made_from)
     weights.save(out)

@@ -1,4 +1,4 @@
-"""How good a ranking is, measured by ir-measures."""
+"""Measures of ranking quality, computed by ir-measures."""
 
 from collections.abc import Iterable
 
@@ -11,19 +11,23 @@ from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 
 MEASURES = ("nDCG@10", "R@10", "RR@10", "nDCG@100", "R@100", "RR@100")
+MAIN = "nDCG@10"
+"""The measure by which systems are compared in tables."""
+DEPTH = 100
+"""No measure looks further down a ranking."""
 
 PerQuery = dict[str, npt.NDArray[np.float64]]
-"""Measure -> value for every judged query, in the order of the judgements."""
+"""Measure -> ``(queries,)`` values, in the order of the judgements."""
 
 
 def measure(rankings: Iterable[Ranking], judgements: Judgements) -> PerQuery:
-    """Measure every judged query; one without a ranking scores 0.
+    """Measure the ranking of every judged query; a query without a ranking scores 0.
 
-    A document with the query's own id is passed over, as BEIR does: in ArguAna every query is a document.
+    A document with the query's own id is skipped, as in BEIR: in ArguAna every query is also a document.
     """
     if not judgements:
-        raise InputError("there is no judged query to measure")
-    # The evaluator sorts by score with a tie rule of its own; falling whole numbers keep our order.
+        raise InputError("there are no judged queries to measure; give judgements of at least one")
+    # ir-measures sorts by score and breaks ties by its own rule; decreasing integers preserve our order.
     run = {
         ranking.query_id: {
             document: float(len(ranking) - place)

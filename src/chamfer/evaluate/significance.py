@@ -1,51 +1,121 @@
-"""What chance alone would do: for paired differences, for their mean, for many comparisons at once."""
+"""Statistical significance: the paired randomisation test, bootstrap intervals, and Holm's correction."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-FLIPS = 10_000
+from chamfer.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+
+PERMUTATIONS = 10_000
+"""Random permutations of the test."""
 SAMPLES = 2_000
+"""Bootstrap samples."""
+INTERVAL = (0.025, 0.975)
+"""Quantiles of a confidence interval of 95 %."""
 
 
-def flipped_sums(differences: npt.NDArray[np.float64], *, flips: int = FLIPS, seed: int = 0) -> npt.NDArray[np.float64]:
-    """Sums of differences whose signs were drawn at random, ``flips`` times.
+class Comparison(NamedTuple):
+    """A system against a baseline on the same queries."""
 
-    If two systems were equal, each query's two values could be swapped, which turns the sign of its difference.
+    difference: float
+    """Mean of the system minus mean of the baseline."""
+    p_value: float
+    """Two-sided p-value of the paired randomisation test."""
+    wins: int
+    ties: int
+    losses: int
+
+
+def compare(system: Floats, baseline: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Comparison:
+    """Compare two systems, query by query, with a two-sided paired randomisation test.
+
+    If the systems were equally good, the two values of any query could be swapped. The p-value is the share of random
+    swaps, plus the observed arrangement, whose mean difference is at least as far from 0 as the observed one.
+
+    Args:
+        system: one value per query.
+        baseline: values of the baseline for the same queries.
+        permutations: number of random swaps.
+        seed: random seed.
+
+    >>> compare(np.array([0.5, 0.7, 0.9]), np.array([0.5, 0.6, 1.0])).wins
+    1
     """
-    changed = differences[differences != 0]  # a swap of equal values changes nothing
+    if system.shape != baseline.shape or len(system) == 0:
+        raise InputError(
+            f"two systems are compared on the same queries, at least one, not on {len(system)} and {len(baseline)}"
+        )
+    differences = system - baseline
+    sums = np.abs(permuted_sums(differences, permutations=permutations, seed=seed))
+    return Comparison(
+        difference=float(differences.mean()),
+        p_value=_p_value(sums, abs(float(differences.sum()))),
+        wins=int((differences > 0).sum()),
+        ties=int((differences == 0).sum()),
+        losses=int((differences < 0).sum()),
+    )
+
+
+def one_sided_p_value(differences: Floats, *, seed: int = 0) -> float:
+    """P-value of the paired randomisation test for a gain: differences whose mean is above 0.
+
+    >>> one_sided_p_value(np.zeros(5))
+    1.0
+    """
+    return _p_value(permuted_sums(differences, seed=seed), float(differences.sum()))
+
+
+def permuted_sums(differences: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Floats:
+    """Return ``(permutations,)`` sums of the differences with random signs: swapping two values flips the sign."""
+    changed = differences[differences != 0]  # swapping equal values changes nothing
     generator = np.random.default_rng(seed)
     sums = []
-    for start in range(0, flips, 500):
-        signs = generator.integers(0, 2, size=(min(500, flips - start), len(changed)), dtype=np.int8) * 2 - 1
+    for start in range(0, permutations, 500):
+        signs = generator.integers(0, 2, size=(min(500, permutations - start), len(changed)), dtype=np.int8) * 2 - 1
         sums.append(signs @ changed)
     return np.concatenate(sums)
 
 
-def share_beyond(sums: npt.NDArray[np.float64], observed: float) -> float:
-    """The p-value: the share of sums, the observed one among them, that are at least as large."""
-    # 1e-9 below: the real arrangement, summed in another order, must count as itself
+def _p_value(sums: Floats, observed: float) -> float:
+    # Less 1e-9, because the observed arrangement, summed in another order, must count as itself.
     return (int((sums >= observed - 1e-9).sum()) + 1) / (len(sums) + 1)
 
 
-def bootstrap_interval(
-    differences: npt.NDArray[np.float64], *, share: float = 0.95, samples: int = SAMPLES, seed: int = 0
-) -> tuple[float, float]:
-    """Where the mean of differences lies in ``share`` of samples that were drawn from them anew.
+class Bootstrap:
+    """Confidence intervals of means over queries, all from the same bootstrap samples.
+
+    Args:
+        queries: number of queries.
+        samples: number of bootstrap samples.
+        seed: random seed.
+    """
+
+    def __init__(self, queries: int, *, samples: int = SAMPLES, seed: int = 0) -> None:
+        drawn = np.random.default_rng(seed).multinomial(queries, np.full(queries, 1 / queries), samples)
+        # (samples, queries): the share of each query in each sample.
+        self._shares = drawn / queries
+
+    def intervals(self, values: Floats) -> list[tuple[float, float]]:
+        """Return the 95 % interval of the mean of each column of ``(queries, measures)`` values."""
+        low, high = np.quantile(self._shares @ values, INTERVAL, axis=0).tolist()
+        return list(zip(low, high, strict=True))
+
+
+def bootstrap_interval(values: Floats, *, samples: int = SAMPLES, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the mean of ``(queries,)`` values.
 
     >>> bootstrap_interval(np.array([0.5, 0.5, 0.5]))
     (0.5, 0.5)
     """
-    count = len(differences)
-    generator = np.random.default_rng(seed)
-    means = generator.multinomial(count, np.full(count, 1 / count), samples) @ differences / count
-    low, high = np.quantile(means, [(1 - share) / 2, (1 + share) / 2]).tolist()
-    return low, high
+    return Bootstrap(len(values), samples=samples, seed=seed).intervals(values[:, None])[0]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values of several comparisons, corrected so that the chance of one false finding among all stays what it is.
+    """Correct the p-values of several comparisons, so that the chance of any false discovery stays the same.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -1,124 +1,112 @@
-"""Learning on a judged collection: candidates, minima, weights, and what they are worth on other queries."""
+"""Learn weights from the judged queries of a collection."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from chamfer.cache.encoded import origin
-from chamfer.data.collection import Collection
+from chamfer.cache.encoded import default_cache
+from chamfer.data.collection import Collection, load_collection
+from chamfer.data.judgements import Judgements
+from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
-from chamfer.evaluate.comparison import Comparison, compare
-from chamfer.evaluate.rankings import encode_split, find_candidates
+from chamfer.evaluate.rankings import find_candidates
+from chamfer.evaluate.setup import Setup
 from chamfer.kernels.form import Form
-from chamfer.learn.fit import LearningReport, fit_weights
-from chamfer.learn.judged import JudgedQuery, LeftOut, judged_minima, teachable
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
+from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.paper import Preset
-from chamfer.learn.quality import quality
-from chamfer.learn.recipes import Recipe, Start
-from chamfer.learn.roles import splits_to_learn_from
-from chamfer.learn.splits import divide
-from chamfer.support.progress import Progress, quiet
-from chamfer.weights.counting import count_tokens
-from chamfer.weights.frequencies import DocumentFrequencies
-from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.jobs import HERE, Workers
+from chamfer.learn.recipes import Start
+from chamfer.learn.splits import divide, sample, splits_to_learn_from
+from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.support.progress import shown
+from chamfer.workers.connect import workers_at
 
 
-class HeldOut(NamedTuple):
-    """Weights against uniform weights on queries that took no part in learning or choosing."""
-
-    queries: int
-    uniform: Mapping[str, float]
-    learnt: Mapping[str, float]
-    against_uniform: Mapping[str, Comparison]
-
-    def as_json(self) -> dict[str, Any]:
-        """Ready for ``json.dumps``."""
-        found = {name: one._asdict() for name, one in self.against_uniform.items()}
-        return {**self._asdict(), "against_uniform": found}
-
-
-class CollectionLearnt(NamedTuple):
-    """Weights learnt on a collection, how they were chosen, what they are worth, and what they were made from."""
-
-    weights: TokenWeights
-    report: LearningReport
-    held_out: HeldOut | None
-    left_out: LeftOut
-    unknown: int
-    """Judgements, among those to learn from, of documents that are not in the corpus."""
-    truncated: Mapping[str, int]
-    """How many queries and documents the encoder does not see all of."""
-    queries: Sequence[JudgedQuery]
-    start: Start
-
-
-def learn_collection(
-    collection: Collection,
-    encoder: Encoder,
+def learn(
+    data: Collection | str | Path,
     *,
-    cache: Path | str,
     splits: Sequence[str] = (),
     validation: str | None = None,
     test: str | None = None,
     hold_out: float = 0.0,
-    most: int | None = None,
-    recipe: Literal["auto"] | Recipe = "auto",
+    max_queries: int | None = None,
+    recipe: str = "auto",
     preset: Preset | None = None,
-    depth: int = 1000,
+    encoder: Encoder | str = "minilm",
+    depth: int | None = None,
     form: Form = "l2",
     folds: int = 3,
     seed: int = 0,
-    progress: Progress = quiet,
-    workers: Workers = HERE,
-) -> CollectionLearnt:
-    """Learn weights from judged queries of a collection.
+    cache: str | Path | None = None,
+    progress: bool | None = None,
+    ray: str | None = None,
+) -> Learnt:
+    """Learn token weights from judged queries; the encoder does not change.
 
     Args:
-        collection: documents, queries, judgements.
-        encoder: gives the token vectors; its parameters stay as they are.
-        cache: where vectors and minima are kept, so that a second call is arithmetic only.
-        splits: the judged queries to learn from; ``train`` and ``dev``, where they exist, if none is named.
-        validation: another split to choose on; cross-validation if not given.
+        data: a judged collection, or the path of one in the BEIR layout.
+        splits: splits to learn from; ``train`` and ``dev`` by default, where they exist.
+        validation: another split to choose on; cross-validation by default.
         test: another split to measure the chosen weights on.
-        hold_out: measure on this share of the queries to learn from instead, drawn at random.
-        most: use at most so many queries of each split, drawn at random.
-        recipe: see :func:`chamfer.learn.fit.fit_weights`.
+        hold_out: share of the queries to hold out and measure on instead, drawn at random.
+        max_queries: maximum number of queries per split, drawn at random; all by default.
+        recipe: recipe to use; ``auto`` tries all of them, see :func:`chamfer.learn.fit.fit_weights`.
         preset: hyper-parameters of the recipe ``paper``.
-        depth: how many of BM25's candidates are learnt from; judged documents beyond are added.
-        form: ``l2`` or ``cosine``, which the weights are then good for.
-        folds: of the cross-validation.
-        seed: of everything that is drawn.
-        progress: shows long work.
-        workers: who encodes, counts, computes minima and fits the candidates.
+        encoder: encoder, or the name of one.
+        depth: number of BM25's candidates to learn from; judged documents are added. 1000 by default.
+        form: form of the score, ``l2`` or ``cosine``, that the weights are for.
+        folds: number of folds of the cross-validation.
+        seed: random seed.
+        cache: folder for vectors and minima, so that a second call only fits; the user's cache folder by default.
+        progress: whether to show a progress bar; by default only if stderr is a terminal.
+        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
     """
-    cache = Path(cache)
+    collection = data if isinstance(data, Collection) else load_collection(Path(data))
+    splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
+    encoder = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder)
+    cache = default_cache() if cache is None else Path(cache)
+    with workers_at(ray) as workers:
+        setup = Setup(collection, encoder, cache, form, depth or DEFAULT_DEPTH, shown(progress), workers)
+        return learn_collection(
+            setup,
+            splits=splits,
+            validation=validation,
+            test=test,
+            hold_out=hold_out,
+            max_queries=max_queries,
+            recipe=recipe,
+            preset=preset,
+            folds=folds,
+            seed=seed,
+        )
+
+
+def learn_collection(
+    setup: Setup,
+    *,
+    splits: Sequence[str] = (),
+    validation: str | None = None,
+    test: str | None = None,
+    hold_out: float = 0.0,
+    max_queries: int | None = None,
+    recipe: str = "auto",
+    preset: Preset | None = None,
+    folds: int = 3,
+    seed: int = 0,
+) -> Learnt:
+    """Learn weights; the arguments are those of :func:`learn`."""
+    collection = setup.collection
     splits = splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
     others = [name for name in (validation, test) if name is not None]
-    judged = judge_splits(
-        collection,
-        encoder,
-        [*splits, *others],
-        cache=cache,
-        most=most,
-        seed=seed,
-        depth=depth,
-        form=form,
-        progress=progress,
-        workers=workers,
-    )
+    judged = judge_splits(setup, [*splits, *others], max_queries=max_queries, seed=seed)
     queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
     measured = judged[test] if test else []
     if hold_out:
         queries, measured = divide(queries, hold_out, seed=seed)
     queries, left_out = teachable(queries)
     chosen_on: Sequence[JudgedQuery] = teachable(judged[validation])[0] if validation else ()
-    counted = count_tokens(encoder, list(collection.documents.values()), progress=progress, workers=workers)
-    start = starting_weights(
-        collection, encoder, counted.frequencies, learnt_from=len(queries) + len(chosen_on), form=form
-    )
+    everything = [*queries, *chosen_on]
+    start = starting_weights(setup, learnt_from=len(everything))
     weights, report = fit_weights(
         queries,
         start,
@@ -127,82 +115,65 @@ def learn_collection(
         preset=preset,
         folds=folds,
         seed=seed,
-        progress=progress,
-        workers=workers,
+        progress=setup.progress,
+        workers=setup.workers,
     )
-    everything = [*queries, *chosen_on]
-    return CollectionLearnt(
+    return Learnt(
         weights,
         report,
         measure_held_out(measured, weights, start.uniform) if measured else None,
         left_out,
         unknown=sum(collection.unknown_judged(name) for name in splits),
-        truncated={
-            "queries": encoder.tokenize([collection.queries[one.query_id] for one in everything], "query").truncated,
-            "documents": counted.truncated,
-        },
+        truncated=setup.truncated({one.query_id: collection.queries[one.query_id] for one in everything}),
         queries=everything,
         start=start,
     )
 
 
 def judge_splits(
-    collection: Collection,
-    encoder: Encoder,
-    splits: Sequence[str],
-    *,
-    cache: Path,
-    most: int | None = None,
-    seed: int = 0,
-    depth: int = 1000,
-    form: Form = "l2",
-    progress: Progress = quiet,
-    workers: Workers = HERE,
+    setup: Setup, splits: Sequence[str], *, max_queries: int | None = None, seed: int = 0
 ) -> dict[str, list[JudgedQuery]]:
-    """Compute, or read from ``cache``, the minima of judged queries against BM25's candidates, split by split."""
-    chosen = {name: _draw(collection.judged_queries(name), most, seed) for name in splits}
+    """Compute, or read from the cache, the minima of judged queries against BM25's candidates, split by split."""
+    collection = setup.collection
+    chosen = {name: sample(collection.judged_queries(name), max_queries, seed=seed) for name in splits}
     everyone = {query: text for part in chosen.values() for query, text in part.items()}
-    found = find_candidates(collection, everyone, depth=depth)
+    found = find_candidates(collection, everyone, depth=setup.depth)
     judged = {}
     for name, queries in chosen.items():
-        encoded, corpus = encode_split(collection, encoder, queries, cache=cache, progress=progress, workers=workers)
-        own = [ranking for ranking in found if ranking.query_id in queries]
-        with progress("computing minima", len(own)) as advance:
-            judgements = collection.judgements[name]
-            judged[name] = judged_minima(
-                cache, encoded, corpus, own, judgements, form=form, advance=advance, workers=workers
-            )
+        candidates = [ranking for ranking in found if ranking.query_id in queries]
+        judged[name] = judge_queries(setup, queries, candidates, collection.judgements[name])
     return judged
 
 
-def starting_weights(
-    collection: Collection, encoder: Encoder, frequencies: DocumentFrequencies, *, learnt_from: int, form: Form = "l2"
-) -> Start:
-    """Uniform, IDF and softened IDF weights over the corpus of a collection."""
+def judge_queries(
+    setup: Setup, queries: Mapping[str, str], candidates: Sequence[Ranking], judgements: Judgements
+) -> list[JudgedQuery]:
+    """Compute, or read from the cache, the minima of queries against their candidates and judged documents."""
+    corpus, encoded = setup.corpus, setup.encode_queries(queries)
+    with setup.progress("computing minima", len(candidates)) as advance:
+        return judged_minima(
+            setup.cache,
+            encoded,
+            corpus,
+            candidates,
+            judgements,
+            form=setup.form,
+            advance=advance,
+            workers=setup.workers,
+        )
+
+
+def starting_weights(setup: Setup, *, learnt_from: int) -> Start:
+    """Return uniform, IDF and softened IDF weights of the corpus.
+
+    Args:
+        setup: shared settings.
+        learnt_from: number of judged queries, to record in the metadata.
+    """
     made_from = {
-        **origin(collection.name, collection.documents, encoder),
-        "model": encoder.model_fingerprint,
+        **setup.origin,
+        "model": setup.encoder.model_fingerprint,
         "learnt_from": learnt_from,
-        "form": form,
+        "form": setup.form,
     }
-    return Start.counted(frequencies, encoder.vocabulary, made_from)
-
-
-def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, uniform: TokenWeights) -> HeldOut:
-    """Measure weights on queries that took no part in learning them, query by query against uniform weights."""
-    learnt, plain = quality(queries, weights), quality(queries, uniform)
-    names = ("nDCG@10", "R@10")
-    return HeldOut(
-        queries=len(queries),
-        uniform=dict(zip(names, plain.mean(axis=0).tolist(), strict=True)),
-        learnt=dict(zip(names, learnt.mean(axis=0).tolist(), strict=True)),
-        against_uniform={name: compare(learnt[:, at], plain[:, at]) for at, name in enumerate(names)},
-    )
-
-
-def _draw(queries: dict[str, str], most: int | None, seed: int) -> dict[str, str]:
-    if most is None or most >= len(queries):
-        return queries
-    drawn = np.random.default_rng(seed).permutation(len(queries))[:most]
-    names = list(queries)
-    return {names[place]: queries[names[place]] for place in sorted(drawn)}
+    return Start.counted(setup.counted.frequencies, setup.encoder.vocabulary, made_from)

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from chamfer.errors import InputError
+from chamfer.evaluate.significance import Bootstrap
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.paper import Preset
@@ -18,6 +19,7 @@ from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import HERE, Workers
 
+# Bootstrap samples of the intervals.
 SAMPLES = 1000
 TIE = 1e-12
 BLEND = "blend"
@@ -79,7 +81,7 @@ class LearningReport:
         }
 
 
-class Learnt(NamedTuple):
+class Fitted(NamedTuple):
     """Weights and how they were chosen."""
 
     weights: TokenWeights
@@ -90,14 +92,14 @@ def fit_weights(
     queries: Sequence[JudgedQuery],
     start: Start,
     *,
-    recipe: Literal["auto"] | Recipe = "auto",
+    recipe: str = "auto",
     validation: Sequence[JudgedQuery] = (),
     preset: Preset | None = None,
     folds: int = 3,
     seed: int = 0,
     progress: Progress = quiet,
     workers: Workers = HERE,
-) -> Learnt:
+) -> Fitted:
     """Learn weights from judged queries and choose them by what they do on queries they were not fitted to.
 
     Args:
@@ -117,7 +119,9 @@ def fit_weights(
         raise InputError("learning needs at least one judged query")
     if recipe != "auto" and recipe not in RECIPES:
         raise InputError(f"a recipe is auto, {', '.join(RECIPES)}, not {recipe!r}")
-    candidates = candidates_of(RECIPES if recipe == "auto" else (recipe,), preset, search=recipe == "paper")
+    candidates = candidates_of(
+        RECIPES if recipe == "auto" else (cast("Recipe", recipe),), preset, search=recipe == "paper"
+    )
     if validation:
         trials = [Trial(queries, validation, np.arange(len(validation)))]
     else:
@@ -169,20 +173,18 @@ def fit_weights(
             if token in weights.vocabulary.special_ids
         ],
     )
-    return Learnt(weights, report)
+    return Fitted(weights, report)
 
 
 def _rows(measured: Mapping[str, Quality], recipes: Mapping[str, str], seed: int) -> tuple[Row, ...]:
     queries = len(measured["uniform"])
-    # How often each query is in each bootstrap sample; the same samples for all candidates.
-    drawn = np.random.default_rng(seed).multinomial(queries, np.full(queries, 1 / queries), SAMPLES) / queries
+    bootstrap = Bootstrap(queries, samples=SAMPLES, seed=seed)
     rows = []
     for name, values in measured.items():
         ndcg, recall = values.mean(axis=0).tolist()
-        low, high = np.quantile(drawn @ values, [0.025, 0.975], axis=0).tolist()
         gains = (values - measured["uniform"]).mean(axis=1)
         wins, losses = int((gains > TIE).sum()), int((gains < -TIE).sum())
-        spans = list(zip(low, high, strict=True))
+        spans = bootstrap.intervals(values)
         recipe = recipes.get(name, name)
         rows.append(Row(name, recipe, ndcg, spans[0], recall, spans[1], wins, queries - wins - losses, losses))
     return tuple(rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import LearningReport, fit_weights
 from chamfer.learn.judged import JudgedQuery, LeftOut, teachable
-from chamfer.learn.recipes import Recipe, Start
+from chamfer.learn.recipes import Start
 from chamfer.search.searcher import Searcher
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.token_weights import TokenWeights
@@ -49,7 +49,7 @@ def learn_marked(
     marks: Sequence[Marks],
     *,
     weights: str | TokenWeights | None = None,
-    recipe: Literal["auto"] | Recipe = "prior",
+    recipe: str = "prior",
     depth: int = 100,
     seed: int = 0,
 ) -> MarkedLearnt:

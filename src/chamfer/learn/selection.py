@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.evaluate.significance import flipped_sums, share_beyond
+from chamfer.evaluate.significance import one_sided_p_value
 from chamfer.learn.blend import blend
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.trials import Trial
@@ -32,8 +32,7 @@ def choose(measured: Mapping[str, Quality], favourite: str, *, chance: float = C
     """
 
     def luck(name: str) -> float:
-        gains = _gains(measured, name)
-        return share_beyond(flipped_sums(gains, seed=seed), float(gains.sum()))
+        return one_sided_p_value(_gains(measured, name), seed=seed)
 
     gain, _ = _gain(measured, favourite)
     lucky = luck(favourite)

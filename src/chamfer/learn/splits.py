@@ -1,10 +1,11 @@
-"""Who is learnt from, who is chosen on, who is measured: the paper's splits of judged queries, seeded."""
+"""Which judged queries to learn from, to choose on and to measure on; no query has two of these roles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from chamfer.data.collection import Collection
 from chamfer.errors import InputError
 
 T = TypeVar("T")
@@ -18,14 +19,69 @@ class Splits(NamedTuple, Generic[T]):
     test: Sequence[T]
 
 
-def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits[T]:
-    """Give train, validation and test queries of a collection that has at least a split ``test``.
+def splits_to_learn_from(
+    collection: Collection,
+    splits: Sequence[str] = (),
+    *,
+    validation: str | None = None,
+    test: str | None = None,
+    hold_out: float = 0.0,
+) -> list[str]:
+    """Check that the roles of splits do not overlap, and return those to learn from: ``train`` and ``dev`` by default.
 
-    Given splits are used where they exist. Where only one of ``train`` and ``dev`` does, a fifth of it is for
-    validation. Where there is only ``test``, its queries are divided: 35 % train, 15 % validation, 50 % test.
+    Args:
+        collection: collection with judgements.
+        splits: splits to learn from.
+        validation: split to choose on.
+        test: split to measure on.
+        hold_out: share of the queries to hold out for measuring.
+    """
+    if isinstance(splits, str):
+        raise InputError(f"splits must be a list of names, [{splits!r}], not a string")
+    if not collection.judgements:
+        raise InputError(f"{collection.name} has no judgements to learn from; give a file of judgements (--qrels FILE)")
+    if test is not None and hold_out:
+        raise InputError("weights are measured on a test split or on held-out queries, not on both; drop one of them")
+    others = [name for name in (validation, test) if name is not None]
+    chosen = list(dict.fromkeys(splits)) or [
+        name for name in ("train", "dev") if name in collection.judgements and name not in others
+    ]
+    if not chosen:
+        raise InputError(
+            f"{collection.name} has no train or dev split to learn from; learn from part of another split and measure "
+            "on the rest, as in: --qrels test --hold-out 0.5"
+        )
+    if validation is not None and validation == test:
+        raise InputError(f"weights cannot be chosen and measured on the same split, {test!r}; give another one")
+    for name, use in ((validation, "chosen"), (test, "measured")):
+        if name in chosen:
+            raise InputError(
+                f"weights cannot be learnt from and {use} on the same split, {name!r}; give another one, or hold out "
+                "some of its queries, as in: --hold-out 0.3"
+            )
+    split_of: dict[str, str] = {}
+    for name in (*chosen, *others):
+        for query in collection.judged_queries(name):
+            if split_of.setdefault(query, name) != name:
+                raise InputError(
+                    f"query {query!r} is judged in {split_of[query]!r} and in {name!r}, but a query can only be learnt "
+                    "from, chosen on or measured on; remove it from one of the two"
+                )
+    return chosen
+
+
+def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits[T]:
+    """Return train, validation and test queries of a collection, by the paper's rule.
+
+    Given splits are used where they exist. If only one of ``train`` and ``dev`` exists, a fifth of it is for
+    validation. If there is only ``test``, it is divided: 35 % train, 15 % validation, 50 % test.
+
+    Args:
+        judged: queries of each split of the collection, at least of ``test``.
+        seed: random seed of the divisions.
     """
     if "test" not in judged:
-        raise InputError(f"there is no split test to measure on, only {', '.join(judged) or 'none'}")
+        raise InputError(f"there is no test split to measure on, only {', '.join(judged) or 'none'}")
     if "train" in judged and "dev" in judged:
         return Splits(judged["train"], judged["dev"], judged["test"])
     for name in ("train", "dev"):
@@ -36,7 +92,7 @@ def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits
 
 
 def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T], list[T]]:
-    """Divide at random: the rest first, then ``share`` of the queries; both keep their order.
+    """Divide queries at random into the rest and a ``share`` that is held out; both keep their order.
 
     >>> divide(["a", "b", "c", "d"], 0.5)
     (['b', 'd'], ['a', 'c'])
@@ -44,10 +100,19 @@ def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T
     held = round(len(queries) * share)
     if not 0 < held < len(queries):
         raise InputError(
-            f"of {len(queries)} judged queries, {share:.0%} cannot be held out: neither part may be empty; judge more, "
-            "or hold out another share"
+            f"holding out {share:.0%} of {len(queries)} judged queries leaves one part empty; judge more queries, or "
+            "hold out another share"
         )
     chosen = np.zeros(len(queries), np.bool_)
     chosen[np.random.default_rng(seed).permutation(len(queries))[:held]] = True
     rest = [query for query, out in zip(queries, chosen, strict=True) if not out]
     return rest, [query for query, out in zip(queries, chosen, strict=True) if out]
+
+
+def sample(queries: Mapping[str, T], count: int | None, *, seed: int = 0) -> dict[str, T]:
+    """Return at most ``count`` of some queries, drawn at random, in their order; all if ``count`` is None."""
+    if count is None or count >= len(queries):
+        return dict(queries)
+    drawn = np.random.default_rng(seed).permutation(len(queries))[:count]
+    names = list(queries)
+    return {names[place]: queries[names[place]] for place in sorted(drawn)}

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chamfer.data.collection import Collection
 from chamfer.data.runs import write_run
-from chamfer.encode.encoder import Encoder
-from chamfer.evaluate.comparison import compare
 from chamfer.evaluate.measures import PerQuery
-from chamfer.evaluate.significance import bootstrap_interval
+from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.significance import bootstrap_interval, compare
 from chamfer.learn.collection import starting_weights
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
@@ -23,7 +21,6 @@ from chamfer.reproduce.saved_splits import load_splits
 from chamfer.reproduce.scoring import SAVED_DEPTH, Protocol, Scoring
 from chamfer.reproduce.systems import AUTO, CHAMFER, IDF, RECIPE, SOFT
 from chamfer.support.progress import Progress, quiet
-from chamfer.weights.counting import count_tokens
 from chamfer.weights.token_weights import TokenWeights
 
 # Fewer queries cannot be cross-validated.
@@ -31,37 +28,22 @@ MIN_QUERIES = 3
 
 
 def reproduce_dataset(
-    collection: Collection,
-    dataset: Dataset,
-    encoder: Encoder,
-    setting: Setting,
-    protocol: Protocol,
-    folder: Path,
-    *,
-    progress: Progress = quiet,
+    setup: Setup, dataset: Dataset, setting: Setting, protocol: Protocol, folder: Path
 ) -> dict[str, Any]:
     """Run the protocol, write weights and rankings, and return the results, ready for ``json.dumps``.
 
     Args:
-        collection: documents, queries and judgements.
+        setup: collection, encoder and shared settings, from :meth:`Protocol.setup`.
         dataset: settings of the dataset.
-        encoder: encoder; its lengths are those of the experiment.
         setting: ``rerank`` BM25's candidates, or search ``end-to-end``.
         protocol: settings that all datasets share.
         folder: folder of the dataset; its splits go there, and results into one subfolder per setting.
-        progress: progress callback.
     """
     started = time.perf_counter()
+    collection, encoder, progress = setup.collection, setup.encoder, setup.progress
     splits = load_splits(folder / "splits.json", collection, most=protocol.most, seed=protocol.seed)
-    counted = count_tokens(encoder, list(collection.documents.values()), progress=progress)
-    start = starting_weights(
-        collection,
-        encoder,
-        counted.frequencies,
-        learnt_from=len(splits.queries["train"]) + len(splits.queries["validation"]),
-        form=protocol.form,
-    )
-    scoring = Scoring(collection, encoder, setting, protocol, splits, progress)
+    start = starting_weights(setup, learnt_from=len(splits.queries["train"]) + len(splits.queries["validation"]))
+    scoring = Scoring(setup, setting, splits)
     train, validation = (scoring.minima(role, start.uniform) for role in ("train", "validation"))
     learning = time.perf_counter()
     weightings, chosen = learn_all(train, validation, start, dataset, seed=protocol.seed, progress=progress)
@@ -85,10 +67,7 @@ def reproduce_dataset(
             "query_length": encoder.query_length,
             "document_length": encoder.document_length,
         },
-        "truncated": {
-            "queries": encoder.tokenize(list(splits.texts(collection, "test").values()), "query").truncated,
-            "documents": counted.truncated,
-        },
+        "truncated": setup.truncated(splits.texts(collection, "test")),
         "chosen": chosen,
         "systems": {name: _figures(values[name], values[CHAMFER]) for name in rankings},
         "bm25_on_all_test_queries": scoring.bm25_on_all() if setting == "rerank" else None,

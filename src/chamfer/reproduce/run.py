@@ -120,13 +120,11 @@ def run(
                 continue
             try:
                 collection = load_collection(locate(dataset, data, protocol.cache, progress), allow_empty=True)
-                encoder = model.load(dataset)
+                setup = protocol.setup(collection, model.load(dataset), progress=progress)
                 for setting in missing:
                     say(f"{dataset.name}, {setting}: {len(collection.documents)} documents ...")
                     shutil.rmtree(out / dataset.name / setting, ignore_errors=True)  # left by a crash
-                    result = reproduce_dataset(
-                        collection, dataset, encoder, setting, protocol, out / dataset.name, progress=progress
-                    )
+                    result = reproduce_dataset(setup, dataset, setting, protocol, out / dataset.name)
                     write_json(out / dataset.name / setting / RESULT, {"environment": environment(), **result})
                     say(f"{dataset.name}, {setting}: {result['seconds']['all']:.0f} s")
             except MissingError as error:

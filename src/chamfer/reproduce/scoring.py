@@ -10,14 +10,16 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.first_stage import find_first
-from chamfer.evaluate.rankings import encode_split, find_candidates, rank_split
+from chamfer.evaluate.rankings import find_candidates, rerank_candidates
+from chamfer.evaluate.setup import Setup
 from chamfer.kernels.form import Form
-from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
+from chamfer.learn.collection import judge_queries
+from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.paper import Setting
 from chamfer.reproduce.saved_splits import ROLES, QuerySplits, Role
 from chamfer.reproduce.systems import BM25, CHAMFER
-from chamfer.support.progress import Progress
+from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
 
 # Documents per ranking that are saved; no measure looks further.
@@ -42,30 +44,29 @@ class Protocol:
     most: int = 1000
     seed: int = 0
 
+    def setup(self, collection: Collection, encoder: Encoder, *, progress: Progress = quiet) -> Setup:
+        """The setup of one dataset, which its two settings share."""
+        return Setup(collection, encoder, self.cache, self.form, self.depth, progress)
+
 
 @dataclass(frozen=True)
 class Scoring:
     """Candidates, minima and rankings of one dataset in one setting."""
 
-    collection: Collection
-    encoder: Encoder
+    setup: Setup
     setting: Setting
-    protocol: Protocol
     splits: QuerySplits
-    progress: Progress
+
+    @property
+    def collection(self) -> Collection:
+        """Documents, queries and judgements of the dataset."""
+        return self.setup.collection
 
     def minima(self, role: Role, uniform: TokenWeights) -> list[JudgedQuery]:
         """Minima of the queries of a role, over Chamfer's candidates; without the queries that teach nothing."""
         queries = self.splits.texts(self.collection, role)
         (candidates,) = self._candidates(role, {CHAMFER: uniform}).values()
-        encoded, corpus = encode_split(
-            self.collection, self.encoder, queries, cache=self.protocol.cache, progress=self.progress
-        )
-        judgements = self.splits.judgements(self.collection, role)
-        with self.progress("computing minima", len(candidates)) as advance:
-            found = judged_minima(
-                self.protocol.cache, encoded, corpus, candidates, judgements, form=self.protocol.form, advance=advance
-            )
+        found = judge_queries(self.setup, queries, candidates, self.splits.judgements(self.collection, role))
         try:
             return teachable(found)[0]
         except InputError:  # there are none; a tiny collection is evaluated all the same
@@ -83,16 +84,8 @@ class Scoring:
             for ranked in zip(*found.values(), strict=True)
             for ids in [list(dict.fromkeys(document for one in ranked for document in one.document_ids))]
         ]
-        ranked = rank_split(
-            self.collection,
-            self.encoder,
-            weightings,
-            together,
-            cache=self.protocol.cache,
-            form=self.protocol.form,
-            k=SAVED_DEPTH if self.setting == "rerank" else None,
-            progress=self.progress,
-        )
+        k = SAVED_DEPTH if self.setting == "rerank" else None
+        ranked = rerank_candidates(self.setup, weightings, together, k=k)
         own = {
             name: [_among(one, candidates) for one, candidates in zip(ranked[name], found[name], strict=True)]
             for name in weightings
@@ -113,17 +106,7 @@ class Scoring:
         if self.setting == "rerank":
             found = [self._bm25[query] for query in queries]
             return dict.fromkeys(weightings, found)
-        return find_first(
-            self.collection,
-            self.encoder,
-            queries,
-            weightings,
-            "auto",
-            cache=self.protocol.cache,
-            depth=self.protocol.depth,
-            form=self.protocol.form,
-            progress=self.progress,
-        )
+        return find_first(self.setup, queries, weightings, "auto")
 
     @cached_property
     def _bm25(self) -> dict[str, Ranking]:
@@ -132,8 +115,7 @@ class Scoring:
         for role in ROLES:
             queries |= self.splits.texts(self.collection, role)
         return {
-            ranking.query_id: ranking
-            for ranking in find_candidates(self.collection, queries, depth=self.protocol.depth)
+            ranking.query_id: ranking for ranking in find_candidates(self.collection, queries, depth=self.setup.depth)
         }
 
 

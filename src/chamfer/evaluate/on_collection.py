@@ -1,0 +1,93 @@
+"""Evaluate weightings on a judged collection: re-rank the candidates of a first stage with each."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from chamfer.data.ranking import Ranking
+from chamfer.errors import InputError
+from chamfer.evaluate.evaluation import Evaluation, System
+from chamfer.evaluate.first_stage import find_first
+from chamfer.evaluate.measures import measure
+from chamfer.evaluate.rankings import find_candidates, rerank_candidates
+from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.validation import validator
+from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
+from chamfer.retrieve.stages import check_stage
+from chamfer.weights.special import DEFAULT, Special
+
+BM25 = "bm25"
+
+
+def evaluate_collection(
+    setup: Setup,
+    weights: Weightings,
+    *,
+    split: str = "test",
+    first_stage: str = BM25,
+    candidates: Sequence[Ranking] | None = None,
+    runs: Mapping[str, Sequence[Ranking]] | None = None,
+    special: Special = DEFAULT,
+    validation: str = "dev",
+    baseline: str | None = None,
+) -> Evaluation:
+    """Evaluate weightings; the arguments are those of :func:`chamfer.evaluate.experiment.evaluate`."""
+    started = time.perf_counter()
+    collection, encoder, runs = setup.collection, setup.encoder, runs or {}
+    source = first_stage if candidates is None else "candidates"
+    named = name_weightings(weights, [source, *runs])
+    baseline = choose_baseline(baseline, list(named), [source, *named, *runs])
+    if special == "auto" and validation == split:
+        raise InputError(f"special tokens cannot be chosen on {split!r}, the split that is measured; choose on another")
+    check_stage(first_stage)
+    queries = collection.judged_queries(split)
+    for name, run in runs.items():
+        if not any(ranking.query_id in queries for ranking in run):
+            raise InputError(
+                f"the run {name!r} is for none of the {len(queries)} queries; give a run of this collection"
+            )
+
+    found: list[Ranking] = []
+    if candidates is not None or first_stage == BM25:
+        found = find_candidates(collection, queries, given=candidates, depth=setup.depth)
+    weightings = resolve_weightings(
+        named,
+        encoder,
+        lambda: setup.counted.frequencies,
+        form=setup.form,
+        special=special,
+        validate=validator(setup, validation),
+        made_from=setup.origin,
+    )
+    if found:
+        ranked = rerank_candidates(setup, weightings, found)
+    else:
+        firsts = find_first(setup, queries, weightings, first_stage)
+        found = firsts[baseline] if baseline in firsts else next(iter(firsts.values()))
+        ranked = {
+            name: rerank_candidates(setup, {name: weightings[name]}, first)[name] for name, first in firsts.items()
+        }
+
+    judgements = {query: collection.judgements[split][query] for query in queries}
+    made = {name: weighting.metadata for name, weighting in weightings.items()}
+    systems = tuple(
+        System(name, rankings, measure(rankings, judgements), made.get(name, {}))
+        for name, rankings in {source: found, **ranked, **runs}.items()
+    )
+    return Evaluation(
+        dataset=collection.name,
+        split=split,
+        queries=len(queries),
+        documents=len(collection.documents),
+        truncated=setup.truncated(queries),
+        settings={
+            "encoder": encoder.name,
+            "query_length": encoder.query_length,
+            "document_length": encoder.document_length,
+            "form": setup.form,
+            "first_stage": source,
+            "depth": setup.depth,
+        },
+        systems=systems,
+        baseline=baseline,
+        seconds=time.perf_counter() - started,
+    )

@@ -1,0 +1,105 @@
+"""Evaluate weightings on an index: search it with each for the judged queries."""
+
+import time
+from collections.abc import Mapping
+
+from chamfer.data.judgements import Judgements
+from chamfer.data.ranking import Ranking
+from chamfer.errors import InputError
+from chamfer.evaluate.evaluation import Evaluation, System
+from chamfer.evaluate.measures import DEPTH, measure
+from chamfer.evaluate.rankings import without_own_document
+from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
+from chamfer.search.searcher import Searcher
+from chamfer.support.progress import Progress, quiet
+from chamfer.weights.special import DEFAULT
+from chamfer.weights.token_weights import TokenWeights
+
+# Queries that are searched at once.
+BATCH = 64
+
+
+def evaluate_index(
+    searcher: Searcher,
+    queries: Mapping[str, str],
+    judgements: Judgements,
+    weights: Weightings,
+    *,
+    split: str = "judgements",
+    first_stage: str = "auto",
+    special: float = DEFAULT,
+    depth: int | None = None,
+    baseline: str | None = None,
+    progress: Progress = quiet,
+) -> Evaluation:
+    """Evaluate weightings; see :func:`chamfer.evaluate.experiment.evaluate`.
+
+    Args:
+        searcher: searcher of the index, with the form to use.
+        queries: query texts by id.
+        judgements: grades of documents for each query.
+        weights: names, files or weights.
+        split: name of the judged queries in the result.
+        first_stage: first stage that finds the candidates.
+        special: weight of special tokens under ``idf``.
+        depth: number of candidates to score exactly; the default of the first stage if not given.
+        baseline: system to compare with.
+        progress: shows the progress.
+    """
+    started = time.perf_counter()
+    named = name_weightings(weights)
+    baseline = choose_baseline(baseline, list(named), list(named))
+    judged = {query: text for query, text in queries.items() if query in judgements}
+    if not judged:
+        raise InputError(f"none of the {len(queries)} queries is judged; give judgements for at least one")
+    encoder, index = searcher.encoder, searcher.index
+    weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
+    rankings = _search(searcher, judged, weightings, first_stage, depth, progress)
+    grades = {query: judgements[query] for query in judged}
+    return Evaluation(
+        dataset=index.folder.name,
+        split=split,
+        queries=len(judged),
+        documents=len(searcher),
+        truncated={"queries": encoder.tokenize(list(judged.values()), "query").truncated},
+        settings={
+            "encoder": encoder.name,
+            "query_length": encoder.query_length,
+            "document_length": encoder.document_length,
+            "form": searcher.form,
+            "first_stage": first_stage,
+            "depth": depth,
+        },
+        systems=tuple(
+            System(name, ranked, measure(ranked, grades), weightings[name].metadata)
+            for name, ranked in rankings.items()
+        ),
+        baseline=baseline,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _search(
+    searcher: Searcher,
+    queries: Mapping[str, str],
+    weightings: Mapping[str, TokenWeights],
+    first_stage: str,
+    depth: int | None,
+    progress: Progress,
+) -> dict[str, list[Ranking]]:
+    found: dict[str, list[Ranking]] = {name: [] for name in weightings}
+    ids, texts = list(queries), list(queries.values())
+    with progress("searching", len(queries)) as advance:
+        for at in range(0, len(ids), BATCH):
+            part = texts[at : at + BATCH]
+            tokens = searcher.encoder.encode_queries(part)
+            for name, weights in weightings.items():
+                # One more than measured, because a query may be a document itself.
+                weighted = searcher.queries.weigh(tokens, part, weights)
+                ranked = searcher.rank(weighted, DEPTH + 1, first_stage=first_stage, depth=depth)
+                found[name] += [
+                    without_own_document(Ranking.of(query, searcher.index.ids(one.places), one.scores), DEPTH)
+                    for query, one in zip(ids[at : at + BATCH], ranked, strict=True)
+                ]
+            advance(len(part))
+    return found

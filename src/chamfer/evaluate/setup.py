@@ -1,0 +1,93 @@
+"""What every step of an experiment on one collection needs: the data, the encoder and how to compute."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoded import encode_cached, origin
+from chamfer.data.collection import Collection
+from chamfer.data.fingerprint import fingerprint
+from chamfer.encode.encoder import Encoder
+from chamfer.kernels.form import Form
+from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.support.progress import Progress, quiet
+from chamfer.weights.counting import Counted, count_tokens
+from chamfer.workers.jobs import HERE, Workers
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """The settings that the steps of an experiment share.
+
+    The corpus is fingerprinted, counted and encoded at most once, when a step first needs it.
+
+    Args:
+        collection: documents, queries and judgements.
+        encoder: encoder of the token vectors, with the lengths to use.
+        cache: folder for vectors, minima and indexes, so that nothing is computed twice.
+        form: form of the score, ``l2`` or ``cosine``.
+        depth: number of candidates per query.
+        progress: shows the progress of long steps.
+        workers: processes that encode, count, re-rank, compute minima and fit weights.
+    """
+
+    collection: Collection
+    encoder: Encoder
+    cache: Path
+    form: Form = "l2"
+    depth: int = DEFAULT_DEPTH
+    progress: Progress = quiet
+    workers: Workers = HERE
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of the documents and their ids."""
+        documents = self.collection.documents
+        return fingerprint(list(documents), list(documents.values()))
+
+    @cached_property
+    def corpus(self) -> EncodedCorpus:
+        """The encoded documents, from the cache if they are there."""
+        documents = self.collection.documents
+        with self.progress("encoding documents", len(documents)) as advance:
+            return encode_cached(
+                self.cache,
+                self.encoder,
+                list(documents),
+                list(documents.values()),
+                digest=self.digest,
+                advance=advance,
+                workers=self.workers,
+            )
+
+    @cached_property
+    def counted(self) -> Counted:
+        """Document frequencies of the corpus, and the number of truncated documents."""
+        texts = list(self.collection.documents.values())
+        return count_tokens(self.encoder, texts, progress=self.progress, workers=self.workers)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Provenance to record in weights that are made from the corpus."""
+        return origin(self.collection.name, self.digest, self.encoder)
+
+    def encode_queries(self, queries: Mapping[str, str]) -> EncodedCorpus:
+        """Encode queries, or read them from the cache."""
+        with self.progress("encoding queries", len(queries)) as advance:
+            return encode_cached(
+                self.cache,
+                self.encoder,
+                list(queries),
+                list(queries.values()),
+                role="query",
+                advance=advance,
+                workers=self.workers,
+            )
+
+    def truncated(self, queries: Mapping[str, str]) -> dict[str, int]:
+        """Count the queries and documents that exceed the encoder's lengths."""
+        cut = self.encoder.tokenize(list(queries.values()), "query").truncated
+        return {"queries": cut, "documents": self.counted.truncated}

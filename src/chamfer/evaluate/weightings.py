@@ -1,0 +1,79 @@
+"""The weightings that an evaluation compares, by name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.kernels.form import Form
+from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.names import check_name, check_weights, weights_by_name
+from chamfer.weights.special import DEFAULT, Special
+from chamfer.weights.token_weights import TokenWeights, Validate
+
+OneWeighting = str | Path | TokenWeights
+Weightings = OneWeighting | Sequence[OneWeighting] | Mapping[str, OneWeighting]
+"""``"idf"``, ``["uniform", "mine.safetensors"]`` or ``{"mine": weights}``."""
+
+
+def name_weightings(weights: Weightings, other_systems: Sequence[str] = ()) -> dict[str, str | TokenWeights]:
+    """Give every weighting a name: its own, its path, or the recipe that made it.
+
+    Args:
+        weights: names, files or weights.
+        other_systems: names that the weightings must not have, because a first stage or a run has them.
+    """
+    if isinstance(weights, Mapping):
+        pairs = list(weights.items())
+    else:
+        several = [weights] if isinstance(weights, OneWeighting) else list(weights)
+        pairs = [(_name(one), one) for one in several]
+    if not pairs:
+        raise InputError("an evaluation needs at least one weighting, such as 'uniform'")
+    labels = [Path(name).stem for name in (*(name for name, _ in pairs), *other_systems)]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"two systems would be called {twice!r}; rename a file, or give the weights as a mapping from names"
+        )
+    named = {name: one if isinstance(one, TokenWeights) else str(one) for name, one in pairs}
+    for one in named.values():
+        if isinstance(one, str):
+            check_name(one)
+    return named
+
+
+def _name(weights: OneWeighting) -> str:
+    return str(weights.metadata.get("recipe")) if isinstance(weights, TokenWeights) else str(weights)
+
+
+def choose_baseline(baseline: str | None, weightings: Sequence[str], systems: Sequence[str]) -> str:
+    """Return the baseline: the given system, else ``uniform``, else the first weighting."""
+    baseline = baseline or ("uniform" if "uniform" in weightings else weightings[0])
+    if baseline not in systems:
+        raise InputError(f"the baseline must be one of {', '.join(systems)}, not {baseline!r}")
+    return baseline
+
+
+def resolve_weightings(
+    weightings: Mapping[str, str | TokenWeights],
+    encoder: Encoder,
+    frequencies: Callable[[], DocumentFrequencies],
+    *,
+    form: Form,
+    special: Special = DEFAULT,
+    validate: Validate | None = None,
+    made_from: Mapping[str, Any] | None = None,
+) -> dict[str, TokenWeights]:
+    """Make or load each weighting; see :func:`chamfer.weights.names.weights_by_name`."""
+    resolved = {}
+    for name, one in weightings.items():
+        if isinstance(one, TokenWeights):
+            check_weights(one, encoder, form)
+            resolved[name] = one
+        else:
+            resolved[name] = weights_by_name(
+                one, encoder, frequencies, special=special, validate=validate, made_from=made_from, form=form
+            )
+    return resolved
