@@ -1,4 +1,4 @@
-// 256-bit registers: bytes are widened to 16 bits, where products of pairs add up without overflow.
+// The AVX2 path: bytes are widened to 16 bits, where products of pairs add up without overflow.
 #include "path.hpp"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -16,7 +16,7 @@ namespace chamfer {
 namespace {
 
 constexpr int kTokens = 4;   // document tokens at a time: 8 of 16 registers hold sums
-constexpr int kMost = 1024;  // dimensions that are widened at a time
+constexpr int kMost = 1024;  // dimensions widened at a time
 
 // Layout: [dimension / 2][kGroup][2], 16 bits each.
 size_t group_bytes(int dimensions) { return static_cast<size_t>((dimensions + 1) / 2) * 64; }

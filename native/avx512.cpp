@@ -1,4 +1,4 @@
-// 512-bit registers with VNNI: one instruction multiplies four dimensions of a document token, broadcast from memory,
+// The AVX-512 VNNI path: one instruction multiplies four dimensions of a document token, broadcast from memory,
 // with sixteen query tokens and adds the products up.
 #include "path.hpp"
 
@@ -62,7 +62,7 @@ struct Wide {
     static constexpr int kAndOr = 0xea;  // (a & mask) | bits
 };
 
-// 8 query tokens in half a register: twice as many products of these are computed at a time.
+// 8 query tokens in half a register, for which twice as many products are computed at a time.
 struct HalfWide {
     static constexpr int kLanes = 8;
     using Ints = __m256i;
@@ -93,8 +93,8 @@ inline int32_t four_dimensions(const uint8_t* at) {
     return four;
 }
 
-// The sums of 8 document tokens with G groups of query tokens. They are not used while the next 8 are waited for, but
-// one by one between the next 8's first steps: this keeps the multipliers busy, which decide the speed.
+// The sums of 8 document tokens with G groups of query tokens. They are consumed one by one between the first steps of
+// the next 8, not all at once before these: that keeps the multipliers busy, which limit the speed.
 template <typename V, int G>
 struct Block {
     alignas(64) int32_t sums[G][kTokens][V::kLanes];
@@ -104,7 +104,7 @@ struct Block {
     }
 };
 
-// Fill the block of 8 tokens behind `first`, and call between(t) eight times meanwhile.
+// Compute the block of 8 tokens from `first` on, calling between(t) eight times on the way.
 template <typename V, int G, typename Between>
 [[gnu::always_inline]] inline void sweep(const char* group, int dimensions, const Codes& document, int64_t first,
                                          const int32_t* lift, Block<V, G>& block, Between between) {
@@ -116,7 +116,7 @@ template <typename V, int G, typename Between>
     const uint8_t* token[kTokens];
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) token[t] = codes + t * document.stride;
-    if (last < kTokens - 1) {  // behind the last token it is the last one again, whose sums nobody looks at
+    if (last < kTokens - 1) {  // beyond the last token, repeat it; those sums are ignored
         for (int t = 0; t < kTokens; ++t) token[t] = codes + std::min<int64_t>(t, last) * document.stride;
     }
     typename V::Ints one[kTokens], two[kTokens];  // compilers keep two plain arrays in registers, not one of arrays
@@ -172,7 +172,7 @@ void maxima_of(const void* group, int dimensions, const Codes& document, const i
     typename V::Ints from[G];
     for (int g = 0; g < G; ++g) from[g] = V::all(0);
     Block<V, G> block;
-    // Which of 8 tokens a product is with goes into its last three bits, far below what codes are off.
+    // The low three bits of a product hold the index of its token among 8; this is far below the error of the codes.
     const auto add = [&](int t) __attribute__((always_inline)) {
         for (int g = 0; g < G; ++g) here[g].add(V::masked_or(block.product(g, t, scales[t]), V::all(~7), V::all(t)));
     };
@@ -224,7 +224,7 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
             const __mmask64 some = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
             const __m512i q = _mm512_maskz_loadu_epi8(some, rows[i] + k);
             products = _mm512_dpbusd_epi32(products, _mm512_maskz_loadu_epi8(some, token + k), q);
-            // Take away 128 times the query's bytes: as bytes, -128 is what 128 is.
+            // Subtract 128 times the bytes of the query; unsigned, the byte -128 is 128.
             products = _mm512_sub_epi32(products, _mm512_dpbusd_epi32(_mm512_setzero_si512(), shift, q));
         }
         sums[i] = _mm512_reduce_add_epi32(products);
@@ -307,7 +307,7 @@ double in_64_bits(const float* a, const uint16_t* b, int dimensions) {
     return _mm512_reduce_add_pd(_mm512_add_pd(low, high));
 }
 
-// 8 document tokens at a time; each is widened once into a buffer, from where its dimensions are broadcast.
+// 8 document tokens at a time, each widened once into a buffer from which its dimensions are broadcast.
 void products(const float* query, const uint16_t* document, int64_t tokens, int dimensions, const float* half_squares,
               float* best) {
     constexpr int kMost = 1024;

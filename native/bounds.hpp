@@ -1,4 +1,4 @@
-// Between which numbers a score must lie, written so that every path's compiler makes registers of it.
+// Bounds on a score, written so that the compiler vectorises it for every path.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace chamfer {
 namespace {
 
-// More than what 32 bits can be off in a sum of three numbers, relative to the largest of them.
+// An upper bound on the relative rounding error of a 32-bit sum of three numbers.
 constexpr float kSumError = 1e-6f;
 
 template <bool L2>

@@ -1,4 +1,4 @@
-// Rounding to 8 bits, written so that every path's compiler makes registers of it.
+// Rounding to 8 bits, written so that the compiler vectorises it for every path.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace chamfer {
 namespace {
 
-// Round to codes of -127 to 127, leave what was lost in the token, and give the scale.
+// Round to codes from -127 to 127, leave the rounding error in `token`, and return the scale.
 float take_codes(float* token, int dimensions, int8_t* codes) {
-    uint32_t bits = 0;  // of the largest magnitude; as integers, whose maximum compilers know how to share out
+    uint32_t bits = 0;  // of the largest magnitude; as integers, whose maximum compilers vectorise
     for (int k = 0; k < dimensions; ++k) {
         uint32_t here;
         std::memcpy(&here, token + k, sizeof here);
@@ -19,11 +19,11 @@ float take_codes(float* token, int dimensions, int8_t* codes) {
     }
     float largest;
     std::memcpy(&largest, &bits, sizeof largest);
-    if (largest < 1e-30f) {  // whose inverse would leave the range of 32 bits
+    if (largest < 1e-30f) {  // its inverse would overflow 32 bits
         std::fill_n(codes, dimensions, int8_t{0});
         return 0;
     }
-    constexpr float kRound = 12582912;  // 1.5 * 2^23: what is added to it becomes whole
+    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to an integer
     const float scale = largest / 127, inverse = 127 / largest;
     for (int k = 0; k < dimensions; ++k) {
         const float code = std::min(std::max((token[k] * inverse + kRound) - kRound, -127.0f), 127.0f);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kPiece = 256;
 
-// Call fill(row, values) for every row, and write what it fills in.
+// Call fill(row, values) for every row, and write the values in half precision.
 template <typename Fill>
 void decode_rows(const Path& path, int dimensions, const int64_t* rows, int64_t count, int threads, uint16_t* out,
                  Fill fill) {
@@ -48,7 +48,7 @@ void decode(const Path& path, const Residuals& residuals, const int64_t* rows, i
         std::copy_n(residuals.centroids + static_cast<int64_t>(residuals.chosen[row]) * dimensions, dimensions, values);
         add(residuals.packed + row * bytes, dimensions, residuals.levels, residuals.spread, values);
         const double norm = std::sqrt(path.square_sum(values, dimensions));
-        const auto factor = static_cast<float>(1 / std::max(norm, 1e-12));
+        const auto factor = static_cast<float>(1 / std::max(norm, CHAMFER_SMALLEST_NORM));
         for (int k = 0; k < dimensions; ++k) values[k] *= factor;
     });
 }

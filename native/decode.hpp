@@ -1,12 +1,12 @@
-// Token vectors from what is kept of them.
+// Decodes token vectors from centroids and residuals, or from 8-bit codes.
 #pragma once
 
 #include "path.hpp"
 
 namespace chamfer {
 
-// Dimension k of a token is centroid[k] + spread[k] * levels[its code], and the token is then given unit length. Codes
-// of `bits` bits fill bytes from the lowest bits on.
+// Dimension k of a token is centroid[k] + spread[k] * levels[its code]; the token is then normalised to unit length.
+// Codes of `bits` bits are packed into bytes, lowest bits first.
 struct Residuals {
     const uint8_t* packed;  // (tokens, dimensions * bits / 8)
     int bits;
@@ -14,10 +14,10 @@ struct Residuals {
     const float* levels;     // (2 ** bits)
     const float* spread;     // (dimensions)
     const float* centroids;  // (centroids, dimensions)
-    const uint16_t* chosen;  // (tokens) the centroid of each
+    const uint16_t* chosen;  // (tokens) the centroid of each token
 };
 
-// Write the tokens at some rows, in IEEE half precision.
+// Decode the tokens of some rows, to IEEE half precision.
 void decode(const Path& path, const Residuals& residuals, const int64_t* rows, int64_t count, int threads,
             uint16_t* out);
 

@@ -1,4 +1,4 @@
-// Packed documents: token vectors in 16 bits and their codes in 8.
+// Packed documents: 16-bit token vectors and their 8-bit codes.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ struct Documents {
     const uint8_t* codes = nullptr;     // (tokens, stride)
     int64_t stride = 0;
     const float* scales = nullptr;    // (tokens)
-    const float* errors = nullptr;    // (count) the largest |token - its code| / scale and
-    const float* worst = nullptr;     // (count) the largest |token - its code| in a document,
-    const float* longest = nullptr;   // (count) the largest and
-    const float* shortest = nullptr;  // (count) the smallest norm of its tokens
+    // (count) each, over the tokens of a document:
+    const float* errors = nullptr;    // the largest |token - its code| / scale
+    const float* worst = nullptr;     // the largest |token - its code|
+    const float* longest = nullptr;   // the largest norm
+    const float* shortest = nullptr;  // the smallest norm
 
     int64_t length(int64_t document) const { return offsets[document + 1] - offsets[document]; }
 
@@ -31,10 +32,13 @@ struct Documents {
     }
 };
 
-// Codes are padded to whole groups of four dimensions, which are multiplied at once.
-inline int64_t stride_of(int dimensions) { return (static_cast<int64_t>(dimensions) + 3) / 4 * 4; }
+// Codes are padded to whole groups of dimensions, which are multiplied at once.
+inline int64_t stride_of(int dimensions) {
+    static_assert(CHAMFER_CODE_GROUP == 4, "the instructions of avx512.cpp multiply four dimensions at once");
+    return (static_cast<int64_t>(dimensions) + CHAMFER_CODE_GROUP - 1) / CHAMFER_CODE_GROUP * CHAMFER_CODE_GROUP;
+}
 
-// One query and the documents that are looked at.
+// One query and its candidates.
 struct Request {
     const float* query = nullptr;    // (tokens, dimensions)
     const float* weights = nullptr;  // (tokens), none negative
@@ -44,12 +48,12 @@ struct Request {
     bool l2 = true;
 };
 
-// Fill in codes and scales (per token), errors, worst, longest and shortest (per document).
-void quantise(const Path& path, const uint16_t* vectors, const int64_t* offsets, int64_t count, int dimensions,
+// Compute codes and scales (per token), and errors, worst, longest and shortest (per document).
+void quantize(const Path& path, const uint16_t* vectors, const int64_t* offsets, int64_t count, int dimensions,
               int threads, uint8_t* codes, float* scales, float* errors, float* worst, float* longest,
               float* shortest);
 
-// Distances of every query token to the closest token of each candidate, (count, tokens); no codes are needed.
+// The distance from every query token to the closest token of each candidate, (count, tokens); needs no codes.
 void minima(const Path& path, const Documents& documents, const Request& request, int threads, float* out);
 
 }  // namespace chamfer

@@ -1,18 +1,18 @@
-// IEEE half precision without instructions for it.
+// IEEE half precision in plain C++, for CPUs without instructions for it.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
 namespace chamfer {
-namespace {  // each file its own: a function shared by files for different processors could be one that not all can run
+namespace {  // a copy per file: the linker could otherwise keep one that was compiled for a newer CPU
 
 inline float from_half(uint16_t half) {
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
     const uint32_t rest = half & 0x7fffu;
     uint32_t bits;
     if (rest >= 0x7c00u) {
-        bits = 0x7f800000u | ((rest & 0x3ffu) << 13);  // infinity, or not a number
+        bits = 0x7f800000u | ((rest & 0x3ffu) << 13);  // infinity or NaN
     } else if (rest >= 0x400u) {
         bits = (rest << 13) + (112u << 23);
     } else {  // subnormal: the number of units of 2^-24
@@ -25,14 +25,14 @@ inline float from_half(uint16_t half) {
     return value;
 }
 
-// Rounded to the nearest, of two as near to the even one.
+// Round to nearest, ties to even.
 inline uint16_t to_half(float value) {
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
     const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
     bits &= 0x7fffffffu;
-    if (bits > 0x7f800000u) return sign | 0x7e00u;   // not a number
-    if (bits >= 0x477ff000u) return sign | 0x7c00u;  // what rounds to infinity
+    if (bits > 0x7f800000u) return sign | 0x7e00u;   // NaN
+    if (bits >= 0x477ff000u) return sign | 0x7c00u;  // rounds to infinity
     if (bits < 0x38800000u) {                        // subnormal: adding 0.5 leaves units of 2^-24 in the last bits
         float shifted;
         std::memcpy(&shifted, &bits, sizeof shifted);

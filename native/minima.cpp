@@ -7,6 +7,8 @@
 namespace chamfer {
 namespace {
 
+constexpr float kNoise = CHAMFER_NOISE;
+
 // Query tokens in groups, [group][dimension][kGroup], and the squares of their norms.
 struct Groups {
     explicit Groups(const Request& request, int dimensions)
@@ -58,10 +60,10 @@ void minima(const Path& path, const Documents& documents, const Request& request
                               documents.vector(first), tokens, dimensions,
                               request.l2 ? half_squares.data() : nullptr, best);
                 for (int i = g * kGroup; i < std::min((g + 1) * kGroup, request.tokens); ++i) {
-                    // What 32 bits leave of the difference of equal numbers is noise, which the root would magnify.
+                    // The difference of nearly equal 32-bit numbers is noise, which the square root would magnify.
                     const float apart = query.squares[i] - 2 * best[i % kGroup];
                     row[i] = !request.l2                          ? -best[i % kGroup]
-                             : apart < 1e-6f * query.squares[i] ? 0.0f
+                             : apart < kNoise * query.squares[i] ? 0.0f
                                                                   : std::sqrt(apart);
                 }
             }

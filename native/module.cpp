@@ -1,4 +1,4 @@
-// Python's door: checks what it is given, lets go of the interpreter, calls the rest.
+// The Python bindings: validate the arguments, release the GIL, call the kernel.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -25,13 +25,16 @@ using Flat = Array<const T, 1>;
 template <typename T>
 using Table = Array<const T, 2>;
 
-// With larger numbers sums of products could leave the range of 32 bits.
-constexpr float kLargest = 1e9f;
-constexpr size_t kMostDimensions = size_t{1} << 15;  // more could overflow the sums of products of codes
+// A macro's value as text, for error messages.
+#define CHAMFER_TEXT_OF(value) #value
+#define CHAMFER_TEXT(value) CHAMFER_TEXT_OF(value)
+
+constexpr float kLargest = CHAMFER_LARGEST;
+constexpr size_t kMostDimensions = size_t{1} << 15;  // with more, sums of products of codes could overflow
 
 bool has_avx2() {
 #if defined(__x86_64__) || defined(__i386__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");  // and so 16-bit floats
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");  // which implies F16C
 #else
     return false;
 #endif
@@ -59,7 +62,7 @@ std::vector<const Path*> paths() {
 const Path& path_by_name(const std::string& name) {
     for (const Path* path : paths())
         if (name == path->name) return *path;
-    throw std::invalid_argument("this machine has no path " + name);
+    throw std::invalid_argument("this CPU or installation has no kernel for " + name);
 }
 
 void check(bool right, const char* rule) {
@@ -70,13 +73,13 @@ void check_offsets(const Flat<int64_t>& offsets, size_t tokens) {
     check(offsets.size() >= 1 && offsets(0) == 0 && static_cast<size_t>(offsets(offsets.size() - 1)) == tokens,
           "offsets must run from 0 to the number of token vectors");
     for (size_t d = 0; d + 1 < offsets.size(); ++d) {
-        check(offsets(d) <= offsets(d + 1), "offsets must never fall");
-        check(offsets(d + 1) - offsets(d) <= INT32_MAX, "a document can have 2147483647 tokens at most");
+        check(offsets(d) <= offsets(d + 1), "offsets must not decrease");
+        check(offsets(d + 1) - offsets(d) <= INT32_MAX, "a document can have at most 2147483647 tokens");
     }
 }
 
 void check_dimensions(size_t dimensions) {
-    check(dimensions >= 1 && dimensions <= kMostDimensions, "vectors need 1 to 32768 dimensions");
+    check(dimensions >= 1 && dimensions <= kMostDimensions, "vectors must have 1 to 32768 dimensions");
 }
 
 template <typename Bytes, typename Floats, typename FloatTable>
@@ -85,17 +88,17 @@ void check_codes(size_t tokens, size_t dimensions, const Flat<int64_t>& offsets,
     const auto stride = static_cast<size_t>(stride_of(static_cast<int>(dimensions)));
     check(codes.shape(0) == tokens && codes.shape(1) == stride && scales.size() == tokens && bounds.shape(0) == 4 &&
               bounds.shape(1) == offsets.size() - 1,
-          "codes must be those of the vectors");
+          "codes, scales and bounds must match the vectors in shape");
 }
 
-// A half is not finite if all bits of its exponent are set.
+// A half is infinite or NaN if all bits of its exponent are set.
 bool is_finite(uint16_t half) { return (half & 0x7c00u) != 0x7c00u; }
 
-// What another thread could change while it is used.
+// A copy that no other Python thread can change during a call.
 std::vector<int64_t> copied(const Flat<int64_t>& places) { return {places.data(), places.data() + places.size()}; }
 
-// Documents, checked once. Large arrays stay Python's, and stay as long as this does; offsets are copied, so that nobody
-// changes them afterwards.
+// Documents, validated once. Python owns the large arrays, and this object keeps them alive; offsets are copied, so
+// that they stay valid.
 struct Held {
     std::vector<int64_t> offsets;
     Documents view;
@@ -122,7 +125,7 @@ struct Held {
     }
 };
 
-// Vectors without codes: only minima can be computed.
+// Vectors without codes: enough to compute minima.
 struct Packed : Held {
     Table<uint16_t> vectors;
 
@@ -145,13 +148,13 @@ struct Coded : Packed {
     }
 };
 
-// Codes without vectors: only what is promising can be told.
-struct Rounded : Held {
+// Codes without vectors: enough to rule documents out.
+struct CodesOnly : Held {
     Table<uint8_t> codes;
     Flat<float> scales;
     Table<float> bounds;
 
-    Rounded(size_t dimensions, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
+    CodesOnly(size_t dimensions, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
             Table<float> bounds_)
         : Held(codes_.shape(0), dimensions, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
         check_codes(codes.shape(0), dimensions, offsets_, codes, scales, bounds);
@@ -162,9 +165,11 @@ struct Rounded : Held {
 Request request_of(const Held& documents, const Table<float>& query, const std::vector<int64_t>& candidates, bool l2,
                    int threads) {
     check(query.shape(0) >= 1, "a query needs at least one token");
-    check(query.shape(1) == static_cast<size_t>(documents.view.dimensions), "queries and documents need the same number of dimensions");
+    check(query.shape(1) == static_cast<size_t>(documents.view.dimensions),
+          "queries and documents must have the same number of dimensions");
     for (size_t n = 0; n < query.size(); ++n)
-        check(std::fabs(query.data()[n]) <= kLargest, "query vectors must be finite, and none of their numbers above 1e9");
+        check(std::fabs(query.data()[n]) <= kLargest,
+              "query vectors must be finite, with no number above " CHAMFER_TEXT(CHAMFER_LARGEST));
     for (const int64_t place : candidates)
         check(place >= 0 && place < documents.view.count, "candidates must be places of documents");
     check(threads >= 1, "at least one thread is needed");
@@ -178,13 +183,13 @@ Request request_of(const Held& documents, const Table<float>& query, const std::
 }
 
 template <typename T>
-auto give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+auto to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* at) noexcept { delete static_cast<std::vector<T>*>(at); });
     return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
 }
 
-void quantise_into(const std::string& path, const Table<uint16_t>& vectors, const Flat<int64_t>& offsets,
+void quantize_into(const std::string& path, const Table<uint16_t>& vectors, const Flat<int64_t>& offsets,
                    Array<uint8_t, 2> codes, Array<float, 1> scales, Array<float, 2> bounds, int threads) {
     const size_t tokens = vectors.shape(0), dimensions = vectors.shape(1);
     check_dimensions(dimensions);
@@ -196,7 +201,7 @@ void quantise_into(const std::string& path, const Table<uint16_t>& vectors, cons
     nb::gil_scoped_release released;
     for (size_t n = 0; n < tokens * dimensions; ++n)
         check(is_finite(vectors.data()[n]), "token vectors must be finite");
-    quantise(chosen, vectors.data(), offsets.data(), static_cast<int64_t>(documents), static_cast<int>(dimensions),
+    quantize(chosen, vectors.data(), offsets.data(), static_cast<int64_t>(documents), static_cast<int>(dimensions),
              threads, codes.data(), scales.data(), bounds.data(), bounds.data() + documents,
              bounds.data() + 2 * documents, bounds.data() + 3 * documents);
 }
@@ -206,13 +211,14 @@ Request weighted_request_of(const Held& documents, const Table<float>& query, co
     Request request = request_of(documents, query, candidates, l2, threads);
     check(weights.size() == query.shape(0), "every query token needs a weight");
     for (size_t i = 0; i < weights.size(); ++i)
-        check(weights(i) >= 0 && weights(i) <= kLargest, "token weights must lie between 0 and 1e9");
+        check(weights(i) >= 0 && weights(i) <= kLargest,
+              "token weights must lie between 0 and " CHAMFER_TEXT(CHAMFER_LARGEST));
     check(k >= 0, "k must not be negative");
     request.weights = weights.data();
     return request;
 }
 
-nb::object find_promising(const std::string& path, const Rounded& documents, const Table<float>& query,
+nb::object find_survivors(const std::string& path, const CodesOnly& documents, const Table<float>& query,
                           const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
     const std::vector<int64_t> candidates = copied(chosen);
     const Request request = weighted_request_of(documents, query, weights, candidates, k, l2, threads);
@@ -220,16 +226,16 @@ nb::object find_promising(const std::string& path, const Rounded& documents, con
     std::vector<int64_t> found;
     {
         nb::gil_scoped_release released;
-        found = promising(with, documents.view, request, k, threads);
+        found = survivors(with, documents.view, request, k, threads);
     }
     const size_t count = found.size();
-    return nb::cast(give(std::move(found), {count}));
+    return nb::cast(to_numpy(std::move(found), {count}));
 }
 
 std::vector<int64_t> checked_rows(const Flat<int64_t>& rows, size_t tokens) {
     std::vector<int64_t> found = copied(rows);
     for (const int64_t row : found)
-        check(row >= 0 && static_cast<size_t>(row) < tokens, "rows must be among those that are kept");
+        check(row >= 0 && static_cast<size_t>(row) < tokens, "rows must lie between 0 and the number of stored tokens");
     return found;
 }
 
@@ -237,12 +243,14 @@ nb::object decode_residuals(const std::string& path, const Table<uint8_t>& packe
                             const Flat<float>& spread, const Table<float>& centroids, const Flat<uint16_t>& chosen,
                             const Flat<int64_t>& rows, int threads) {
     const size_t dimensions = spread.size(), tokens = packed.shape(0);
-    check((bits == 2 || bits == 4) && levels.size() == size_t{1} << bits, "residuals have 2 or 4 bits, and as many levels");
+    check((bits == 2 || bits == 4) && levels.size() == size_t{1} << bits,
+          "residuals must have 2 bits and 4 levels, or 4 bits and 16 levels");
     check(dimensions * bits == packed.shape(1) * 8 && centroids.shape(1) == dimensions && chosen.size() == tokens,
-          "residuals, centroids and levels must belong together");
+          "residuals, centroids and levels must match in shape");
     check(threads >= 1, "at least one thread is needed");
     const std::vector<int64_t> wanted = checked_rows(rows, tokens);
-    for (const int64_t row : wanted) check(chosen(row) < centroids.shape(0), "there is no such centroid");
+    for (const int64_t row : wanted)
+        check(chosen(row) < centroids.shape(0), "every token must name one of the centroids");
     const Path& with = path_by_name(path);
     const Residuals residuals{packed.data(), bits,          static_cast<int>(dimensions), levels.data(),
                               spread.data(), centroids.data(), chosen.data()};
@@ -251,12 +259,12 @@ nb::object decode_residuals(const std::string& path, const Table<uint8_t>& packe
         nb::gil_scoped_release released;
         decode(with, residuals, wanted.data(), static_cast<int64_t>(wanted.size()), threads, out.data());
     }
-    return nb::cast(give(std::move(out), {wanted.size(), dimensions}));
+    return nb::cast(to_numpy(std::move(out), {wanted.size(), dimensions}));
 }
 
 nb::object decode_codes(const std::string& path, const Table<uint8_t>& codes, const Flat<float>& scales,
                         size_t dimensions, const Flat<int64_t>& rows, int threads) {
-    check(dimensions <= codes.shape(1) && scales.size() == codes.shape(0), "codes and scales must belong together");
+    check(dimensions <= codes.shape(1) && scales.size() == codes.shape(0), "codes and scales must match in shape");
     check(threads >= 1, "at least one thread is needed");
     const std::vector<int64_t> wanted = checked_rows(rows, codes.shape(0));
     const Path& with = path_by_name(path);
@@ -266,23 +274,25 @@ nb::object decode_codes(const std::string& path, const Table<uint8_t>& codes, co
         decode(with, codes.data(), static_cast<int64_t>(codes.shape(1)), scales.data(), static_cast<int>(dimensions),
                wanted.data(), static_cast<int64_t>(wanted.size()), threads, out.data());
     }
-    return nb::cast(give(std::move(out), {wanted.size(), dimensions}));
+    return nb::cast(to_numpy(std::move(out), {wanted.size(), dimensions}));
 }
 
 nb::tuple probe_lists(const Flat<int64_t>& starts, const Flat<uint32_t>& places, int64_t documents,
                       const Flat<int64_t>& ends, const Flat<int64_t>& lists, const Flat<float>& gains,
                       const Flat<uint8_t>& allowed, int64_t depth) {
     check(starts.size() >= 1 && lists.size() == gains.size(), "every list needs a gain");
-    check(depth >= 0 && documents >= 0, "there cannot be fewer than 0 documents");
-    check(allowed.size() == 0 || static_cast<int64_t>(allowed.size()) == documents, "every document is allowed or not");
+    check(depth >= 0 && documents >= 0, "depth and the number of documents must not be negative");
+    check(allowed.size() == 0 || static_cast<int64_t>(allowed.size()) == documents,
+          "the mask must have one entry per document");
     for (size_t n = 0; n < lists.size(); ++n)
         check(lists(n) >= 0 && static_cast<size_t>(lists(n)) + 1 < starts.size() && std::isfinite(gains(n)),
-              "lists must be among those there are, and gains finite");
+              "probed lists must exist, and their gains must be finite");
     for (size_t n = 0; n < ends.size(); ++n)
-        check(ends(n) >= (n ? ends(n - 1) : 0) && static_cast<size_t>(ends(n)) <= lists.size(), "ends must not fall");
+        check(ends(n) >= (n ? ends(n - 1) : 0) && static_cast<size_t>(ends(n)) <= lists.size(),
+              "ends must not decrease or exceed the number of probed lists");
     for (size_t n = 0; n < starts.size(); ++n)
         check(starts(n) >= (n ? starts(n - 1) : 0) && static_cast<size_t>(starts(n)) <= places.size(),
-              "starts must not fall, nor leave the places");
+              "starts must not decrease or exceed the number of places");
     const Probes probes{starts.data(), places.data(), documents,     ends.data(),
                         static_cast<int64_t>(ends.size()), lists.data(), gains.data(),
                         allowed.size() ? allowed.data() : nullptr};
@@ -292,7 +302,7 @@ nb::tuple probe_lists(const Flat<int64_t>& starts, const Flat<uint32_t>& places,
         found = probe(probes, depth);
     }
     const size_t count = found.places.size();
-    return nb::make_tuple(give(std::move(found.places), {count}), give(std::move(found.gains), {count}));
+    return nb::make_tuple(to_numpy(std::move(found.places), {count}), to_numpy(std::move(found.gains), {count}));
 }
 
 nb::tuple rank_documents(const std::string& path, const Coded& documents, const Table<float>& query,
@@ -306,7 +316,7 @@ nb::tuple rank_documents(const std::string& path, const Coded& documents, const 
         answer = rank(with, documents.view, request, k, threads);
     }
     const size_t found = answer.places.size();
-    return nb::make_tuple(give(std::move(answer.places), {found}), give(std::move(answer.scores), {found}),
+    return nb::make_tuple(to_numpy(std::move(answer.places), {found}), to_numpy(std::move(answer.scores), {found}),
                           answer.refined, answer.computed, answer.possible);
 }
 
@@ -321,13 +331,13 @@ nb::object minima_of(const std::string& path, const Packed& documents, const Tab
         nb::gil_scoped_release released;
         minima(with, documents.view, request, threads, out.data());
     }
-    return nb::cast(give(std::move(out), {rows, tokens}));
+    return nb::cast(to_numpy(std::move(out), {rows, tokens}));
 }
 
 }  // namespace
 
 NB_MODULE(_native, module) {
-    // At the end of a process others may still hold ours: Ray keeps threads, whose objects are then said to leak.
+    // Threads that outlive the interpreter, such as Ray's, may still hold our objects; nanobind would report a leak.
 #ifndef CHAMFER_SANITIZE
     nb::set_leak_warnings(false);
 #endif
@@ -336,22 +346,22 @@ NB_MODULE(_native, module) {
         for (const Path* path : paths()) names.emplace_back(path->name);
         return names;
     });
-    // Nothing is converted where it is written into or where a copy would be large.
-    module.def("quantise", &quantise_into, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
+    // noconvert: arrays that are written to, and those whose copy would be large.
+    module.def("quantize", &quantize_into, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
                nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
     nb::class_<Packed>(module, "Packed")
         .def(nb::init<Table<uint16_t>, Flat<int64_t>>(), nb::arg().noconvert(), nb::arg());
     nb::class_<Coded, Packed>(module, "Coded")
         .def(nb::init<Table<uint16_t>, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>(),
              nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    nb::class_<Rounded>(module, "Rounded")
+    nb::class_<CodesOnly>(module, "CodesOnly")
         .def(nb::init<size_t, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>(), nb::arg(), nb::arg(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     module.def("decode_residuals", &decode_residuals, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
                nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
     module.def("decode_codes", &decode_codes, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
                nb::arg(), nb::arg());
-    module.def("promising", &find_promising);
+    module.def("survivors", &find_survivors);
     module.def("probe", &probe_lists, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
                nb::arg(), nb::arg(), nb::arg());
     module.def("rank", &rank_documents);

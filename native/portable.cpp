@@ -1,4 +1,4 @@
-// Plain C++ that every compiler turns into something reasonable.
+// The portable path: plain C++ that compilers vectorise reasonably well.
 #include <algorithm>
 #include <limits>
 
@@ -76,7 +76,7 @@ int64_t above(const void* group, int, int dimensions, const Codes& document, con
 
 template <typename Number, bool Difference>
 Number sum_of(const float* a, const uint16_t* b, int dimensions) {
-    Number sums[8] = {};  // apart, so that registers can be made of them
+    Number sums[8] = {};  // independent sums, so that the loop vectorises
     for (int k = 0; k < dimensions; ++k) {
         const Number x = a[k], y = from_half(b[k]);
         sums[k % 8] += Difference ? (x - y) * (x - y) : x * y;

@@ -5,10 +5,10 @@
 namespace chamfer {
 
 Probed probe(const Probes& probes, int64_t depth) {
-    // Beside each other, because a document is looked up at random.
+    // One struct, because documents are accessed at random: one cache miss instead of two.
     struct Gained {
         float gain;
-        int32_t token;  // the last one that the document gained for
+        int32_t token;  // the last query token that added to it
     };
     std::vector<Gained> gained(probes.documents, {0, -1});
     std::vector<uint32_t> found;

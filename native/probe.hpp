@@ -1,4 +1,4 @@
-// Which documents are in the lists of the centroids that query tokens are close to.
+// Probes inverted lists: documents with tokens at the centroids that query tokens are close to.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace chamfer {
 
-// Query token i looks into lists[ends[i - 1]] ... lists[ends[i]], closest first. A document in list c, which owns
-// places[starts[c]] ... places[starts[c + 1]], gains for each token what its closest list offers.
+// Query token i probes lists[ends[i - 1]] ... lists[ends[i]], closest first; list c holds documents places[starts[c]]
+// ... places[starts[c + 1]]. For each query token, a document gains the gain of the first probed list that holds it.
 struct Probes {
     const int64_t* starts;
     const uint32_t* places;
@@ -20,7 +20,7 @@ struct Probes {
 };
 
 struct Probed {
-    std::vector<int64_t> places;  // largest gain first; of equal ones the earlier document
+    std::vector<int64_t> places;  // largest gain first; ties broken by place
     std::vector<float> gains;
 };
 

@@ -1,4 +1,4 @@
-// A query as screening needs it: tokens with weight only, heaviest first, in 8 bits.
+// A query prepared for screening: its tokens with weight, heaviest first, in 8 bits.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace chamfer {
 
-// Two groups of query tokens are screened at once, which reads documents once. But where the tokens behind a group are
-// at most kFew, which take half the time, or carry no more than kLight of the weight, so that many documents can be
-// dropped before them, that group is screened alone.
+// Two groups of query tokens are screened at once, so that documents are read once. A group is screened by itself if at
+// most kFew tokens follow it, which take half the time, or if those carry at most kLight of the weight, so that many
+// documents can be dropped before them.
 constexpr int kFew = 8;
 constexpr double kLight = 0.3;
 
-// Groups that are screened at once.
+// Groups screened at once.
 struct Portion {
     int group, groups;
 };
@@ -57,7 +57,7 @@ class WeightedQuery {
             weight[at] = std::ldexp(request.weights[order[at]], -exponent);
             total += weight[at];
             const float* token = request.query + static_cast<size_t>(order[at]) * dimensions;
-            quantise(path, std::vector<float>(token, token + dimensions), at, row, rest);
+            quantize(path, std::vector<float>(token, token + dimensions), at, row, rest);
         }
         laid_out_ = std::make_unique<Aligned>(group_bytes_ * std::max(groups, 1));
         for (int g = 0; g < groups; ++g)
@@ -70,28 +70,28 @@ class WeightedQuery {
     int tokens = 0;  // with weight
     int groups = 0;
     std::vector<Portion> portions;
-    std::vector<int> order;            // which token of the request each one is
-    std::vector<const int8_t*> rows;   // codes, and
-    std::vector<const int8_t*> rests;  // what these leave of the token, as codes too
-    int exponent = 0;  // weights are divided by two to this power while ranking, so that the heaviest is about 1
+    std::vector<int> order;            // index in the request
+    std::vector<const int8_t*> rows;   // codes
+    std::vector<const int8_t*> rests;  // codes of the rounding error
+    int exponent = 0;  // weights are divided by 2 to this power while ranking, so that the heaviest is about 1
     double total = 0;  // of all weights
-    // Numbers of each token, zeros up to a whole group.
+    // Per token, padded with zeros to whole groups.
     std::vector<float> scale, weight, norm, square;
     std::vector<float> error;       // |token - its code|
     std::vector<float> code_norm;   // |its code|
-    std::vector<float> rest_share;  // the scale of the rest, as a share of that of the codes
-    std::vector<float> rest_error;  // what both leave
-    std::vector<float> loss;        // |its code| / scale: times what codes lost of a document token, over its scale
-    float rounding;                 // what 32-bit arithmetic may be off, relative to the largest number it could give
+    std::vector<float> rest_share;  // scale of the rest, relative to the scale of the codes
+    std::vector<float> rest_error;  // |token - code - rest|
+    std::vector<float> loss;        // |its code| / scale; multiplied by the relative error of a document's codes
+    float rounding;                 // error of 32-bit arithmetic, relative to the largest possible result
 
    private:
-    void quantise(const Path& path, std::vector<float> token, int at, int8_t* row, int8_t* rest) {
+    void quantize(const Path& path, std::vector<float> token, int at, int8_t* row, int8_t* rest) {
         const auto dimensions = static_cast<int>(token.size());
         const auto norm_of = [&] { return static_cast<float>(std::sqrt(path.square_sum(token.data(), dimensions))); };
         norm[at] = norm_of();
         square[at] = norm[at] * norm[at];
         scale[at] = path.take_codes(token.data(), dimensions, row);
-        // Errors multiply the norm of a document token where a bound is made, so rounding can travel with them.
+        // Bounds multiply errors by the norm of a document token, so the rounding error can be added here.
         error[at] = norm_of() + rounding * norm[at];
         code_norm[at] = norm[at] + error[at];
         loss[at] = scale[at] > 0 ? code_norm[at] / scale[at] : 0;
@@ -101,12 +101,12 @@ class WeightedQuery {
     }
 
     void choose_portions() {
-        std::vector<double> from(groups + 1, 0.0);  // the weight from each group on
+        std::vector<double> from(groups + 1, 0.0);  // total weight from each group on
         for (int g = groups - 1; g >= 0; --g)
             from[g] = std::accumulate(&weight[g * kGroup], &weight[g * kGroup] + kGroup, from[g + 1]);
         for (int g = 0; g < groups; g += portions.back().groups) {
-            const bool alone = tokens - (g + 1) * kGroup <= kFew || from[g + 1] <= kLight * from[0];
-            portions.push_back({g, alone ? 1 : 2});
+            const bool by_itself = tokens - (g + 1) * kGroup <= kFew || from[g + 1] <= kLight * from[0];
+            portions.push_back({g, by_itself ? 1 : 2});
         }
     }
 

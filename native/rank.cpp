@@ -18,9 +18,9 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The k largest numbers seen so far.
-class Best {
+class TopK {
    public:
-    explicit Best(int64_t k) : k_(static_cast<size_t>(k)) {}
+    explicit TopK(int64_t k) : k_(static_cast<size_t>(k)) {}
     void add(float value) {
         if (value <= bar()) return;
         if (heap_.size() == k_) {
@@ -30,7 +30,7 @@ class Best {
         heap_.push_back(value);
         std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
     }
-    // What a number must exceed to be among them.
+    // The number to exceed.
     float bar() const { return heap_.size() < k_ ? -kInfinity : heap_.front(); }
 
    private:
@@ -38,7 +38,7 @@ class Best {
     std::vector<float> heap_;
 };
 
-// The highest bar that any thread knows.
+// The score that a document must reach to be in the top k, raised by all threads.
 class Bar {
    public:
     float get() const { return value_.load(std::memory_order_relaxed); }
@@ -51,8 +51,8 @@ class Bar {
     std::atomic<float> value_{-kInfinity};
 };
 
-// A document that may be among the best, and where it is kept what was found in it.
-struct Promising {
+// A document that may be in the top k, and where the result of screening it is stored.
+struct Survivor {
     int64_t candidate;
     Bounds score;
     size_t at;
@@ -84,11 +84,11 @@ class Ranking {
         return std::move(answer_);
     }
 
-    // Without vectors: the candidates that may be among the best, as far as codes tell.
-    std::vector<int64_t> promising() {
+    // Without vectors: the candidates that can be in the top k by their codes.
+    std::vector<int64_t> survivors() {
         screen();
         std::vector<int64_t> found;
-        for (const Promising& one : promising_)
+        for (const Survivor& one : survivors_)
             if (one.score.high >= bar_.get()) found.push_back(one.candidate);
         std::sort(found.begin(), found.end());
         return found;
@@ -103,64 +103,65 @@ class Ranking {
         answer_.scores.push_back(std::ldexp(one.score, query_.exponent));
     }
 
-    // Look at the codes of every document, and at once at some vectors of those that seem to be among the best, so that
-    // it is soon known what a document must reach. The vectors are fetched while the next codes are multiplied.
+    // Screen the codes of every document, and read some vectors of likely ones at once, so that the bar rises early.
+    // The vectors are fetched while the next codes are multiplied.
     void screen() {
         Pieces pieces(request_.count, kPiece);
         on_threads(threads_, [&] {
             const Refine refine(path_, documents_, query_, request_, screen_);
             Piece one(query_.weight.size()), other(query_.weight.size());
             Piece *now = &one, *before = &other;
-            Best middles(k_);
+            TopK middles(k_);
             int64_t computed = 0, possible = 0;
             for (int64_t from, to; pieces.take(from, to);) {
                 while (from < to) {
                     from = fill(*now, from, to, possible);
-                    screen_.look(*now, bar_.get(), computed);
+                    screen_.bound(*now, bar_.get(), computed);
                     keep(refine, *before);
                     for (int n = 0; n < now->count; ++n) {
                         const float middle = (now->score[n].low + now->score[n].high) / 2;
                         now->likely[n] = middle > middles.bar();
                         middles.add(middle);
-                        if (now->likely[n] && documents_.vectors) fetch_vectors(now->document[n], now->found_in(n).token);
+                        if (now->likely[n] && documents_.vectors)
+                            fetch_vectors(now->document[n], now->found_in(n).token);
                     }
                     std::swap(now, before);
                 }
             }
             keep(refine, *before);
-            const std::lock_guard<std::mutex> turn(turns_);
+            const std::lock_guard<std::mutex> lock(mutex_);
             answer_.computed += computed;
             answer_.possible += possible;
         });
     }
 
-    // Keep documents that may be among the best, and look closer at those that seem to be.
+    // Keep documents that may be in the top k, and refine those that are likely to be.
     void keep(const Refine& refine, const Piece& piece) {
         for (int n = 0; n < piece.count; ++n) {
             const Screened found = piece.found_in(n);
-            Promising one{piece.candidate[n], piece.score[n], 0, piece.likely[n]};
+            Survivor one{piece.candidate[n], piece.score[n], 0, piece.likely[n]};
             if (one.score.high < bar_.get()) continue;
             if (!documents_.vectors) {
-                const std::lock_guard<std::mutex> turn(turns_);
-                promising_.push_back(one);
+                const std::lock_guard<std::mutex> lock(mutex_);
+                survivors_.push_back(one);
                 lows_.add(one.score.low);
                 bar_.raise(lows_.bar());
                 continue;
             }
             if (one.narrowed && !narrow(refine, one, found)) continue;
-            const std::lock_guard<std::mutex> turn(turns_);
+            const std::lock_guard<std::mutex> lock(mutex_);
             one.at = token_.size();
-            promising_.push_back(one);
+            survivors_.push_back(one);
             most_.insert(most_.end(), found.most, found.most + query_.tokens);
             otherwise_.insert(otherwise_.end(), found.otherwise, found.otherwise + query_.tokens);
             token_.insert(token_.end(), found.token, found.token + query_.tokens);
         }
     }
 
-    // Narrow the bounds of a document; false if it cannot be among the best.
-    bool narrow(const Refine& refine, Promising& one, const Screened& found) {
+    // Narrow the bounds of a document; false if it cannot be in the top k.
+    bool narrow(const Refine& refine, Survivor& one, const Screened& found) {
         const bool possible = refine.narrow(request_.candidates[one.candidate], found, bar_.get(), one.score);
-        const std::lock_guard<std::mutex> turn(turns_);
+        const std::lock_guard<std::mutex> lock(mutex_);
         ++answer_.refined;
         if (!possible) return false;
         lows_.add(one.score.low);
@@ -168,7 +169,7 @@ class Ranking {
         return true;
     }
 
-    // Only those of the heaviest tokens: most documents are dropped before others are wanted.
+    // Only those for the heaviest query tokens: most documents are dropped before the others are needed.
     void fetch_vectors(int64_t document, const int32_t* token) const {
         for (int at = 0; at < std::min(query_.tokens, kGroup); ++at) {
             const uint16_t* vector = documents_.vector(documents_.offsets[document] + token[at]);
@@ -176,7 +177,7 @@ class Ranking {
         }
     }
 
-    // Put some candidates into a piece, as many as stay in the cache while they are screened, and say where to go on.
+    // Fill a piece with as many candidates as fit the cache while they are screened, and return where to continue.
     int64_t fill(Piece& piece, int64_t from, int64_t to, int64_t& possible) const {
         constexpr int64_t kBytes = int64_t{1} << 18;
         int64_t bytes = 0;
@@ -195,40 +196,40 @@ class Ranking {
         return from;
     }
 
-    // Narrow the bounds of the others that may be among the best.
+    // Narrow the bounds of the remaining survivors.
     void narrow_rest() {
-        for_promising([&](Refine& refine, Promising& one, const Screened& found) {
+        for_survivors([&](Refine& refine, Survivor& one, const Screened& found) {
             if (!one.narrowed && !narrow(refine, one, found)) one.score.high = -kInfinity;
         });
     }
 
-    // Score exactly what is left.
+    // Score the remaining survivors exactly.
     void settle() {
-        Best best(k_);
-        for_promising([&](Refine& refine, const Promising& one, const Screened& found) {
+        TopK best(k_);
+        for_survivors([&](Refine& refine, const Survivor& one, const Screened& found) {
             const float score = refine.exactly(request_.candidates[one.candidate], found);
-            const std::lock_guard<std::mutex> turn(turns_);
+            const std::lock_guard<std::mutex> lock(mutex_);
             scored_.push_back({one.candidate, score});
             best.add(score);
             bar_.raise(best.bar());
         });
     }
 
-    // Call use(refine, one, found) for documents, most promising first, until nothing behind can be among the best.
+    // Call use(refine, one, found) for survivors, highest bound first, until none of the rest can be in the top k.
     template <typename Use>
-    void for_promising(Use use) {
-        const auto hopeless = [&](const Promising& one) { return one.score.high < bar_.get(); };
-        promising_.erase(std::remove_if(promising_.begin(), promising_.end(), hopeless), promising_.end());
-        std::sort(promising_.begin(), promising_.end(), [](const Promising& a, const Promising& b) {
+    void for_survivors(Use use) {
+        const auto hopeless = [&](const Survivor& one) { return one.score.high < bar_.get(); };
+        survivors_.erase(std::remove_if(survivors_.begin(), survivors_.end(), hopeless), survivors_.end());
+        std::sort(survivors_.begin(), survivors_.end(), [](const Survivor& a, const Survivor& b) {
             return a.score.high != b.score.high ? a.score.high > b.score.high : a.candidate < b.candidate;
         });
         constexpr int64_t kWorthAThread = 16;
-        const auto count = static_cast<int64_t>(promising_.size());
+        const auto count = static_cast<int64_t>(survivors_.size());
         Pieces pieces(count, 1);
         on_threads(useful_threads(count, kWorthAThread, threads_), [&] {
             Refine refine(path_, documents_, query_, request_, screen_);
-            for (int64_t n, end; pieces.take(n, end) && promising_[n].score.high >= bar_.get();) {
-                Promising& one = promising_[n];
+            for (int64_t n, end; pieces.take(n, end) && survivors_[n].score.high >= bar_.get();) {
+                Survivor& one = survivors_[n];
                 use(refine, one, Screened{most_.data() + one.at, otherwise_.data() + one.at, token_.data() + one.at});
             }
         });
@@ -241,11 +242,11 @@ class Ranking {
     const int threads_;
     const WeightedQuery query_;
     const Screen screen_;
-    std::mutex turns_;  // to write what follows
-    Best lows_;         // what the best k score at least
-    Bar bar_;           // what a document must reach to be among them
-    std::vector<Promising> promising_;
-    std::vector<float> most_, otherwise_;  // what was found in these
+    std::mutex mutex_;  // guards the following
+    TopK lows_;         // lower bounds on the top k scores
+    Bar bar_;           // the score a document must reach
+    std::vector<Survivor> survivors_;
+    std::vector<float> most_, otherwise_;  // results of screening the survivors
     std::vector<int32_t> token_;
     std::vector<Scored> scored_;
     Answer answer_;
@@ -258,10 +259,10 @@ Answer rank(const Path& path, const Documents& documents, const Request& request
     return Ranking(path, documents, request, k, threads).answer();
 }
 
-std::vector<int64_t> promising(const Path& path, const Documents& documents, const Request& request, int64_t k,
+std::vector<int64_t> survivors(const Path& path, const Documents& documents, const Request& request, int64_t k,
                                int threads) {
     if (k == 0) return {};
-    return Ranking(path, documents, request, k, threads).promising();
+    return Ranking(path, documents, request, k, threads).survivors();
 }
 
 }  // namespace chamfer

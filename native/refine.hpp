@@ -1,4 +1,4 @@
-// Scores of single documents from their 16-bit vectors.
+// Refining: the scores of single documents from their 16-bit vectors.
 #pragma once
 
 #include <limits>
@@ -17,10 +17,10 @@ class Refine {
         : path_(path), documents_(documents), query_(query), request_(request), screen_(screen),
           closest_(query.tokens), group_(path.group_bytes(documents.dimensions)) {}
 
-    // Narrow the bounds of a score by the vectors that seem to be the closest; false as soon as it cannot reach the bar.
+    // Narrow the bounds of a score with the vectors that appear closest; false as soon as it cannot reach the bar.
     bool narrow(int64_t document, const Screened& found, float bar, Bounds& score) const {
         double high = score.high, low = 0;
-        constexpr int kAtOnce = 8;  // so that some vectors are fetched together, but not many in vain
+        constexpr int kAtOnce = 8;  // so that vectors are fetched together, but few of them in vain
         for (int from = 0; from < query_.tokens; from += kAtOnce) {
             const int count = std::min(kAtOnce, query_.tokens - from);
             const float* queries[kAtOnce];
@@ -43,7 +43,7 @@ class Refine {
         return true;
     }
 
-    // The score as 64-bit arithmetic gives it.
+    // The exact score, in 64-bit arithmetic.
     float exactly(int64_t document, const Screened& found) {
         int unsettled[kGroup], count = 0;
         for (int at = 0; at < query_.tokens; ++at) {
@@ -67,7 +67,7 @@ class Refine {
         return documents_.vector(documents_.offsets[document] + place);
     }
 
-    // What a query token adds, but for its weight, to a document whose closest token has this square or product.
+    // What a query token adds, before weighting, for this squared distance or product to the closest token.
     Bounds added(int at, int64_t document, float closest) const {
         if (request_.l2) {
             const float apart = std::sqrt(closest);
@@ -77,7 +77,7 @@ class Refine {
         return {closest + off, closest - off};
     }
 
-    // The most that it adds, but for its weight, if another document token is the closest.
+    // The most that it adds, before weighting, if another document token is the closest.
     float added_otherwise(int at, int64_t document, const Screened& found) const {
         if (!request_.l2) return found.otherwise[at];
         const float shortest = documents_.shortest[document];
@@ -91,7 +91,7 @@ class Refine {
                            : -path_.exact_dot(token(at), to, documents_.dimensions);
     }
 
-    // Look at every token of the document for up to kGroup query tokens that may be closer to another one.
+    // Find the closest document token for up to kGroup query tokens whose closest token is not certain yet.
     void settle(int64_t document, const Screened& screened, const int* unsettled, int count) {
         const Codes codes = documents_.codes_of(document);
         pairs_.resize(std::max(pairs_.size(), static_cast<size_t>(codes.tokens) * kGroup));
@@ -100,7 +100,7 @@ class Refine {
         std::fill_n(bars, kGroup, std::numeric_limits<float>::infinity());
         for (int i = 0; i < count; ++i) {
             rows[i] = query_.rows[unsettled[i]];
-            bars[i] = worth_a_look(unsettled[i], document);
+            bars[i] = least_product(unsettled[i], document);
         }
         path_.lay_out(rows, count, documents_.dimensions, group_.at);
         const int64_t many = path_.above(group_.at, count, documents_.dimensions, codes, bars, pairs_.data());
@@ -112,8 +112,8 @@ class Refine {
         }
     }
 
-    // From which product of codes on a document token may be closer to a query token than the closest known.
-    float worth_a_look(int at, int64_t document) const {
+    // The smallest product of codes at which a document token may be closer than the closest one known.
+    float least_product(int at, int64_t document) const {
         const double known = closest_[at], norm = query_.norm[at];
         const double shortest = documents_.shortest[document], longest = documents_.longest[document];
         double product = -known;
@@ -129,8 +129,8 @@ class Refine {
     const WeightedQuery& query_;
     const Request& request_;
     const Screen& screen_;
-    std::vector<double> closest_;  // distances of query tokens
-    std::vector<int64_t> pairs_;   // of document and query tokens
+    std::vector<double> closest_;  // distance of each query token
+    std::vector<int64_t> pairs_;   // of a document token and a query token
     Aligned group_;
 };
 

@@ -1,4 +1,4 @@
-// What the score of a document can be at most and at least, from its codes.
+// Screening: upper and lower bounds on the score of a document, from its codes.
 #pragma once
 
 #include "documents.hpp"
@@ -6,17 +6,17 @@
 
 namespace chamfer {
 
-// What numbers near the end of the range of 32 bits may be off.
+// Absolute error of 32-bit numbers near the end of their range.
 constexpr double kTiny = 1e-18;
 
-// What was found out about one document, for each query token.
+// The result of screening one document, per query token.
 struct Screened {
-    const float* most;       // what it adds to the score at most
-    const float* otherwise;  // the largest that its product with any other token than the following can be
-    const int32_t* token;    // the document token that seems to be the closest
+    const float* most;       // the most that it adds to the score
+    const float* otherwise;  // upper bound on its product with any document token but the following
+    const int32_t* token;    // the document token that appears to be closest
 };
 
-// Some documents that are screened together: while numbers of one are waited for, others can be computed.
+// Documents screened together, so that one is computed while another is loaded from memory.
 struct Piece {
     static constexpr int kMost = 16;
 
@@ -28,17 +28,17 @@ struct Piece {
     }
 
     int count = 0;
-    int64_t next = -1;  // the document behind the last one, if there is one
+    int64_t next = -1;  // the document after the last one, or -1
     int64_t document[kMost];
     int64_t candidate[kMost];
     Bounds score[kMost];
-    bool likely[kMost];  // to be among the best
-    size_t slot[kMost];  // where in the following it is written down what was found
+    bool likely[kMost];  // to be in the top k
+    size_t slot[kMost];  // index of its results in the following
     size_t lanes;
     std::vector<float> most, otherwise;
     std::vector<int32_t> token;
-    // For one portion of the query.
-    int32_t lift[kMost][2 * kGroup];  // added to products, so that they are not below those of the vectors
+    // Per portion of the query.
+    int32_t lift[kMost][2 * kGroup];  // added to products, so that they bound those of the vectors from above
     Found found[kMost];
 };
 
@@ -46,8 +46,8 @@ class Screen {
    public:
     Screen(const Path& path, const Documents& documents, const WeightedQuery& query, const Request& request)
         : path_(path), documents_(documents), query_(query), l2_(request.l2), mean_(1.0f / request.tokens) {
-        // What tokens from a group on add to the score at best. In the l2 form that is nothing, at distance 0; else it
-        // is the product of the norms, here without that of the document token.
+        // The most that tokens from a group on add to the score: 0 in the l2 form, at distance 0; otherwise the product
+        // of the norms, here without that of the document token.
         rest_.assign(query.groups + 1, 0.0);
         for (int g = query.groups - 1; g >= 0; --g) {
             rest_[g] = rest_[g + 1];
@@ -62,13 +62,13 @@ class Screen {
 
     float mean() const { return mean_; }
 
-    // How far a product of codes may be off.
+    // Error bound on a product of codes.
     float off(int at, int64_t document) const {
         return query_.error[at] * documents_.longest[document] + query_.code_norm[at] * documents_.worst[document];
     }
 
-    // Find between what scores lie, and drop documents as soon as they cannot reach the bar.
-    void look(Piece& piece, float bar, int64_t& computed) const {
+    // Bound the scores, and drop documents as soon as they cannot reach the bar.
+    void bound(Piece& piece, float bar, int64_t& computed) const {
         for (int n = 0; n < piece.count; ++n) {
             const float slack = slack_of(piece.document[n]);
             piece.score[n] = {slack, -slack};
@@ -101,14 +101,14 @@ class Screen {
     }
 
    private:
-    // How far 32-bit arithmetic may be off.
+    // Error bound on 32-bit arithmetic.
     float slack_of(int64_t document) const {
         const double longest = documents_.longest[document];
         const double largest = l2_ ? reach_ + weight_ * longest : reach_ * longest;
         return static_cast<float>((query_.rounding * largest + kTiny * weight_) * mean_);
     }
 
-    // The first codes of a document; the rest is fetched while these are multiplied.
+    // Prefetch the first codes of a document; the rest is fetched while these are multiplied.
     void fetch_codes(int64_t document) const {
         const Codes codes = documents_.codes_of(document);
         const int64_t bytes = std::min<int64_t>(codes.tokens, 16) * codes.stride;
@@ -116,13 +116,13 @@ class Screen {
         for (int64_t at = 0; at < codes.tokens; at += 16) __builtin_prefetch(codes.scales + at);
     }
 
-    // Add what was found in a portion of the query to the bounds of a document; false if it cannot reach the bar.
+    // Add the result of one portion of the query to the bounds of a document; false if it cannot reach the bar.
     bool add(const Portion& portion, int tokens, Piece& piece, int n, float bar) const {
         const int from = portion.group * kGroup, lanes = portion.groups * kGroup;
         const int64_t document = piece.document[n];
         const float longest = documents_.longest[document];
         Found& found = piece.found[n];
-        float raised[2 * kGroup] = {};  // for the bound below, which is not looked at before it is known
+        float raised[2 * kGroup] = {};  // only for the lower bound, which is not used before add_rests fills it in
         Limits limits{&query_.scale[from],
                       &query_.weight[from],
                       &query_.square[from],
@@ -141,7 +141,7 @@ class Screen {
         const float others = score.high + rest;
         Bounds here = bounds();
         if (others + here.high * mean_ < bar) return false;
-        // A closer look, while the codes are at hand: for the best products what codes leave of the query is added.
+        // A closer look while the codes are in the cache: add the rest of the query to the best products.
         add_rests(from, tokens, document, piece.lift[n], found, raised);
         limits.best_error = &query_.rest_error[from];
         here = bounds();
@@ -152,8 +152,8 @@ class Screen {
         return true;
     }
 
-    // Add to the best products what codes leave of the query, and find how far they may be above those of the vectors:
-    // what codes lost was added, and they can be off by as much again.
+    // Add the rest of the query, which its codes lost, to the best products, and find how far they may exceed those of
+    // the vectors: the error of the document's codes was added, and they can be off by as much again.
     void add_rests(int from, int tokens, int64_t document, const int32_t* lift, Found& found, float* raised) const {
         const Codes codes = documents_.codes_of(document);
         int32_t sums[2 * kGroup];

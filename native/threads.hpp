@@ -1,4 +1,4 @@
-// Work on several threads.
+// Work shared among threads.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 
 namespace chamfer {
 
-// Call work() on several threads, the caller's among them, and throw what the first of them threw.
+// Call work() on several threads, including the caller's, and rethrow the first exception.
 template <typename Work>
 void on_threads(int threads, Work work) {
     std::exception_ptr error;
-    std::mutex turns;
+    std::mutex mutex;
     const auto safely = [&] {
         try {
             work();
         } catch (...) {
-            const std::lock_guard<std::mutex> turn(turns);
+            const std::lock_guard<std::mutex> lock(mutex);
             if (!error) error = std::current_exception();
         }
     };
@@ -29,24 +29,24 @@ void on_threads(int threads, Work work) {
     others.reserve(threads);
     try {
         for (int t = 1; t < threads; ++t) others.emplace_back(safely);
-    } catch (const std::system_error&) {  // no more threads can be had: these will do
+    } catch (const std::system_error&) {  // the system has no more threads: go on with these
     }
     safely();
     for (auto& other : others) other.join();
     if (error) std::rethrow_exception(error);
 }
 
-// How many threads have something to do when each takes `piece` things at a time.
-inline int useful_threads(int64_t things, int64_t piece, int threads) {
-    return static_cast<int>(std::clamp<int64_t>((things + piece - 1) / piece, 1, threads));
+// Number of threads that find work when each takes `piece` items at a time.
+inline int useful_threads(int64_t items, int64_t piece, int threads) {
+    return static_cast<int>(std::clamp<int64_t>((items + piece - 1) / piece, 1, threads));
 }
 
-// Things 0 ... count, handed out some at a time to whichever thread comes.
+// Items 0 ... count, handed out to threads a piece at a time.
 class Pieces {
    public:
     Pieces(int64_t count, int64_t piece) : count_(count), piece_(piece) {}
 
-    // False when there are none left.
+    // False when none are left.
     bool take(int64_t& from, int64_t& to) {
         from = next_.fetch_add(piece_, std::memory_order_relaxed);
         to = std::min(from + piece_, count_);

@@ -2,8 +2,10 @@
 
 import logging
 import pickle
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError, TokenBatch
-from chamfer.kernels import dispatch, native, reference
+from chamfer.kernels import dispatch, limits, native, reference
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.kernels.form import Form
@@ -138,14 +140,14 @@ def test_codes_alone_never_miss_one_of_the_best(
         codes = Codes.of(documents).for_decoded_vectors(documents)
         decoded = batch_of(codes.vectors(dimensions), lengths)
         quantized = QuantizedDocuments(codes, documents.offsets, dimensions)
-        promising = native.promising(query.vectors, weights, quantized.handle, places, k, form)
+        survivors = native.survivors(query.vectors, weights, quantized.handle, places, k, form)
         found = dispatch.best(query, weights, quantized, k=k, candidates=[places], form=form)[0]
     scores = reference.score(query.vectors, weights, decoded, form)[places]
     filled = decoded.lengths[places] > 0
     if k and filled.any():  # whoever scores like the last of the best belongs to them
         bar = np.sort(scores[filled])[::-1][: min(k, filled.sum())][-1]
-        assert set(np.flatnonzero(filled & (scores >= bar)).tolist()) <= set(promising.tolist())
-    assert promising.tolist() == sorted(set(promising.tolist()))
+        assert set(np.flatnonzero(filled & (scores >= bar)).tolist()) <= set(survivors.tolist())
+    assert survivors.tolist() == sorted(set(survivors.tolist()))
     # The answer itself is scored in 32 bits, as all vectors without codes are.
     with patch.dict("os.environ", {native.VARIABLE: path}):
         everything = dispatch.best(query, weights, CodedDocuments(decoded, None), k=k, candidates=[places], form=form)[
@@ -165,7 +167,7 @@ def test_codes_alone_leave_few_to_decode(path: str) -> None:
     query, documents = planted(np.random.default_rng(9))
     with forced(path):
         quantized = QuantizedDocuments(Codes.of(documents).for_decoded_vectors(documents), documents.offsets, 64)
-        found = native.promising(query.vectors, np.ones(40, np.float32), quantized.handle, np.arange(300), 5, "l2")
+        found = native.survivors(query.vectors, np.ones(40, np.float32), quantized.handle, np.arange(300), 5, "l2")
     assert 5 <= len(found) < 60
 
 
@@ -214,9 +216,9 @@ def test_what_codes_alone_cannot_tell_is_refused(changes: dict[str, Any], messag
         "k": 1,
         "form": "l2",
     }
-    native.promising(**request)
+    native.survivors(**request)
     with pytest.raises(InputError, match=message):
-        native.promising(**request | changes)
+        native.survivors(**request | changes)
 
 
 @compiled
@@ -407,14 +409,14 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
         (codes, scales, bounds[:3]),
         (codes, scales, np.zeros((4, 3), np.float32)),
     ):
-        with pytest.raises(ValueError, match="codes must be those of the vectors"):
+        with pytest.raises(ValueError, match="codes, scales and bounds must match the vectors"):
             kernel.Coded(vectors, offsets, *wrong)
-        with pytest.raises(ValueError, match=r"codes must be those of the vectors|offsets"):
-            kernel.Rounded(4, offsets, *wrong)
-    with pytest.raises(ValueError, match="codes must be those of the vectors"):
-        kernel.Rounded(5, offsets, codes, scales, bounds)
+        with pytest.raises(ValueError, match=r"codes, scales and bounds must match the vectors|offsets"):
+            kernel.CodesOnly(4, offsets, *wrong)
+    with pytest.raises(ValueError, match="codes, scales and bounds must match the vectors"):
+        kernel.CodesOnly(5, offsets, codes, scales, bounds)
     with pytest.raises(ValueError, match="finite and not negative"):
-        kernel.Rounded(4, offsets, codes, scales, -np.ones((4, 2), np.float32))
+        kernel.CodesOnly(4, offsets, codes, scales, -np.ones((4, 2), np.float32))
     good = kernel.Coded(vectors, offsets, codes, scales, bounds)
     query, ones = np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32)
     for candidates in ([2], [-1]):
@@ -426,3 +428,16 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
         Codes.of(TokenBatch.trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
     with pytest.raises(InputError, match="16-bit vectors, not of float32"):
         Codes.of(batch_of(np.eye(4, dtype=np.float32), [4]))
+
+
+@compiled
+def test_the_compiler_was_given_the_numbers_that_python_has() -> None:
+    query = as_query(np.eye(1, 4))
+    documents = CodedDocuments.of(batch_of(np.eye(4, dtype=np.float16), [1, 2, 1]))
+    for weight, fits in ((limits.LARGEST, True), (1.01 * limits.LARGEST, False)):
+        weights = np.array([weight], np.float32)
+        with nullcontext() if fits else pytest.raises(InputError, match="between 0 and 1e9"):
+            native.best(query.vectors, weights, documents.handle, np.arange(3), 1, "l2", 1)
+    # CMakeLists.txt finds lines of this form only.
+    found = re.findall("^([A-Z_]+) = [0-9.e-]+$", Path(limits.__file__).read_text(), re.MULTILINE)
+    assert found == [name for name in vars(limits) if name.isupper()]

@@ -16,7 +16,7 @@ class Coded(Packed):
     def __init__(self, vectors: Halves, offsets: Places, codes: Bytes, scales: Floats, bounds: Floats, /) -> None: ...
 
 @final
-class Rounded:
+class CodesOnly:
     def __init__(self, dimensions: int, offsets: Places, codes: Bytes, scales: Floats, bounds: Floats, /) -> None: ...
 
 def decode_residuals(
@@ -32,9 +32,9 @@ def decode_residuals(
     /,
 ) -> Halves: ...
 def decode_codes(path: str, codes: Bytes, scales: Floats, dimensions: int, rows: Places, threads: int, /) -> Halves: ...
-def promising(
+def survivors(
     path: str,
-    documents: Rounded,
+    documents: CodesOnly,
     query: Floats,
     weights: Floats,
     candidates: Places,
@@ -55,7 +55,7 @@ def probe(
     /,
 ) -> tuple[Places, Floats]: ...
 def paths() -> list[str]: ...
-def quantise(
+def quantize(
     path: str,
     vectors: Halves,
     offsets: Places,

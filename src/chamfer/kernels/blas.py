@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels.form import Form
+from chamfer.kernels.limits import NOISE
 from chamfer.support.threads import in_threads
 from chamfer.tokens.batch import TokenBatch, Vectors
 
@@ -41,8 +42,8 @@ def minima(
     if form == "l2":
         squares = np.einsum("td,td->t", query, query)
         closest += squares
-        # What 32 bits leave of the difference of equal numbers is noise, and the root would magnify it.
-        closest[closest < 1e-6 * squares] = 0
+        # The difference of nearly equal 32-bit numbers is noise, which the square root would magnify.
+        closest[closest < NOISE * squares] = 0
         np.sqrt(closest, out=closest)
     return closest
 

@@ -7,10 +7,8 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
+from chamfer.kernels.limits import LARGEST
 from chamfer.tokens.batch import TokenBatch
-
-LARGEST = 1e9
-"""The largest weight, and the largest number in a query vector: beyond it sums of products could overflow 32 bits."""
 
 LARGEST_ON_DEVICE = 6e4
 """The largest number in a query vector on a GPU, where queries are rounded to 16 bits."""

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.kernels import native
+from chamfer.kernels.limits import CODE_ERROR, CODE_GROUP
 from chamfer.tokens.batch import TokenBatch
 
 
@@ -41,7 +42,7 @@ class Codes:
             np.empty(tokens, np.float32),
             np.empty((4, len(documents)), np.float32),
         )
-        native.quantise(documents, made.codes, made.scales, made.bounds)
+        native.quantize(documents, made.codes, made.scales, made.bounds)
         return made
 
     @classmethod
@@ -80,7 +81,7 @@ def _bounds(
     vectors = documents.vectors.astype(np.float64)
     lost = vectors - (codes[:, : documents.dimensions].astype(np.float64) - 128) * scales[:, None]
     norms = np.linalg.norm(vectors, axis=1)
-    errors = np.linalg.norm(lost, axis=1) + 2e-7 * norms  # as much as the native kernel adds
+    errors = np.linalg.norm(lost, axis=1) + CODE_ERROR * norms
     return _largest(errors, norms, norms, scales, documents)
 
 
@@ -106,5 +107,5 @@ def _largest(
 
 
 def padded(dimensions: int) -> int:
-    """Four dimensions are multiplied at once, so codes fill whole groups of four."""
-    return -(-dimensions // 4) * 4
+    """Number of dimensions that codes are padded to."""
+    return -(-dimensions // CODE_GROUP) * CODE_GROUP

@@ -207,7 +207,7 @@ def _survivors(
     Documents without tokens, which score last, are among them only where there are fewer than k others.
     """
     filled = np.diff(documents.offsets)[places] > 0
-    found = native.promising(query.vectors, weights, documents.handle, places[filled], k, form)
+    found = native.survivors(query.vectors, weights, documents.handle, places[filled], k, form)
     empty = np.flatnonzero(~filled)[: max(0, k - len(found))]
     order: Places = np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))
     return places[order]

@@ -142,10 +142,10 @@ class QuantizedDocuments:
         return TokenBatch.trusted(vectors, np.zeros(len(vectors), np.int32), offsets_of(np.diff(self.offsets)[places]))
 
     @cached_property
-    def handle(self) -> "_native.Rounded":
+    def handle(self) -> "_native.CodesOnly":
         """The arrays as the native kernel takes them: validated once, for all queries."""
         codes = self.codes
-        return native.rounded(self.dimensions, self.offsets, codes.codes, codes.scales, codes.bounds)
+        return native.codes_only(self.dimensions, self.offsets, codes.codes, codes.scales, codes.bounds)
 
     def __getstate__(self) -> dict[str, object]:
         """A copy in another process makes its own handle."""

@@ -26,6 +26,10 @@ except ModuleNotFoundError:
 except ImportError as error:
     _native, _why = None, str(error)  # type: ignore[assignment]
 
+# TODO(kernels): goes with the last landing of issue 19.
+if _native is not None and not hasattr(_native, "CodesOnly"):
+    raise RuntimeError("stale _native: run  /work/tools/mkvenv WORKTREE fast  (or without 'fast' to compile it)")
+
 VARIABLE = "CHAMFER_KERNEL"
 NUMPY = "numpy"
 
@@ -85,10 +89,10 @@ def best(
         )
 
 
-def promising(
+def survivors(
     query: Vectors,
     weights: npt.NDArray[np.float32],
-    documents: "_native.Rounded",
+    documents: "_native.CodesOnly",
     candidates: npt.NDArray[np.int64],
     k: int,
     form: Form,
@@ -96,7 +100,7 @@ def promising(
     """Which candidates can be among the best ``k``, by their codes alone: their places among the candidates."""
     with _input_errors():
         numbers = _in_32_bits(query), _in_32_bits(weights)
-        return _native.promising(_path(), documents, *numbers, candidates, k, form == "l2", free_cores())
+        return _native.survivors(_path(), documents, *numbers, candidates, k, form == "l2", free_cores())
 
 
 def probe(
@@ -139,7 +143,7 @@ def decode_codes(
         return _native.decode_codes(_path(), codes, scales, dimensions, rows, free_cores()).view(np.float16)
 
 
-def quantise(
+def quantize(
     documents: TokenBatch,
     codes: npt.NDArray[np.uint8],
     scales: npt.NDArray[np.float32],
@@ -147,7 +151,7 @@ def quantise(
 ) -> None:
     """Fill in the codes of 16-bit documents."""
     with _input_errors():
-        _native.quantise(_path(), *_arrays(documents), codes, scales, bounds, free_cores())
+        _native.quantize(_path(), *_arrays(documents), codes, scales, bounds, free_cores())
 
 
 def coded(
@@ -161,16 +165,16 @@ def coded(
         return _native.Coded(*_arrays(documents), codes, scales, bounds)
 
 
-def rounded(
+def codes_only(
     dimensions: int,
     offsets: npt.NDArray[np.int64],
     codes: npt.NDArray[np.uint8],
     scales: npt.NDArray[np.float32],
     bounds: npt.NDArray[np.float32],
-) -> "_native.Rounded":
+) -> "_native.CodesOnly":
     """Codes of documents, without their vectors."""
     with _input_errors():
-        return _native.Rounded(dimensions, np.ascontiguousarray(offsets), codes, scales, bounds)
+        return _native.CodesOnly(dimensions, np.ascontiguousarray(offsets), codes, scales, bounds)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels import native
+from chamfer.kernels.limits import SMALLEST_NORM
 
 ROUNDS = 20
 
@@ -61,7 +62,7 @@ class Residuals:
         vectors *= self.spread
         vectors += centroids[chosen[rows]]
         norms = np.sqrt(np.einsum("td,td->t", vectors, vectors))
-        vectors /= np.maximum(norms, 1e-12)[:, None]
+        vectors /= np.maximum(norms, SMALLEST_NORM)[:, None]
         return vectors.astype(np.float16)
 
     @cached_property

@@ -10,13 +10,13 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Rounded outwards, so that bounds made from them hold.
+// Round outwards, so that bounds computed from the result hold.
 float up(double value) { return std::nextafter(static_cast<float>(value), kInfinity); }
 float down(double value) { return std::nextafter(static_cast<float>(value), 0.0f); }
 
 }  // namespace
 
-void quantise(const Path& path, const uint16_t* vectors, const int64_t* offsets, int64_t count, int dimensions,
+void quantize(const Path& path, const uint16_t* vectors, const int64_t* offsets, int64_t count, int dimensions,
               int threads, uint8_t* codes, float* scales, float* errors, float* worst, float* longest,
               float* shortest) {
     constexpr int64_t kPiece = 64;
@@ -34,9 +34,8 @@ void quantise(const Path& path, const uint16_t* vectors, const int64_t* offsets,
                     const double square = path.square_sum(token.data(), dimensions);
                     scales[j] = path.take_codes(token.data(), dimensions, rounded.data());
                     for (int64_t k = 0; k < stride; ++k) codes[j * stride + k] = static_cast<uint8_t>(rounded[k] + 128);
-                    // What was lost is known to 32 bits of the token itself.
                     const double lost =
-                        std::sqrt(path.square_sum(token.data(), dimensions)) + 2e-7 * std::sqrt(square);
+                        std::sqrt(path.square_sum(token.data(), dimensions)) + CHAMFER_CODE_ERROR * std::sqrt(square);
                     worst[d] = std::max(worst[d], up(lost));
                     if (scales[j] > 0) errors[d] = std::max(errors[d], up(lost / scales[j]));
                     most = std::max(most, square);
