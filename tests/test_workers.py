@@ -64,11 +64,22 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="class")
-def on_ray(one_thread: None) -> Iterator[Workers]:
-    """Two workers on this machine."""
-    pytest.importorskip("ray.data", reason="the extra chamfer[ray] is not installed")
-    with ray_workers("local", object_store=100_000_000) as workers:
+def cluster(one_thread: None) -> Iterator[Workers]:
+    """Two workers on this machine, with two GPUs that are declared but not there."""
+    ray = pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
+    with (
+        patch.object(ray, "init", partial(ray.init, num_gpus=2)),
+        ray_workers("local", object_store=100_000_000) as workers,
+    ):
         yield workers
+
+
+@pytest.fixture
+def on_ray(cluster: Workers, monkeypatch: pytest.MonkeyPatch) -> Workers:
+    """The two workers, on CPUs."""
+    nodes = ray_workers_in._nodes
+    monkeypatch.setattr(ray_workers_in, "_nodes", lambda: [{**node, "GPU": 0.0} for node in nodes()])
+    return cluster
 
 
 @pytest.fixture(autouse=True)
@@ -259,6 +270,13 @@ class TestOnRay:
         assert answers[0] == answers[1]
         assert answers[0][-1].count('"truncated"') == 5
 
+    def test_a_worker_has_a_gpu_of_its_own(self, cluster: Workers) -> None:
+        """What Ray gives to whom, and in which order results come."""
+        tables: list[Table] = [{"number": [number]} for number in range(6)]
+        found = list(cluster.map(on_which, tables, gpu=True))
+        assert [table["number"] for table in found] == [table["number"] for table in tables]
+        assert {table["gpu"][0] for table in found} == {"0", "1"}
+
 
 def odd(table: Table, advance: Advance) -> Table:
     """A job that keeps odd numbers, finds the disk full at 28, has a bug at 0, and takes its process down at -1."""
@@ -270,21 +288,6 @@ def odd(table: Table, advance: Advance) -> Table:
         raise OSError(28, "No space left on device", "/x/y")
     advance(len(table["number"]))
     return {"odd": [number for number in table["number"] if number % 2]}
-
-
-class TestOnGPUs:
-    def test_a_worker_has_a_gpu_of_its_own(self) -> None:
-        """With GPUs that are declared, not there: what Ray gives to whom, and in which order results come."""
-        ray = pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
-        ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
-        try:
-            with ray_workers("local") as workers:
-                tables: list[Table] = [{"number": [number]} for number in range(6)]
-                found = list(workers.map(on_which, tables, gpu=True))
-        finally:
-            ray.shutdown()
-        assert [table["number"] for table in found] == [table["number"] for table in tables]
-        assert {table["gpu"][0] for table in found} == {"0", "1"}
 
 
 def on_which(table: Table, advance: Advance) -> Table:
