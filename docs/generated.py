@@ -48,7 +48,7 @@ def python_api() -> Iterator[str]:
         names = [name for name, home in homes.items() if home.split(".")[1] == room]
         if names:
             yield f"\n## {title}\n"
-        for name in sorted(names, key=str.lower):
+        for name in names:
             yield f"::: {homes[name]}.{name}\n    options:\n      heading_level: 3\n"
 
 
@@ -60,7 +60,7 @@ def command_line() -> Iterator[str]:
 def _command(command: Any, name: str, parent: Any) -> Iterator[str]:  # noqa: ANN401 -- of typer's private copy of click
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    yield f"\n## `{name}`\n\n{_paragraphs(command.help or '')}\n\n    {usage}\n"
+    yield f"\n## `{name}`\n\n    {usage}\n\n{_paragraphs(command.help or '')}\n"
     records = [parameter.get_help_record(context) for parameter in command.params]
     rows = [f"| `{_cell(left)}` | {_cell(right)} |" for left, right in filter(None, records)]
     if rows:
@@ -70,7 +70,7 @@ def _command(command: Any, name: str, parent: Any) -> Iterator[str]:  # noqa: AN
 
 
 def _paragraphs(text: str) -> str:
-    """Help text as Markdown; lines that begin with a command are set as code."""
+    """Help text as Markdown, with its example as a code block."""
     lines = []
     for line in text.splitlines():
         label, colon, example = line.partition("Example: ")
@@ -91,11 +91,11 @@ def http_api() -> Iterator[str]:
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             yield f"\n## `{method.upper()} {path}`\n\n{operation['summary']}\n"
-            yield from _fields("Parameters", operation.get("parameters", []))
+            yield from _parameters(operation.get("parameters", []))
             for media, content in operation.get("requestBody", {}).get("content", {}).items():
-                yield from _body(f"Request (`{media}`)", content["schema"], schemas)
+                yield f"Request (`{media}`): {_type(content['schema'])}\n"
             for media, content in operation["responses"].get("200", {}).get("content", {}).items():
-                yield from _body(f"Response (`{media}`)", content.get("schema", {}), schemas)
+                yield f"Response (`{media}`): {_type(content.get('schema', {}))}\n"
     yield "\n## Objects\n"
     for name, schema in sorted(schemas.items()):
         if "properties" in schema:
@@ -103,19 +103,12 @@ def http_api() -> Iterator[str]:
             yield from _properties(schema)
 
 
-def _fields(title: str, parameters: list[dict[str, Any]]) -> Iterator[str]:
+def _parameters(parameters: list[dict[str, Any]]) -> Iterator[str]:
     if parameters:
-        yield f"{title}:\n"
         yield "| name | where | type |\n| --- | --- | --- |"
         for one in parameters:
             yield f"| `{one['name']}` | {one['in']} | {_type(one['schema'])} |"
         yield ""
-
-
-def _body(title: str, schema: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
-    del schemas
-    if schema:
-        yield f"{title}: {_type(schema)}\n"
 
 
 def _properties(schema: dict[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ EXAMPLES = [
 ]
 
 sys.path.insert(0, str(ROOT / "docs"))
-import doctests  # noqa: E402 -- the extensions of the docs site are no package
+import docstrings  # noqa: E402 -- the extensions of the docs site are no package
 import generated  # noqa: E402
 
 
@@ -64,5 +64,7 @@ def test_the_reference_holds_every_public_name_command_and_endpoint() -> None:
     assert all(f"## `{name}`" in endpoints for name in ("POST /search", "PUT /weights/file", "GET /health"))
 
 
-def test_examples_in_docstrings_are_fenced_for_the_site() -> None:
-    assert doctests.fenced("Add.\n\n>>> 1 + 1\n2\n\nMore.") == "Add.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+def test_docstrings_become_markdown() -> None:
+    assert docstrings.linked("a :class:`chamfer.Ranking`") == "a [`Ranking`][chamfer.data.ranking.Ranking]"
+    assert docstrings.linked("a :class:`chamfer.index.rows.Rows`") == "a `chamfer.index.rows.Rows`"
+    assert docstrings.fenced("Add.\n\n>>> 1 + 1\n2\n\nMore.") == "Add.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
