@@ -21,7 +21,7 @@ from chamfer.integrations.qdrant.edge import EdgeClient
 from chamfer.support.progress import Advance
 
 # Two or three of the documents in a request.
-pushing.AT_A_TIME = 8
+pushing.TOKENS_PER_REQUEST = 8
 
 # About as long as a request takes, so that kills come at all points of it.
 LONGEST = 0.01

@@ -131,9 +131,10 @@ def test_a_retriever_finds_what_the_searcher_finds(encoder: Encoder, tmp_path: P
 
 
 def test_a_retriever_filters_by_metadata(encoder: Encoder, tmp_path: Path) -> None:
-    from chamfer.data.documents import Document as Text
-
-    texts = [Text("a", "the cat sat", '{"year": 2019}'), Text("b", "the cats sleep", '{"year": 2023}')]
+    texts = [
+        {"id": "a", "text": "the cat sat", "year": 2019},
+        {"id": "b", "text": "the cats sleep", "year": 2023},
+    ]
     build_index(tmp_path, texts, encoder)
     retriever = IndexRetriever(searcher=Searcher.open(tmp_path, encoder=encoder), where="year < 2020")
     [found] = retriever.invoke(QUERY)

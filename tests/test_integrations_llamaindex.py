@@ -76,7 +76,7 @@ def test_a_node_without_text_comes_last(encoder: Encoder) -> None:
 
 
 def test_without_a_query_there_is_no_ranking(encoder: Encoder) -> None:
-    with pytest.raises(InputError, match="needs a query, not None; give query_str"):
+    with pytest.raises(InputError, match="re-ranking needs a query; give query_str"):
         WeightedRerank(encoder=encoder).postprocess_nodes(nodes())
 
 

@@ -124,7 +124,7 @@ def test_weights_can_be_changed_between_encoding_and_ranking(encoder: Encoder) -
 
 def test_vectors_alone_do_not_tell_their_weights(encoder: Encoder) -> None:
     encoded = QueryEncoder(encoder).transform(candidates()).drop(columns=["query_toks", "query_weights"])
-    with pytest.raises(InputError, match="need query_weights or query_toks"):
+    with pytest.raises(InputError, match="needs query_weights or query_toks"):
         Reranker(encoder).transform(encoded)
 
 

@@ -1,4 +1,4 @@
-"""Thin adapters to other libraries: import the module of the one you use, from ``chamfer.integrations``.
+"""Thin adapters to other libraries, such as ``chamfer.integrations.langchain``.
 
-They hold no scoring of their own. Each needs its library when it is imported, and says which extra brings it.
+They contain no scoring of their own. Importing one without its library raises an error that names the extra to install.
 """

@@ -1,4 +1,4 @@
-"""LangChain: a document compressor that re-ranks with weights, and a retriever over an index."""
+"""LangChain: a document compressor that re-ranks with token weights, and a retriever over an index."""
 
 from collections.abc import Sequence
 
@@ -22,17 +22,16 @@ except ImportError as error:
 
 
 class WeightedReranker(BaseDocumentCompressor):
-    """Re-ranks retrieved documents, the best first.
+    """Re-ranks retrieved documents, best first.
 
-    What comes back are copies, with ``relevance_score`` in their metadata, from 0 to 1, which is a perfect match on
-    every token; the documents given stay as they are. Equal scores keep the order in which the documents came. A
-    document without text has relevance 0 and comes last, unless ``top_n`` leaves it out.
+    Returns copies with a ``relevance_score`` in their metadata, from 0 to 1 (a perfect match on every token). Ties keep
+    the input order. A document without text has relevance 0 and ranks last.
 
     Args:
-        encoder: gives the token vectors.
-        weights: what each query token counts; all the same if not given.
+        encoder: encoder for queries and documents.
+        weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
-        top_n: keep only so many; all if not given, or if there are fewer.
+        top_n: number of documents to return; all if not given.
 
     >>> reranker = WeightedReranker(encoder=Encoder.load("minilm"), top_n=1)
     >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
@@ -49,7 +48,7 @@ class WeightedReranker(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """The best documents for a query; ``callbacks`` are not called, there is nothing to tell on the way."""
+        """Return the top documents for a query; ``callbacks`` is accepted but not used."""
         texts = [document.page_content for document in documents]
         ranking = rerank(
             query, texts, encoder=self.encoder, weights=self.weights, form=self.form, k=self.top_n, normalise=True
@@ -61,14 +60,14 @@ class WeightedReranker(BaseDocumentCompressor):
 
 
 class IndexRetriever(BaseRetriever):
-    """Retrieves from an index that :class:`chamfer.Searcher` opened, with its encoder, weights and first stage.
+    """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
-    Documents carry the id, text and metadata of the index, and ``relevance_score`` in their metadata.
+    Documents have the id, text and metadata of the index, and a ``relevance_score`` in their metadata.
 
     Args:
-        searcher: what is asked; it answers from the commit that it opened.
-        k: how many documents to find.
-        where: only documents whose metadata fulfil this, as in ``year > 2020 and lang = 'en'``.
+        searcher: searcher over the index; it reads the commit that it opened.
+        k: number of documents to return.
+        where: metadata filter, such as ``year > 2020 and lang = 'en'``.
     """
 
     searcher: InstanceOf[Searcher]

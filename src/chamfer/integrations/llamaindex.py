@@ -1,4 +1,4 @@
-"""LlamaIndex: a node post-processor that re-ranks with weights."""
+"""LlamaIndex: a node postprocessor that re-ranks with token weights."""
 
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
@@ -17,19 +17,18 @@ except ImportError as error:
 
 
 class WeightedRerank(BaseNodePostprocessor):
-    """Re-ranks retrieved nodes: ``score = -mean_i(w_i * min_j ||q_i - d_j||)``, the best first.
+    """Re-ranks retrieved nodes by ``score = -mean_i(w_i * min_j ||q_i - d_j||)``, best first.
 
-    What comes back are new ``NodeWithScore`` objects around the same nodes; those given keep their scores. Equal scores
-    keep the order in which the nodes came. A node without text scores ``-inf`` and comes last, unless ``top_n`` leaves
-    it out.
+    Returns new ``NodeWithScore`` objects around the same nodes. Ties keep the input order. A node without text scores
+    ``-inf`` and ranks last.
 
     Args:
-        encoder: gives the token vectors.
-        weights: what each query token counts; all the same if not given.
+        encoder: encoder for queries and documents.
+        weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
-        top_n: keep only so many; all if not given, or if there are fewer.
-        metadata_mode: which metadata are read as part of the text: those that LlamaIndex shows to embedding models
-            if not given, ``MetadataMode.NONE`` for the bare text.
+        top_n: number of nodes to return; all if not given.
+        metadata_mode: metadata to include in the text; by default what LlamaIndex shows to embedding models,
+            ``MetadataMode.NONE`` for the text alone.
 
     >>> from llama_index.core.schema import TextNode
     >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
@@ -39,7 +38,7 @@ class WeightedRerank(BaseNodePostprocessor):
     ['Bread is baked from flour.']
     """
 
-    encoder: InstanceOf[Encoder] = Field(exclude=True)  # excluded, because a model is no part of a JSON description
+    encoder: InstanceOf[Encoder] = Field(exclude=True)  # a model cannot be serialised to JSON
     weights: InstanceOf[TokenWeights] | None = Field(default=None, exclude=True)
     form: Form = "l2"
     top_n: PositiveInt | None = None
@@ -47,14 +46,14 @@ class WeightedRerank(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex describes this step."""
+        """Name of this step in LlamaIndex."""
         return "ChamferWeightedRerank"
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if query_bundle is None:
-            raise InputError("re-ranking nodes needs a query, not None; give query_str or query_bundle")
+            raise InputError("re-ranking needs a query; give query_str or query_bundle")
         texts = [node.get_content(self.metadata_mode) for node in nodes]
         ranking = rerank(
             query_bundle.query_str,

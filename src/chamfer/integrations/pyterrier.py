@@ -1,4 +1,4 @@
-"""PyTerrier: transformers that encode queries with their weights, and re-rank. No Java is started."""
+"""PyTerrier: transformers that encode queries with token weights, and re-rank. They do not start Java."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -24,16 +24,16 @@ VECTORS, TOKENS, WEIGHTS = "query_embs", "query_toks", "query_weights"
 
 
 class QueryEncoder(pt.Transformer):
-    """Encodes queries: ``qid, query`` in, ``query_embs, query_toks, query_weights`` added.
+    """Encodes queries: reads ``qid, query``; adds ``query_embs, query_toks, query_weights``.
 
-    The columns are those of pyterrier_colbert: for each query ``(tokens, dimensions)`` float32 vectors, ``(tokens,)``
-    int32 ids of the tokenizer, and ``(tokens,)`` float32 weights. Every query text is encoded once, however many rows
-    it has. A query without text is an error.
+    The columns are those of pyterrier_colbert: for each query, ``(tokens, dimensions)`` float32 vectors, ``(tokens,)``
+    int32 token ids, and ``(tokens,)`` float32 weights. Rows with the same query text are encoded once. A query without
+    text raises an error.
 
     Args:
-        encoder: gives the token vectors.
-        weights: what each query token counts; all the same if not given.
-        form: of the score that the weights are for, ``l2`` or ``cosine``.
+        encoder: encoder for the queries.
+        weights: token weights; uniform if not given.
+        form: form of the score that the weights are for, ``l2`` or ``cosine``.
 
     >>> queries = pd.DataFrame({"qid": ["1"], "query": ["how to make bread"]})
     >>> QueryEncoder(Encoder.load("minilm"))(queries)["query_weights"][0].tolist()
@@ -46,7 +46,7 @@ class QueryEncoder(pt.Transformer):
         check_weights(self.weights, encoder, form)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """A copy of a frame, with the three columns."""
+        """Return a copy of the frame with the three columns."""
         pt.validate.columns(inp, includes=["qid", "query"])
         place = {text: n for n, text in enumerate(dict.fromkeys(inp["query"]))}
         queries = self.encoder.encode_queries(list(place))
@@ -60,15 +60,15 @@ class QueryEncoder(pt.Transformer):
 
 
 class Reranker(pt.Transformer):
-    """Re-ranks: ``qid, query, docno, text`` in, ``score`` and ``rank`` (from 0) added, the best first.
+    """Re-ranks: reads ``qid, query, docno, text``; adds ``score`` and ``rank`` (from 0), best first.
 
-    ``score = -mean_i(w_i * min_j ||q_i - d_j||)``. Where a frame has ``query_embs``, it is used and no query is
-    encoded; its weights are ``query_weights``, or else looked up for ``query_toks``. Rows of a query follow each other;
-    equal scores keep the order in which they came. A document without text, or with a missing one, scores ``-inf``.
+    ``score = -mean_i(w_i * min_j ||q_i - d_j||)``. A frame with ``query_embs`` is not encoded again; its weights are
+    ``query_weights`` or, without that column, looked up by ``query_toks``. Rows are grouped by query, and ties keep the
+    input order. A document without text scores ``-inf``.
 
     Args:
-        encoder: gives the token vectors.
-        weights: what each query token counts; all the same if not given.
+        encoder: encoder for queries and documents.
+        weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
 
     >>> frame = pd.DataFrame({"qid": "1", "query": "how to make bread", "docno": ["a", "b"],
@@ -83,7 +83,7 @@ class Reranker(pt.Transformer):
         self.form: Form = form
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """A copy of a frame, ranked."""
+        """Return a ranked copy of the frame."""
         with pt.validate.any(inp) as check:
             check.result_frame(extra_columns=["query", "text"])
             check.result_frame(extra_columns=[VECTORS, "text"])
@@ -98,7 +98,7 @@ class Reranker(pt.Transformer):
         scores = dispatch.score(distances, weights)
         order = np.argsort(-scores, kind="stable")
         ranks = np.arange(len(rows)) + pt.model.FIRST_RANK
-        # Not pt.model.add_ranks, which uses what pandas 3.1 warns of.
+        # pt.model.add_ranks triggers a deprecation warning of pandas 3.1.
         return rows.iloc[order].assign(score=scores[order].astype(np.float64), rank=ranks)
 
     def _query(self, row: pd.DataFrame) -> tuple[TokenBatch, npt.NDArray[np.float32]]:
@@ -110,4 +110,4 @@ class Reranker(pt.Transformer):
             return query, np.asarray(given[WEIGHTS], np.float32)
         if TOKENS in given:
             return query, self.weights.of(query)
-        raise InputError(f"queries with {VECTORS} need {WEIGHTS} or {TOKENS}, by which weights are found; add a column")
+        raise InputError(f"a frame with {VECTORS} needs {WEIGHTS} or {TOKENS} too, to weight the tokens; add a column")

@@ -1,6 +1,7 @@
-"""sentence-transformers: weighted MaxSim for its ``MultiVectorEncoder``, whose similarities see vectors and no tokens.
+"""sentence-transformers: weighted MaxSim for its ``MultiVectorEncoder``.
 
-So the weights must come with the vectors (:func:`weighted_queries`) or with the function (:class:`WeightedMaxSim`).
+Its similarity functions see vectors but no tokens, so weights come with the query vectors (:func:`weighted_queries`) or
+with the similarity function (:class:`WeightedMaxSim`).
 """
 
 from collections.abc import Sequence
@@ -23,24 +24,24 @@ from chamfer.weights.token_weights import TokenWeights
 Matrix = Tensor | npt.NDArray[np.floating]
 Mask = Matrix | Sequence[Matrix]
 Embeddings = Matrix | Sequence[Matrix]
-"""A list of ``(tokens, dimensions)``, or one of them, or ``(texts, tokens, dimensions)`` filled up with zero rows."""
+"""A list of ``(tokens, dimensions)``, or one of them, or ``(texts, tokens, dimensions)`` padded with zero rows."""
 
 
 def weighted_queries(encoder: Encoder, texts: Sequence[str], weights: TokenWeights) -> list[Tensor]:
-    """Give query embeddings that carry their weights: row ``i`` of a query is ``w_i * q_i``.
+    """Encode queries and scale every token vector by its weight: row ``i`` of a query is ``w_i * q_i``.
 
-    ``sum_i max_j <w_i q_i, d_j> = sum_i w_i max_j <q_i, d_j>`` for ``w >= 0``: any MaxSim of them is weighted, the
-    ``cosine`` form times the number of tokens. The ``l2`` form is not to be had this way. The trap: the weight is the
-    length of the row, so whatever normalises these rows again (``normalize_embeddings=True``, an engine with a cosine
-    metric) gives uniform weights, without an error. A token of weight 0 is a row of zeros, which looks like padding.
+    ``sum_i max_j <w_i q_i, d_j> = sum_i w_i max_j <q_i, d_j>`` for ``w >= 0``, so plain MaxSim of these rows is
+    weighted MaxSim: the ``cosine`` form times the number of tokens. The ``l2`` form cannot be computed this way. Do not
+    normalise the rows again (``normalize_embeddings=True``, an engine with a cosine metric): the weight is the length
+    of the row, so normalising silently gives uniform weights. A token of weight 0 is a row of zeros, like padding.
 
     Args:
-        encoder: gives the token vectors; ``Encoder(model, name)`` makes one of a ``MultiVectorEncoder``.
-        texts: queries.
-        weights: what each query token counts.
+        encoder: encoder for the queries; ``Encoder(model, name)`` wraps a ``MultiVectorEncoder``.
+        texts: query texts.
+        weights: token weights.
 
     Returns:
-        for each query ``(tokens, dimensions)`` float32, on the processor.
+        for each query ``(tokens, dimensions)`` float32, on the CPU.
 
     >>> encoder = Encoder.load("minilm")
     >>> [query] = weighted_queries(encoder, ["bread"], TokenWeights.uniform(encoder.vocabulary))
@@ -54,14 +55,14 @@ def weighted_queries(encoder: Encoder, texts: Sequence[str], weights: TokenWeigh
 
 
 class WeightedMaxSim:
-    """A similarity function that holds the weights of some queries and scores these, in this order, and no others.
+    """A similarity function with the weights of fixed queries; it scores these queries, in their order.
 
     ``similarity[q, d] = -mean_i(w_i * min_j ||q_i - d_j||)``, or in the ``cosine`` form the mean of
-    ``w_i * max_j <q_i, d_j>``. Padding is cut off before: among unit vectors a row of zeros is at distance 1 from every
-    token, closer than any real one whose cosine is below 0.5. It is for evaluation: losses get no gradient from it.
+    ``w_i * max_j <q_i, d_j>``. Padding is removed first: a row of zeros is at distance 1 from every unit vector, closer
+    than any token whose cosine is below 0.5. For evaluation only: it has no gradient.
 
     Args:
-        weights: for each query ``(tokens,)`` float32, none negative; see :meth:`of`.
+        weights: for each query ``(tokens,)`` float32, not negative; see :meth:`of`.
         form: ``l2`` or ``cosine``.
     """
 
@@ -70,7 +71,7 @@ class WeightedMaxSim:
 
     @classmethod
     def of(cls, encoder: Encoder, texts: Sequence[str], weights: TokenWeights, *, form: Form = "l2") -> Self:
-        """The similarity function for these queries: the texts that the model will be given, in their order.
+        """Make the similarity function for query texts, in the order in which the model will get them.
 
         >>> encoder = Encoder.load("minilm")
         >>> bread = WeightedMaxSim.of(encoder, ["bread"], TokenWeights.uniform(encoder.vocabulary))
@@ -86,10 +87,10 @@ class WeightedMaxSim:
         """Score every query with every document.
 
         Args:
-            a: unit vectors of the queries that the weights are for; not those of :func:`weighted_queries`.
-            b: of documents.
-            a_mask: which rows are tokens; without it, in a three-dimensional array, those that are not all zero.
-            b_mask: likewise.
+            a: unit vectors of the queries; not those of :func:`weighted_queries`.
+            b: unit vectors of the documents.
+            a_mask: which rows of ``a`` are tokens; by default, in a padded array, those that are not all zero.
+            b_mask: which rows of ``b`` are tokens.
 
         Returns:
             ``(queries, documents)`` float32 on the device of the documents; a document without tokens scores ``-inf``.
@@ -97,8 +98,8 @@ class WeightedMaxSim:
         queries, documents = _tokens(a, a_mask), _tokens(b, b_mask)
         if len(queries) != len(self.weights):
             raise InputError(
-                f"this similarity holds the weights of {len(self.weights)} queries, not of {len(queries)}; "
-                "make one of the texts that are scored, in their order"
+                f"this similarity function has the weights of {len(self.weights)} queries, but got {len(queries)}; "
+                "make one for these texts, in their order"
             )
         device = next((part.device for part in b if isinstance(part, Tensor)), torch.device("cpu"))
         scores = np.zeros((len(queries), len(documents)), np.float32)
@@ -110,7 +111,7 @@ class WeightedMaxSim:
 
 
 def _tokens(embeddings: Embeddings, mask: Mask | None) -> list[npt.NDArray[np.float32]]:
-    """The rows of each text that are tokens."""
+    """The token vectors of each text, without padding."""
     if not isinstance(embeddings, Sequence) and embeddings.ndim == 2:
         embeddings, mask = embeddings[None], mask if mask is None or isinstance(mask, Sequence) else mask[None]
     matrices = [_array(matrix) for matrix in embeddings]
@@ -124,4 +125,6 @@ def _array(matrix: Matrix) -> npt.NDArray[np.float32]:
 
 
 def _packed(texts: Sequence[npt.NDArray[np.float32]]) -> TokenBatch:
-    return TokenBatch.pack(texts, [np.zeros(len(rows), np.int32) for rows in texts])  # the ids play no part in scores
+    return TokenBatch.pack(
+        texts, [np.zeros(len(rows), np.int32) for rows in texts]
+    )  # scores do not depend on token ids

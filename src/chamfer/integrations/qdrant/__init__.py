@@ -1,12 +1,13 @@
-"""Qdrant: push an index into a collection, and search there with weights.
+"""Qdrant: push an index into a collection, and search it there with token weights.
 
-The client is a ``QdrantClient``, of a server or in memory, or an :class:`~chamfer.integrations.qdrant.edge.EdgeClient`.
+The client is a ``QdrantClient``, connected to a server or in memory, or an
+:class:`~chamfer.integrations.qdrant.edge.EdgeClient`.
 """
 
 from chamfer.errors import InputError
 
 try:
-    import qdrant_client  # noqa: F401 -- every file of this room needs it
+    import qdrant_client  # noqa: F401 -- every file of this package needs it
 except ImportError as error:
     raise InputError("chamfer.integrations.qdrant needs qdrant-client; run: pip install 'chamfer[qdrant]'") from error
 

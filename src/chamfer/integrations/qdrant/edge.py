@@ -1,4 +1,4 @@
-"""The engine itself, in this process: ``qdrant-edge-py``, asked in the words of ``QdrantClient``."""
+"""Qdrant's engine embedded in this process (``qdrant-edge-py``), with the interface of ``QdrantClient``."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qdrant_client.http import models  # whose QueryResponse is the one that a search gives
+from qdrant_client.http import models  # its QueryResponse is the one that a search returns
 
 from chamfer.errors import InputError
 
@@ -19,12 +19,12 @@ except ImportError as error:
 
 
 class EdgeClient:
-    """Collections in a folder: as much of ``QdrantClient`` as pushing and searching need, and no more.
+    """Collections in a folder: the part of ``QdrantClient`` that pushing and searching need.
 
-    One process at a time can hold a collection; :meth:`close` lets go of it.
+    Only one process at a time can open a collection; :meth:`close` releases it.
 
     Args:
-        folder: where collections are, one folder each.
+        folder: folder with one subfolder per collection.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -32,7 +32,7 @@ class EdgeClient:
         self._opened: dict[str, edge.EdgeShard] = {}
 
     def collection_exists(self, name: str) -> bool:
-        """Whether there is such a collection."""
+        """Whether a collection exists."""
         return (self._folder / name).is_dir()
 
     def create_collection(
@@ -41,9 +41,9 @@ class EdgeClient:
         vectors_config: Mapping[str, models.VectorParams],
         sparse_vectors_config: Mapping[str, models.SparseVectorParams],
     ) -> bool:
-        """Make a collection, which gets its name when all of it is there."""
+        """Create a collection; it appears under its name once it is complete."""
         unfinished = self._folder / f".{name}"
-        shutil.rmtree(unfinished, ignore_errors=True)  # what a crash may have left
+        shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
         unfinished.mkdir(parents=True)
         vectors = {key: _vector_settings(value) for key, value in vectors_config.items()}
         sparse = {key: edge.EdgeSparseVectorParams() for key in sparse_vectors_config}
@@ -52,21 +52,21 @@ class EdgeClient:
         return True
 
     def upsert(self, name: str, points: Sequence[models.PointStruct]) -> None:
-        """Write points, in place of those with the same ids."""
+        """Write points, replacing those with the same ids."""
         written = [edge.Point(point.id, _vectors(point.vector), point.payload) for point in points]
         self._shard(name).update(edge.UpdateOperation.upsert_points(written))
 
     def update_vectors(self, name: str, points: Sequence[models.PointVectors]) -> None:
-        """Replace some vectors of points, and leave their others."""
+        """Replace some vectors of points; other vectors stay."""
         written = [edge.PointVectors(point.id, _vectors(point.vector)) for point in points]
         self._shard(name).update(edge.UpdateOperation.update_vectors(written))
 
     def set_payload(self, name: str, payload: dict[str, Any], points: Sequence[str]) -> None:
-        """Add to the payload of points."""
+        """Set fields in the payload of points."""
         self._shard(name).update(edge.UpdateOperation.set_payload(list(points), payload))
 
     def delete(self, name: str, points_selector: Sequence[str] | models.FilterSelector) -> None:
-        """Delete points by their ids or by a filter."""
+        """Delete points by id or by filter."""
         if isinstance(points_selector, models.FilterSelector):
             operation = edge.UpdateOperation.delete_points_by_filter(_condition(points_selector.filter))
         else:
@@ -74,17 +74,17 @@ class EdgeClient:
         self._shard(name).update(operation)
 
     def count(self, name: str, count_filter: models.Filter | None = None, *, exact: bool = True) -> models.CountResult:
-        """How many points a filter holds for."""
+        """Count the points that match a filter."""
         request = edge.CountRequest(filter=_condition(count_filter), exact=exact)
         return models.CountResult(count=self._shard(name).count(request))
 
     def retrieve(self, name: str, ids: Sequence[str], with_payload: list[str]) -> list[models.Record]:
-        """Those of some points that are there."""
+        """Return the points with these ids that exist."""
         found = self._shard(name).retrieve(list(ids), with_payload, with_vector=False)
         return [models.Record(id=str(record.id), payload=record.payload) for record in found]
 
     def scroll(self, name: str, limit: int, with_payload: list[str]) -> tuple[list[models.Record], None]:
-        """The first points."""
+        """Return the first points."""
         found, _ = self._shard(name).scroll(edge.ScrollRequest(limit=limit, with_payload=with_payload))
         return [models.Record(id=str(record.id), payload=record.payload) for record in found], None
 
@@ -99,7 +99,7 @@ class EdgeClient:
         limit: int = 10,
         with_payload: bool | list[str] = True,
     ) -> models.QueryResponse:
-        """The best points."""
+        """Return the top points."""
         request = edge.QueryRequest(
             limit=limit,
             query=_query(query, using),
@@ -114,19 +114,19 @@ class EdgeClient:
         return models.QueryResponse(points=points)
 
     def close(self) -> None:
-        """Write everything to disk, and let another process open it."""
+        """Flush everything to disk and release the collections for other processes."""
         while self._opened:
             self._opened.popitem()[1].close()
 
     def _shard(self, name: str) -> edge.EdgeShard:
         if name not in self._opened:
             if not self.collection_exists(name):
-                raise InputError(f"there is no collection {name!r} in {self._folder}; push an index first")
+                raise InputError(f"there is no collection {name!r} in {self._folder}; push an index into it first")
             try:
                 self._opened[name] = edge.EdgeShard.load(str(self._folder / name))
             except Exception as error:  # the engine raises nothing narrower
                 place = self._folder / name
-                raise InputError(f"{place} cannot be opened ({error}); another process may hold it") from error
+                raise InputError(f"cannot open {place} ({error}); another process may have it open") from error
         return self._opened[name]
 
 
@@ -140,7 +140,7 @@ def _vector_settings(given: models.VectorParams) -> edge.EdgeVectorParams:
     )
 
 
-def _vectors(given: Any) -> dict[str, Any]:  # noqa: ANN401 -- of many kinds
+def _vectors(given: Any) -> dict[str, Any]:  # noqa: ANN401 -- one of many types
     sparse = models.SparseVector
     return {
         key: edge.SparseVector(value.indices, value.values) if isinstance(value, sparse) else value
@@ -148,13 +148,13 @@ def _vectors(given: Any) -> dict[str, Any]:  # noqa: ANN401 -- of many kinds
     }
 
 
-def _query(given: Any, using: str | None) -> Any:  # noqa: ANN401 -- of many kinds
+def _query(given: Any, using: str | None) -> Any:  # noqa: ANN401 -- one of many types
     if isinstance(given, models.FormulaQuery):
         return edge.Formula(_expression(given.formula))
     return edge.Query.Nearest(_vectors({"": given})[""], using)
 
 
-def _expression(given: Any) -> Any:  # noqa: ANN401 -- of many kinds
+def _expression(given: Any) -> Any:  # noqa: ANN401 -- one of many types
     match given:
         case models.SumExpression():
             return edge.Expression.Sum([_expression(part) for part in given.sum])
@@ -169,7 +169,7 @@ def _expression(given: Any) -> Any:  # noqa: ANN401 -- of many kinds
     return edge.Expression.Constant(given)
 
 
-def _condition(given: Any) -> Any:  # noqa: ANN401 -- of many kinds
+def _condition(given: Any) -> Any:  # noqa: ANN401 -- one of many types
     match given:
         case None:
             return None
@@ -184,7 +184,7 @@ def _condition(given: Any) -> Any:  # noqa: ANN401 -- of many kinds
         case models.FieldCondition(range=models.Range() as bounds):
             return edge.FieldCondition(given.key, range=edge.RangeFloat(**bounds.model_dump()))
         case models.FieldCondition(match=models.MatchValue() as exact):
-            # The binding takes Python's True for the number 1, and NumPy's for what it is.
+            # The binding reads Python's True as the number 1, but NumPy's correctly.
             value: Any = np.bool_(exact.value) if isinstance(exact.value, bool) else exact.value
             return edge.FieldCondition(given.key, match=edge.MatchValue(value))
-    raise InputError(f"the engine in this process is not asked for {type(given).__name__}; use a server")
+    raise InputError(f"the embedded engine does not support {type(given).__name__}; use a Qdrant server")

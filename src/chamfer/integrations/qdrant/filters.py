@@ -1,4 +1,4 @@
-"""Our filters in Qdrant's words, over the fields that every point lists with all their values."""
+"""Translate our filters to Qdrant's, over the field values in the payload of each point."""
 
 from qdrant_client import models
 
@@ -7,13 +7,13 @@ from chamfer.index.fields import Value, short
 from chamfer.index.filters import Comparison, Joined, Missing, Node, parse_filter
 from chamfer.integrations.qdrant.points import FIELDS
 
-# Beyond it neighbouring whole numbers are the same 64-bit float, which is what Qdrant compares.
+# Qdrant compares 64-bit floats, which cannot tell larger neighbouring integers apart.
 LARGEST = 2**53
 RANGES = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 
 def condition_of(where: str) -> models.Filter:
-    """The same filter for Qdrant; an error where Qdrant has no such comparison.
+    """Translate a filter; raises an error if Qdrant has no such comparison.
 
     >>> condition_of("year > 2020").must[0].should[0].range.gt
     2020.0
@@ -32,7 +32,7 @@ def _translated(node: Node) -> models.Filter:
             return models.Filter(must_not=[empty]) if negated else models.Filter(must=[empty])
         case Comparison(name, _, _, values, negated):
             holds = models.Filter(should=[_compared(node, value) for value in values])
-            # Without the field neither a comparison holds nor its negation.
+            # A document without the field matches neither a comparison nor its negation.
             return models.Filter(must_not=[holds, _empty(name)]) if negated else holds
 
 
@@ -41,14 +41,16 @@ def _compared(node: Comparison, value: Value) -> models.FieldCondition:
     if node.kind == "number" and not isinstance(value, str):
         if abs(value) > LARGEST:
             raise InputError(
-                f"Qdrant compares numbers up to 2^53, not {short(node.name)} with {value}; search the index itself"
+                f"Qdrant compares numbers up to 2^53, so it cannot compare {short(node.name)} with {value}; search the "
+                "index with Searcher"
             )
         bounds = {"gte": value, "lte": value} if equal else {RANGES[node.operator]: value}
         return models.FieldCondition(key=key, range=models.Range(**bounds))
     if not equal:
         raise InputError(
-            f"Qdrant orders numbers only and knows no 'like', so it cannot compare {short(node.name)} with "
-            f"{short(str(value))!r} by {node.operator}; use =, != or in, or search the index itself"
+            "Qdrant compares strings and booleans for equality only, so it cannot evaluate "
+            f"{short(node.name)} {node.operator} {short(str(value))!r}; use =, != or in, or search the index with "
+            "Searcher"
         )
     exact = models.MatchValue(value=bool(value) if node.kind == "boolean" else str(value))
     return models.FieldCondition(key=key, match=exact)
@@ -59,7 +61,7 @@ def _empty(name: str) -> models.IsEmptyCondition:
 
 
 def _key(name: str) -> str:
-    """The path to a field, whose name may hold dots."""
+    """The path of a field, whose name may contain dots."""
     if '"' in name:
-        raise InputError(f"Qdrant cannot ask for a field with a quote in its name, as {short(name)} has; rename it")
+        raise InputError(f"Qdrant cannot filter by a field with a quote in its name, such as {short(name)}; rename it")
     return f'{FIELDS}."{name}"'

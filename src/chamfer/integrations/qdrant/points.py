@@ -1,4 +1,4 @@
-"""A document as a point of a collection: its name there, its vectors, its payload."""
+"""A document as a Qdrant point: id, vectors and payload."""
 
 import hashlib
 import json
@@ -14,30 +14,30 @@ from chamfer.index.fields import fields_of
 from chamfer.retrieve.sparse import SparseVector
 from chamfer.tokens.batch import Vectors
 
-if TYPE_CHECKING:  # it needs a library that users of a server do not have
+if TYPE_CHECKING:  # needs a library that users of a server do not install
     from chamfer.integrations.qdrant.edge import EdgeClient
 
 Client: TypeAlias = "QdrantClient | EdgeClient"
 
 TOKENS, WORDS = "tokens", "words"
-"""The names of the vectors: a row for each token, and BM25."""
+"""Names of the vectors: one row per token, and BM25 weights."""
 
 ID, TEXT, METADATA, FIELDS = "id", "text", "metadata", "fields"
 MODEL, DIMENSIONS, CONTENT, COMMIT = "model", "dimensions", "content", "commit"
-"""The names in a payload: what a user knows of a document, and what a push must know of a point."""
+"""Keys of the payload: the document, and what a later push needs to know about the point."""
 
-# Other rows or another payload must change it, so that a push replaces what an earlier version wrote.
+# Change this when the rows or the payload change, so that a push replaces points of an earlier version.
 LAYOUT = "1"
 
 
 class Point(NamedTuple):
-    """What is pushed of a document.
+    """What is pushed for a document.
 
     Args:
-        id: the same however often the document is pushed.
-        vectors: ``(tokens, dimensions)`` of its tokens.
-        words: its BM25 weights.
-        payload: what it tells; ``content`` is the same as long as all of it, and the vectors, are.
+        id: id of the point, derived from the id of the document.
+        vectors: ``(tokens, dimensions)`` token vectors.
+        words: BM25 weights.
+        payload: payload; ``content`` is a digest of the rest of it and the vectors.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Point(NamedTuple):
 
     @classmethod
     def of(cls, document: Document, vectors: Vectors, words: SparseVector, *, model: str, commit: str) -> Self:
-        """The point of a document, made by a model and pushed with a commit of an index."""
+        """Make the point of a document; ``model`` encoded it, and ``commit`` of the index is pushed."""
         metadata = dict(document.metadata)
         fields: dict[str, list[Any]] = {}
         for name, kind, value in fields_of(metadata):
@@ -58,12 +58,12 @@ class Point(NamedTuple):
         return cls(point_id(document.id), vectors, words, {**told, CONTENT: content, COMMIT: commit})
 
     def whole(self) -> models.PointStruct:
-        """To be written. Without tokens, or words, there is no such vector, and no search for it finds the point."""
+        """The complete point. Without tokens or words it lacks that vector, and searches over that vector skip it."""
         vectors: dict[str, Any] = {TOKENS: rows(self.vectors)} if len(self.vectors) else {}
         return models.PointStruct(id=self.id, vector=vectors | self._words(), payload=self.payload)
 
     def weights(self) -> models.PointVectors | None:
-        """The BM25 weights alone, where there are any."""
+        """The BM25 weights alone, if there are any."""
         return models.PointVectors(id=self.id, vector=self._words()) if self.words.indices else None
 
     def _words(self) -> dict[str, Any]:
@@ -71,15 +71,16 @@ class Point(NamedTuple):
 
 
 def point_id(identifier: str) -> str:
-    """The name of a document's point."""
+    """The id of a document's point."""
     return str(uuid5(NAMESPACE_URL, f"chamfer:{identifier}"))
 
 
 def rows(vectors: Vectors, last: float | None = None) -> list[list[float]]:
-    """Vectors with one more number: ``(1 - |d|^2) / 2`` for documents, and ``last`` for queries.
+    """Append a number to each vector: ``(1 - |d|^2) / 2`` for documents, ``last`` for queries.
 
-    A query that ends in 1 then gives ``<q, d> + (1 - |d|^2) / 2``, of which ``||q - d||^2 = |q|^2 + 1 - 2 * product``
-    follows also where 16 bits or codes have changed the length of ``d``. One that ends in 0 gives ``<q, d>``.
+    With a query that ends in 1, the product is ``<q, d> + (1 - |d|^2) / 2``. So ``||q - d||^2`` is
+    ``|q|^2 + 1 - 2 * product`` even if rounding or quantization has changed the length of ``d``. With a query that ends
+    in 0, the product is ``<q, d>``.
     """
     longer = np.full((len(vectors), vectors.shape[1] + 1), last or 0, np.float32)
     longer[:, :-1] = vectors
@@ -90,15 +91,15 @@ def rows(vectors: Vectors, last: float | None = None) -> list[list[float]]:
 
 
 def made_with(client: Client, name: str) -> dict[str, Any]:
-    """The model and the dimensions of a collection's vectors, as one point tells; nothing where there is none."""
+    """The model and dimensions of a collection's vectors, read from one point; empty if there is no point."""
     if not client.collection_exists(name):
-        raise InputError(f"there is no collection {name!r}; push an index first")
+        raise InputError(f"there is no collection {name!r}; push an index into it first")
     first, _ = client.scroll(name, limit=1, with_payload=[MODEL, DIMENSIONS])
     return (first[0].payload or {}) if first else {}
 
 
 def digest(*parts: str | bytes) -> str:
-    """Short, and equal for equal parts only."""
+    """A short digest of the parts."""
     found = hashlib.blake2b(digest_size=16)
     for part in parts:
         content = part.encode() if isinstance(part, str) else part

@@ -1,4 +1,4 @@
-"""An index into a collection: what is new or changed is sent, what is gone is removed, the rest stays."""
+"""Push an index into a collection: send new and changed documents, remove deleted ones."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -27,12 +27,12 @@ from chamfer.retrieve.sparse import sparse_documents
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch, parts
 
-# Tokens in a request: 385 numbers each are some 15 MB of JSON, and a server takes 32 MB unless it is told otherwise.
-AT_A_TIME = 2048
+# Tokens per request: with 385 numbers each, about 15 MB of JSON; a server accepts 32 MB by default.
+TOKENS_PER_REQUEST = 2048
 
 
 class Pushed(NamedTuple):
-    """What a push did: how many documents were sent whole, got new BM25 weights only, were removed, stayed as is."""
+    """What a push did: the number of documents sent, given new BM25 weights only, removed, and left unchanged."""
 
     sent: int
     reweighted: int
@@ -41,15 +41,15 @@ class Pushed(NamedTuple):
 
 
 def collection_settings(dimensions: int) -> dict[str, Any]:
-    """What ``create_collection`` needs; use it to make a collection with more shards or replicas before a push.
+    """Arguments for ``create_collection``, to create a collection with your own settings before a push.
 
     ``client.create_collection("papers", **collection_settings(384), shard_number=6)``
 
-    Products, not cosines, which would normalise weights away; no graph, which does not suit MaxSim; and no modifier
-    for BM25, for which an engine would count documents in each shard by itself.
+    The metric is the dot product, since cosine would normalise weights away. There is no HNSW graph, which does not
+    suit MaxSim, and no IDF modifier for BM25, since each shard would count its own documents.
 
     Args:
-        dimensions: of the vectors that the index keeps; rows have one more, see :func:`.points.rows`.
+        dimensions: dimensions of the vectors in the index; rows have one more, see :func:`.points.rows`.
     """
     tokens = models.VectorParams(
         size=dimensions + 1,
@@ -62,26 +62,26 @@ def collection_settings(dimensions: int) -> dict[str, Any]:
 
 
 def push(client: Client, name: str, index: Snapshot, *, progress: Progress = quiet) -> Pushed:
-    """Make a collection hold what an index holds.
+    """Make a collection hold the documents of an index.
 
-    A collection that is not there is made. Points are named after their documents and tell what they were made of, so
-    a push that was stopped is completed by running it again, and one of an index that has changed sends the changes:
-    whole documents where these changed, and BM25 weights of all others, which depend on how many documents there are.
-    Until it is finished, a search may find some documents as they were and others as they are.
+    The collection is created if necessary. Points have ids derived from their documents and a digest of their content,
+    so an interrupted push is completed by running it again, and a push of a changed index sends only the changes:
+    changed documents, and new BM25 weights for the others, which depend on the whole corpus. Until a push has finished,
+    a search may see old and new versions of documents.
 
     Args:
-        client: where to.
-        name: of the collection.
-        index: opened.
-        progress: told of every document.
+        client: client of the engine.
+        name: name of the collection.
+        index: snapshot of the index.
+        progress: progress callback.
     """
     if not client.collection_exists(name):
         client.create_collection(name, **collection_settings(index.dimensions))
     kept = made_with(client, name).get(DIMENSIONS, index.dimensions)
     if kept != index.dimensions:
         raise InputError(
-            f"collection {name!r} holds vectors of {kept} dimensions and the index keeps {index.dimensions}; "
-            "push it into another collection"
+            f"collection {name!r} has vectors of {kept} dimensions, but the index has {index.dimensions}; push it into "
+            "another collection"
         )
     commit = digest(repr(index.manifest.segments))
     stage, model = BM25Stage(index), str(index.settings.encoder.get("model", ""))
@@ -102,7 +102,7 @@ def push(client: Client, name: str, index: Snapshot, *, progress: Progress = qui
             advance(len(points))
             index.relieve()
     current = models.FieldCondition(key=COMMIT, match=models.MatchValue(value=commit))
-    foreign = models.IsEmptyCondition(is_empty=models.PayloadField(key=CONTENT))  # what others keep beside ours stays
+    foreign = models.IsEmptyCondition(is_empty=models.PayloadField(key=CONTENT))  # points that we did not write stay
     gone = models.Filter(must_not=[current, foreign])
     removed = client.count(name, gone, exact=True).count
     client.delete(name, models.FilterSelector(filter=gone))
@@ -110,16 +110,16 @@ def push(client: Client, name: str, index: Snapshot, *, progress: Progress = qui
 
 
 def delete(client: Client, name: str, ids: Iterable[str]) -> None:
-    """Remove documents from a collection; a push of an index that still holds them brings them back."""
+    """Remove documents from a collection; pushing an index that still has them adds them again."""
     if isinstance(ids, str):
-        raise InputError("give a list of ids, not one text, whose letters would be deleted one by one")
+        raise InputError("give a list of ids, not one string")
     client.delete(name, [point_id(identifier) for identifier in ids])
 
 
 def _batches(index: Snapshot) -> Iterator[tuple[npt.NDArray[np.int64], list[Document], TokenBatch]]:
-    """Live documents, some at a time: their places, what a user knows of them, and their vectors."""
+    """Batches of live documents: their places, texts with metadata, and vectors."""
     for start, segment in zip(index.starts.tolist(), index.segments, strict=False):
-        for part in parts(segment.offsets, AT_A_TIME):
+        for part in parts(segment.offsets, TOKENS_PER_REQUEST):
             local = np.arange(part.start, part.stop)
             if segment.deleted is not None:
                 local = local[~segment.deleted[local]]
@@ -128,7 +128,7 @@ def _batches(index: Snapshot) -> Iterator[tuple[npt.NDArray[np.int64], list[Docu
 
 
 def _differing(client: Client, name: str, points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
-    """Those that are not there as they are now, and those of which only the BM25 weights may be others."""
+    """The points that are new or changed, and those of which only the BM25 weights may have changed."""
     ids = [point.id for point in points]
     there = {str(one.id): one.payload or {} for one in client.retrieve(name, ids, with_payload=[CONTENT, COMMIT])}
 
@@ -140,7 +140,7 @@ def _differing(client: Client, name: str, points: Sequence[Point]) -> tuple[list
 
 
 def _reweight(client: Client, name: str, points: Sequence[Point]) -> None:
-    """Replace BM25 weights, and then, so that a stop between the two is noticed, tell of which commit they are."""
+    """Replace BM25 weights, and record their commit only afterwards, so that an interruption is noticed."""
     weights = [weights for weights in (point.weights() for point in points) if weights]
     if weights:
         client.update_vectors(name, weights)

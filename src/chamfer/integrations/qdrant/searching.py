@@ -1,4 +1,4 @@
-"""Searching a collection as an index is searched, both forms of the score computed by the engine."""
+"""Search a collection like an index; the engine computes both forms of the score."""
 
 from typing import Any, overload
 
@@ -36,18 +36,18 @@ STAGES = ("bm25", EXACT)
 
 
 class QdrantSearcher:
-    """Searches a collection that an index was pushed into; it needs the encoder and weights, not the index.
+    """Searches a collection that an index was pushed into; it needs the encoder and weights, but not the index.
 
-    Scores are those of a :class:`chamfer.Searcher`, of a query in 16 bits, to which the engine rounds it.
-    Documents without tokens are never found, nor is anything for a query without any weight.
+    Scores equal those of a :class:`chamfer.Searcher` up to rounding: the engine rounds queries to 16 bits. Documents
+    without tokens are never returned, and a query whose weights are all 0 returns nothing.
 
     Args:
-        client: of the engine.
-        name: of the collection.
-        encoder: the one that the index was built with.
-        weights: what each query token counts; all the same if not given.
+        client: client of the engine.
+        name: name of the collection.
+        encoder: the encoder that the index was built with.
+        weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
-        trained: ``index.trained``, for an index that keeps fewer dimensions than the encoder gives.
+        trained: ``index.trained``, for an index whose vectors are projected to fewer dimensions.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class QdrantSearcher:
         self.client, self.name, self.encoder, self.form, self.trained = client, name, encoder, form, trained
         self.weights = weights or TokenWeights.uniform(encoder.vocabulary)
         check_weights(self.weights, encoder, form)
-        told = made_with(client, name)
-        if told.get(MODEL, "") not in ("", encoder.model_fingerprint):
-            raise InputError(f"collection {name!r} holds vectors of another model; search with that one")
+        pushed = made_with(client, name)
+        if pushed.get(MODEL, "") not in ("", encoder.model_fingerprint):
+            raise InputError(f"collection {name!r} was encoded with another model; search it with that model")
         asked = encoder.dimensions if trained is None else trained.clusters.centroids.shape[1]
-        if told.get(DIMENSIONS, asked) != asked:
+        if pushed.get(DIMENSIONS, asked) != asked:
             raise InputError(
-                f"collection {name!r} holds vectors of {told[DIMENSIONS]} dimensions and queries have {asked}; "
-                "give what the index projects vectors with: trained=index.trained"
+                f"collection {name!r} has vectors of {pushed[DIMENSIONS]} dimensions, but queries have {asked}; "
+                "give the projection of the index: trained=index.trained"
             )
 
     @overload
@@ -98,14 +98,14 @@ class QdrantSearcher:
         depth: int = DEFAULT_DEPTH,
         where: str | None = None,
     ) -> Hits | list[Hits]:
-        """Find the best ``k`` documents for a query, or for each of several.
+        """Find the top ``k`` documents for a query, or for each of several.
 
         Args:
-            query: a text, or a list of texts.
-            k: how many documents to find.
-            first_stage: ``bm25``, or ``exhaustive``, which scores every document.
-            depth: how many candidates of BM25 are scored.
-            where: only documents whose metadata fulfil this, as in ``year > 2020 and lang = 'en'``.
+            query: query text, or a list of query texts.
+            k: number of documents to return.
+            first_stage: ``bm25``, or ``exhaustive`` to score every document.
+            depth: number of BM25 candidates to score.
+            where: metadata filter, such as ``year > 2020 and lang = 'en'``.
         """
         texts = [query] if isinstance(query, str) else query
         tokens = self.encoder.encode_queries(texts)
@@ -123,11 +123,11 @@ class QdrantSearcher:
         depth: int = DEFAULT_DEPTH,
         where: str | None = None,
     ) -> list[Hits]:
-        """The same for queries that are encoded and weighted already."""
+        """Rank documents for queries that are already encoded and weighted."""
         if first_stage not in STAGES:
             raise InputError(f"first stages in Qdrant are {' and '.join(STAGES)}, not {first_stage!r}")
         if min(k, depth) < 1:
-            raise InputError(f"a search finds at least 1 document of at least 1 candidate, not {k} of {depth}")
+            raise InputError(f"k and depth must be at least 1, not {k} and {depth}")
         allowed = None if where is None else condition_of(where)
         everything = self.client.count(self.name, allowed, exact=True).count if first_stage == EXACT else 0
         found = []
@@ -142,7 +142,7 @@ class QdrantSearcher:
         return found
 
     def _candidates(self, text: str, depth: int, allowed: models.Filter | None) -> list[models.ExtendedPointId]:
-        """What BM25 finds. Asked for by itself: in a cluster the limit of a prefetch is one of every shard."""
+        """BM25's candidates, in a request of their own: in a cluster, the limit of a prefetch applies to each shard."""
         words = sparse_query(text)
         if not words.indices:
             return []
@@ -156,24 +156,24 @@ class QdrantSearcher:
         self, query: TokenBatch, weights: npt.NDArray[np.float32], k: int, among: models.Filter | None, many: int
     ) -> Hits:
         asked, scale = _cosine(query, weights) if self.form == "cosine" else _l2(query, weights, many)
-        # The engine hands the filter of a query down to all of its prefetches.
+        # The engine applies the filter of a query to all of its prefetches.
         found = self.client.query_points(
             self.name, **asked, query_filter=among, limit=k, with_payload=[ID, TEXT, METADATA]
         )
-        told = [(point.payload or {}, point.score * scale) for point in found.points]
-        hits = [Hit(one[ID], score, one[TEXT], one[METADATA]) for one, score in told]
+        scored = [(point.payload or {}, point.score * scale) for point in found.points]
+        hits = [Hit(payload[ID], score, payload[TEXT], payload[METADATA]) for payload, score in scored]
         return Hits(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
 
 
 def _cosine(query: TokenBatch, weights: npt.NDArray[np.float32]) -> tuple[dict[str, Any], float]:
-    """One query that carries its weights, the largest of them 1, so that 16 bits hold it; and what undoes that."""
+    """A query with its weights folded in, scaled so that the largest is 1 and fits 16 bits; and the inverse scale."""
     largest = weights.max()
     asked = {"query": rows(fold(query, weights / largest).vectors, 0), "using": TOKENS}
     return asked, float(largest) / len(weights)
 
 
 def _l2(query: TokenBatch, weights: npt.NDArray[np.float32], candidates: int) -> tuple[dict[str, Any], float]:
-    """A prefetch for each token, which scores all candidates, and the sum of the roots.
+    """A prefetch per query token that scores all candidates, and a formula that sums the square roots.
 
     ``sum_i -w_i / tokens * sqrt(|q_i|^2 + 1 - 2 * score[i])``, see :func:`.points.rows`
     """
@@ -183,7 +183,7 @@ def _l2(query: TokenBatch, weights: npt.NDArray[np.float32], candidates: int) ->
     prefetch = [models.Prefetch(query=[row], using=TOKENS, limit=candidates) for row in rows(rounded, 1)]
     terms: list[models.Expression] = []
     for place, (weight, square) in enumerate(zip(weights[tokens].tolist(), squares.tolist(), strict=True)):
-        # Below 0 by rounding only, about -1e-7, which would be an error; every server that knows formulas knows abs.
+        # Rounding can make it about -1e-7, whose root is an error; every server that has formulas has abs.
         square_distance = models.AbsExpression(
             abs=models.SumExpression(sum=[square + 1, models.MultExpression(mult=[-2.0, f"$score[{place}]"])])
         )
