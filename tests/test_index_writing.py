@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ import chamfer.index.writing
 from chamfer import TokenBatch
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index.filters import as_filter
 from chamfer.index.manifest import SEGMENTS, Manifest, read_manifest, write_manifest
 from chamfer.index.settings import PRECISIONS, Precision, Settings
 from chamfer.index.snapshot import Snapshot
@@ -50,8 +51,10 @@ def queries() -> Queries:
     return Queries(["text 1"] * 5, tokens, generator.random(20, np.float32))
 
 
-def rankings(index: Snapshot, **choice: Any) -> list[list[tuple[str, float]]]:
-    found = Exhaustive(index).find(queries(), 12, index.allowed(**choice))
+def rankings(
+    index: Snapshot, where: str | None = None, among: Iterable[str] | None = None
+) -> list[list[tuple[str, float]]]:
+    found = Exhaustive(index).find(queries(), 12, index.allowed(as_filter(where), among))
     return [list(zip(index.ids(one.places), one.scores.tolist(), strict=True)) for one in found]
 
 
@@ -131,8 +134,8 @@ def test_filters_and_subsets_choose_live_documents(tmp_path: Path) -> None:
             model = step.after(model, "float16")
     index = Snapshot.open(tmp_path)
 
-    def chosen(**choice: Any) -> list[str]:
-        allowed = index.allowed(**choice)
+    def chosen(where: str | None = None, among: Iterable[str] | None = None) -> list[str]:
+        allowed = index.allowed(as_filter(where), among)
         assert allowed is not None
         return sorted(index.ids(np.flatnonzero(allowed)))
 

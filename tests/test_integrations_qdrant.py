@@ -18,6 +18,7 @@ from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, bui
 from chamfer.data.documents import Document
 from chamfer.index.adding import add_documents
 from chamfer.index.encoded import build_encoded
+from chamfer.index.filters import as_filter
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
@@ -301,7 +302,7 @@ def test_filters_hold_for_the_same_documents(
 ) -> None:
     push(client, name, index)
     queries = random_queries(index.dimensions, [1] * 5)
-    allowed = index.allowed(where)
+    allowed = index.allowed(as_filter(where))
     assert allowed is not None
     for form in FORMS:
         searcher = QdrantSearcher(client, name, encoder, form=form)

@@ -535,9 +535,9 @@ class TestOpening:
     def test_pages_of_files_are_let_go_when_many_are_held(self, folder: Path, encoder: Encoder) -> None:
         searcher = Searcher.open(folder, encoder=encoder, first_stage="centroids")
         before = searcher.search(QUERY, depth=5)
-        held = "chamfer.index.snapshot.resident_file_bytes"
+        held = "chamfer.index.memory.resident_file_bytes"
         with patch(held, return_value=10**9):  # what was mapped before is not its own
-            searcher.index.held.start()
+            searcher.index.growth.start()
         for resident, lets_go in (
             (10**9 + LITTLE, False),
             (10**9 + LITTLE + 1, True),

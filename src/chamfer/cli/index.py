@@ -132,6 +132,7 @@ def delete(
 
     Example: chamfer index delete index/ doc17 doc23
     """
+    from chamfer.index.filters import parse_filter
     from chamfer.index.writing import writing
 
     if not ids and where is None:
@@ -139,7 +140,7 @@ def delete(
     if ids and where is not None:
         raise InputError("give ids or --where, not both")
     with writing(folder) as writer:
-        wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(where)
+        wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(parse_filter(where))
         found = writer.delete(wanted)
     missing = len(wanted) - found
     say(f"deleted {found} documents" + (f" ({missing} of the ids not found)" if missing else ""))

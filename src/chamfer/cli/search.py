@@ -56,13 +56,12 @@ def search(
         check_query(query)
     asked = {"query": query} if query is not None else _read_queries(queries or Path())
 
-    from chamfer.index.filters import parse_filter
+    from chamfer.index.filters import as_filter
     from chamfer.index.manifest import needed_manifest
     from chamfer.weights.names import check_name
 
     needed_manifest(folder)
-    if where is not None:
-        parse_filter(where)
+    condition = as_filter(where)
     check_name(weights)
 
     from chamfer.retrieve.stages import check_stage
@@ -72,7 +71,7 @@ def search(
     from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(folder, weights=weights, first_stage=first_stage, form=form)
-    unknown = searcher.index.unknown_fields(where) if where is not None else []
+    unknown = searcher.index.unknown_fields(condition) if condition is not None else []
     if unknown:
         say(f"note: no document has the field {', '.join(map(repr, unknown))}; {_known_fields(searcher)}")
     ids = list(asked)
@@ -81,7 +80,7 @@ def search(
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         found = searcher.search(
-            [asked[identifier] for identifier in batch], k, depth=depth, where=where, normalise=normalise
+            [asked[identifier] for identifier in batch], k, depth=depth, where=condition, normalise=normalise
         )
         for identifier, hits in zip(batch, found, strict=True):
             if as_json or queries is not None:

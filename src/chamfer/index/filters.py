@@ -137,6 +137,11 @@ def parse_filter(text: str) -> Filter:
     return Filter(_Parser(text).whole())
 
 
+def as_filter(where: str | Filter | None) -> Filter | None:
+    """Parse a filter that is still a string."""
+    return parse_filter(where) if isinstance(where, str) else where
+
+
 class _Token(NamedTuple):
     kind: str  # number, text, name, word, keyword, symbol, unclosed, unknown or end
     text: str  # as written; keywords in lower case

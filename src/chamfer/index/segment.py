@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -144,6 +145,13 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def on(self, device: str) -> Self:
+        """The same segment, scored on another device; nothing is read again."""
+        other = copy(self)
+        other._device = device
+        other.__dict__.pop("on_device", None)
+        return other
 
     @property
     def centroids(self) -> npt.NDArray[np.uint16]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.index.manifest import File, Manifest
+from chamfer.index.memory import Growth
 from chamfer.index.settings import Settings
-from chamfer.index.snapshot import Held, Snapshot
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import Trained
 from chamfer.support.files import write_json
 from chamfer.weights.frequencies import DocumentFrequencies
@@ -148,7 +149,7 @@ def open_head(folder: Path, version: Version) -> Snapshot:
         Trained.load(place / whole.trained.name),
         (),
         DocumentFrequencies(np.fromfile(place / whole.frequencies.name, np.int64), whole.documents),
-        Held(),
+        Growth(),
     )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.clusters import count_for
-from chamfer.index.filters import parse_filter
+from chamfer.index.filters import Filter
 from chamfer.index.manifest import (
     DERIVED,
     MANIFEST,
@@ -37,6 +37,7 @@ from chamfer.index.settings import DISTINCT, Settings
 from chamfer.index.texts import check_storable, stored
 from chamfer.index.trained import Trained, train
 from chamfer.support.files import only_writer, written_whole
+from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
 # What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
@@ -198,10 +199,7 @@ class Writer:
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents, and say how many of the ids there were."""
-        if isinstance(ids, str):
-            raise InputError("give a list of ids, not one text, whose letters would be deleted one by one")
-        ids = list(ids)
-        known = self._find(ids)
+        known = self._find(list_of_strings(ids, "ids"))
         found = sum(len(places) for places in known.values())
         if found:
             removed, entries = self._without(known)
@@ -218,13 +216,12 @@ class Writer:
             if stored(found) == stored(given[found.id])
         }
 
-    def matching(self, where: str) -> list[str]:
-        """The ids of live documents that a filter holds for."""
-        condition = parse_filter(where)
+    def matching(self, where: Filter) -> list[str]:
+        """The ids of live documents that pass a filter."""
         ids: list[str] = []
         for entry in self.manifest.segments:
             segment = self._segment(entry)
-            places = segment.database.matching(condition)
+            places = segment.database.matching(where)
             ids += segment.database.ids(places if segment.deleted is None else places[~segment.deleted[places]])
         return ids
 

@@ -11,7 +11,9 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
 from chamfer.index.encoder import load_encoder
-from chamfer.index.manifest import check_finished, needed_manifest, read_manifest
+from chamfer.index.filters import Filter, as_filter
+from chamfer.index.index import Index
+from chamfer.index.manifest import read_manifest
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker, whole
@@ -61,7 +63,7 @@ class Searcher:
     @classmethod
     def open(
         cls,
-        folder: str | Path,
+        folder: str | Path | Index,
         *,
         weights: str | TokenWeights = "idf-soft",
         first_stage: str = "auto",
@@ -72,7 +74,7 @@ class Searcher:
         """Open an index, and load the encoder that it was built with.
 
         Args:
-            folder: folder of the index.
+            folder: folder of the index, or an open index.
             weights: ``uniform``, ``idf``, ``idf-soft`` (both computed from the index), a weights file, or
                 :class:`chamfer.TokenWeights`.
             first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
@@ -86,23 +88,23 @@ class Searcher:
         >>> len(Searcher.open(getfixture("tmp_path"), weights="idf"))
         2
         """
-        folder = Path(folder)
-        check_finished(needed_manifest(folder), folder)
+        index = folder.snapshot if isinstance(folder, Index) else Snapshot.open(folder)
         if encoder is None:  # loading takes seconds, so a damaged index is reported first
-            encoder = load_encoder(Snapshot.open(folder).settings, "query", device)
-        return cls._open(folder, encoder, encoder.scoring_device, weights, first_stage, form)
+            encoder = load_encoder(index.settings, "query", device)
+        return cls._over(index.on(encoder.scoring_device), encoder, weights, first_stage, form)
 
     @classmethod
-    def _open(
-        cls, folder: Path, encoder: Encoder, device: str, weights: str | TokenWeights, first_stage: str, form: Form
+    def _over(
+        cls, index: Snapshot, encoder: Encoder, weights: str | TokenWeights, first_stage: str, form: Form
     ) -> Self:
         while True:
-            index = Snapshot.open(folder, device=device)
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
             except (InputError, OSError):
-                if read_manifest(folder) == index.manifest:  # else a writer may have removed files that a stage reads
+                if read_manifest(index.folder) == index.manifest:
                     raise
+            # A writer may have removed files that a first stage reads: try the commit that it wrote.
+            index = Snapshot.open(index.folder, device=index.device)
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -117,7 +119,7 @@ class Searcher:
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
-        where: str | None = None,
+        where: str | Filter | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> Hits: ...
@@ -131,7 +133,7 @@ class Searcher:
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
-        where: str | None = None,
+        where: str | Filter | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> list[Hits]: ...
@@ -144,7 +146,7 @@ class Searcher:
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
-        where: str | None = None,
+        where: str | Filter | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> Hits | list[Hits]:
@@ -173,7 +175,8 @@ class Searcher:
         texts = [query] if isinstance(query, str) else query
         k = whole(k, "a search finds at least 1 document")
         queries = self.queries.encode(texts, weights)
-        found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=self.index.allowed(where, among))
+        allowed = self.index.allowed(as_filter(where), among)
+        found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
         hits = [
             make_hits(
                 self.index.documents(one.places),
@@ -227,7 +230,8 @@ class Searcher:
         if read_manifest(folder) == self.index.manifest:
             return self
         weights = self.queries.weights
-        return self._open(folder, self.encoder, self.index.device, weights, self._first_stage, self.form)
+        index = Snapshot.open(folder, device=self.index.device)
+        return self._over(index, self.encoder, weights, self._first_stage, self.form)
 
     def rank(
         self,

@@ -13,6 +13,7 @@ from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.words import Spelling
+from chamfer.index.filters import as_filter
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, Hits
 from chamfer.search.reranking import relevance, rerank
@@ -166,7 +167,7 @@ class Service:
         self, searcher: Searcher, asked: schemas.ExplainRequest, tokens: TokenBatch, queries: Queries
     ) -> tuple[list[Explained], list[str]]:
         """The documents that are named, or the best, and the shards whose documents could not be looked at."""
-        allowed = searcher.index.allowed(asked.where)
+        allowed = searcher.index.allowed(as_filter(asked.where))
         if asked.ids is not None:
             places = searcher.index.places(list(dict.fromkeys(asked.ids)))
             places = places if allowed is None else places[allowed[places]]

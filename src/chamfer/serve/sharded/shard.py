@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index.filters import as_filter
 from chamfer.index.shards import Version, current_version, open_shard
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker
@@ -94,14 +95,14 @@ class Shard:
         """The best ``k`` documents for each query, of those that a filter holds for."""
         ranker = self._ranker(version)
         index = ranker.index
-        found = ranker.rank(queries, k, allowed=index.allowed(where))
+        found = ranker.rank(queries, k, allowed=index.allowed(as_filter(where)))
         return [Ranked(index.documents(one.places), one.scores) for one in found]
 
     def documents(self, version: Version, ids: Sequence[str], where: str | None = None) -> list[Kept]:
         """Those of some documents that are in this shard, with their vectors."""
         index = self._ranker(version).index
         among = index.allowed(None, ids)
-        allowed = index.allowed(where)
+        allowed = index.allowed(as_filter(where))
         places = np.arange(0) if among is None else np.flatnonzero(among)
         return [
             Kept(document, index.tokens(place), bool(allowed is None or allowed[place]))

@@ -1,0 +1,192 @@
+"""The public handle of an index: read it, and change it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from chamfer.data.corpus import Source, documents_from
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.index.adding import add_documents
+from chamfer.index.description import describe
+from chamfer.index.encoder import load_encoder
+from chamfer.index.filters import Filter, as_filter
+from chamfer.index.report import BuildReport
+from chamfer.index.snapshot import Snapshot
+from chamfer.index.splitting import split_index
+from chamfer.index.texts import check_storable
+from chamfer.index.verify import verify
+from chamfer.index.writing import Writer, writing
+from chamfer.support.progress import shown
+from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.workers.connect import workers_at
+
+
+class Index:
+    """An index in a folder. Open one with :meth:`open`; build one with :func:`chamfer.build_index`.
+
+    It reads one commit, and its own changes after that. Every change is one atomic commit or a few, and takes the
+    writer lock of the folder. A ``with`` block holds that lock from beginning to end, so that no other process
+    writes in between.
+
+    Args:
+        snapshot: the commit to read.
+        encoder: encoder for documents that are added; by default, the one that the index was built with.
+
+    >>> from chamfer import Index, build_index
+    >>> folder = getfixture("tmp_path")
+    >>> report = build_index(folder, {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."})
+    >>> with Index.open(folder) as index:
+    ...     report = index.add([{"id": "c", "text": "Milk is white.", "year": 2024}])
+    ...     deleted = index.delete(["b"])
+    >>> len(index), "b" in index, index["c"].metadata
+    (2, False, {'year': 2024})
+    """
+
+    def __init__(self, snapshot: Snapshot, encoder: Encoder | None = None) -> None:
+        self._folder, self._encoder = snapshot.folder, encoder
+        self._snapshot: Snapshot | None = snapshot
+        self._writer: Writer | None = None
+        self._held = ExitStack()
+
+    @classmethod
+    def open(cls, folder: str | Path, *, encoder: Encoder | None = None) -> Self:
+        """Open an index.
+
+        Args:
+            folder: folder of the index.
+            encoder: encoder for documents that are added; by default, the one that the index was built with, which is
+                loaded when it is first needed.
+        """
+        return cls(Snapshot.open(folder), encoder)
+
+    def __enter__(self) -> Self:
+        self._writer = self._held.enter_context(writing(self._folder))
+        self._snapshot = None  # another process may have written before the lock was taken
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._writer = None
+        self._held.close()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        return self._folder
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The commit that is read: the one that was opened, or the one after the last change through this object."""
+        if self._snapshot is None:
+            self._snapshot = Snapshot.open(self._folder)
+        return self._snapshot
+
+    @property
+    def frequencies(self) -> DocumentFrequencies:
+        """The number of documents that contain each token."""
+        return self.snapshot.frequencies
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return self.snapshot.manifest.documents
+
+    def __iter__(self) -> Iterator[str]:
+        """All document ids, sorted."""
+        snapshot = self.snapshot
+        return iter(sorted(name for one in snapshot.segments for name in one.database.ids(one.alive)))
+
+    def __contains__(self, identifier: object) -> bool:
+        return isinstance(identifier, str) and bool(self.snapshot.find([identifier]))
+
+    def __getitem__(self, identifier: str) -> Document:
+        """A document by id; its text is title and text joined by a space."""
+        [document] = self.snapshot.documents(self.snapshot.places([identifier]))
+        return document
+
+    def __repr__(self) -> str:
+        return f"Index({str(self._folder)!r}, documents={len(self)})"
+
+    def add(
+        self,
+        documents: Source,
+        *,
+        replace: bool = False,
+        allow_empty: bool = False,
+        progress: bool | None = None,
+        ray: str | None = None,
+    ) -> BuildReport:
+        """Add documents. Documents that are there unchanged are skipped, so an interrupted call can be repeated.
+
+        Args:
+            documents: see :func:`chamfer.build_index`.
+            replace: replace documents that have the same ids; otherwise such an id is an error.
+            allow_empty: accept documents without text, which rank last.
+            progress: show a progress bar; by default, if stderr is a terminal.
+            ray: address of a Ray cluster that encodes, or ``local``; this process by default.
+        """
+        corpus = documents_from(documents, allow_empty=allow_empty, check=check_storable)
+        if self._encoder is None:
+            self._encoder = load_encoder(self.snapshot.settings, "document")
+        with (
+            workers_at(ray) as workers,
+            self._writing() as writer,
+            shown(progress)("adding documents", len(corpus)) as advance,
+        ):
+            return add_documents(
+                writer, corpus.read(), self._encoder, replacing=replace, advance=advance, workers=workers
+            )
+
+    def delete(self, ids: Iterable[str] | None = None, *, where: str | Filter | None = None) -> int:
+        """Delete documents by id or by filter, and return how many were deleted.
+
+        Args:
+            ids: ids of documents; unknown ones are ignored.
+            where: filter over metadata, such as ``year < 2000``.
+        """
+        condition = as_filter(where)
+        if (ids is None) == (condition is None):
+            raise InputError("name the documents to delete either by ids or by where")
+        with self._writing() as writer:
+            return writer.delete(writer.matching(condition) if condition is not None else ids or ())
+
+    def compact(self) -> None:
+        """Merge all segments into one and drop deleted documents; retrain centroids that the index has outgrown."""
+        with self._writing() as writer:
+            writer.compact()
+
+    def info(self) -> dict[str, Any]:
+        """Number of documents and tokens, settings and sizes."""
+        return describe(self._folder)
+
+    def verify(self, *, progress: bool | None = None) -> list[str]:
+        """Read every file, compare checksums and counts, and return one sentence per problem; empty if all is well.
+
+        Args:
+            progress: show a progress bar; by default, if stderr is a terminal.
+        """
+        return verify(self._folder, shown(progress))
+
+    def split(self, out: str | Path, *, shards: int = 2, progress: bool | None = None) -> list[int]:
+        """Split the index into shards, and return the number of documents in each.
+
+        Args:
+            out: folder of the shards; splitting into it again makes a new version.
+            shards: number of shards.
+            progress: show a progress bar; by default, if stderr is a terminal.
+        """
+        return [
+            part.documents for part in split_index(self._folder, out, shards=shards, progress=shown(progress)).shards
+        ]
+
+    @contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        try:
+            if self._writer is not None:
+                yield self._writer
+            else:
+                with writing(self._folder) as writer:
+                    yield writer
+        finally:
+            self._snapshot = None

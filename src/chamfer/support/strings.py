@@ -1,0 +1,21 @@
+"""Lists of strings."""
+
+from collections.abc import Iterable
+
+from chamfer.errors import InputError
+
+
+def list_of_strings(values: Iterable[str], what: str) -> list[str]:
+    """A list; a single string is an error, because each of its characters would become an element.
+
+    Args:
+        values: the strings.
+        what: what they are, for the error message.
+
+    >>> list_of_strings("doc1", "ids")
+    Traceback (most recent call last):
+    chamfer.errors.InputError: ids must be a list of strings, not one string; write ['doc1']
+    """
+    if isinstance(values, str):
+        raise InputError(f"{what} must be a list of strings, not one string; write [{values!r}]")
+    return list(values)

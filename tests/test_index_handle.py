@@ -1,0 +1,179 @@
+"""The public handle of an index."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from chamfer import Encoder, InputError, Searcher, build_index
+from chamfer.data.documents import Document
+from chamfer.index import memory
+from chamfer.index.index import Index
+from chamfer.index.manifest import MANIFEST
+from chamfer.index.report import BuildReport
+from chamfer.support.files import InUseError
+
+DOCUMENTS = [
+    {"id": "a", "title": "The cat", "text": "sat on a mat", "year": 2019},
+    {"id": "b", "text": "a dog barks at night", "year": 2021},
+    {"id": "c", "text": "why is the sky blue", "year": 2023, "tags": ["sky"]},
+]
+
+
+@pytest.fixture
+def folder(encoder: Encoder, tmp_path: Path) -> Path:
+    build_index(tmp_path / "index", DOCUMENTS, encoder)
+    return tmp_path / "index"
+
+
+class TestReading:
+    def test_it_is_like_a_mapping_of_documents(self, folder: Path) -> None:
+        index = Index.open(folder)
+        assert (len(index), list(index), "a" in index, "x" in index, 7 in index) == (
+            3,
+            ["a", "b", "c"],
+            True,
+            False,
+            False,
+        )
+        assert index["a"] == Document("a", "The cat sat on a mat", metadata={"year": 2019})
+        with pytest.raises(InputError, match="there is no document 'x' in the index"):
+            index["x"]
+        assert repr(index) == f"Index({str(folder)!r}, documents=3)"
+
+    def test_frequencies_info_and_verify_are_those_of_the_folder(self, folder: Path) -> None:
+        index = Index.open(str(folder))
+        assert index.frequencies.documents == index.info()["documents"] == 3
+        assert index.verify(progress=False) == []
+
+    def test_a_searcher_takes_one(self, folder: Path, encoder: Encoder) -> None:
+        assert [
+            hit.id for hit in Searcher.open(Index.open(folder), encoder=encoder).search("why is the sky blue", k=1)
+        ] == ["c"]
+
+    def test_a_folder_without_an_index_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="holds no index"):
+            Index.open(tmp_path)
+
+
+class TestChanging:
+    def test_a_report_says_what_was_added(self, folder: Path, encoder: Encoder) -> None:
+        index = Index.open(folder, encoder=encoder)
+        report = index.add([*DOCUMENTS[:2], {"id": "d", "text": "cat " * 99}, Document("e", "night")], progress=False)
+        assert isinstance(report, BuildReport)
+        assert (report.documents, report.skipped, report.truncated, report.resumed) == (2, 2, 1, 0)
+        assert report.tokens == index.info()["tokens"] - sum(
+            len(index.snapshot.tokens(place).vectors) for place in range(3)
+        )
+        assert report.seconds > 0
+        assert "<table" in report._repr_html_()
+        assert (len(index), index["e"].text) == (5, "night")
+
+    def test_a_document_is_replaced_only_on_request(self, folder: Path, encoder: Encoder) -> None:
+        index = Index.open(folder, encoder=encoder)
+        with pytest.raises(InputError, match="'a' is in the index already"):
+            index.add({"a": "another text"})
+        index.add({"a": "another text"}, replace=True)
+        assert (len(index), index["a"].text) == (3, "another text")
+
+    def test_documents_are_deleted_by_id_or_by_filter(self, folder: Path) -> None:
+        index = Index.open(folder)
+        assert index.delete(["b", "absent"]) == 1
+        assert index.delete(where="year > 2020") == 1
+        assert list(index) == ["a"]
+        assert index.frequencies.documents == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({}, "either by ids or by where"),
+            ({"ids": ["a"], "where": "year > 1"}, "either by ids or by where"),
+            ({"ids": "abc"}, r"ids must be a list of strings, not one string; write \['abc'\]"),
+            ({"where": "year >"}, "a filter needs a value"),
+        ],
+    )
+    def test_a_deletion_that_makes_no_sense_changes_nothing(
+        self, folder: Path, arguments: dict[str, Any], message: str
+    ) -> None:
+        index = Index.open(folder)
+        with pytest.raises(InputError, match=message):
+            index.delete(**arguments)
+        assert len(index) == 3
+
+    def test_compacting_leaves_one_segment_and_every_document(self, folder: Path, encoder: Encoder) -> None:
+        index = Index.open(folder, encoder=encoder)
+        index.add({"d": "a dog"})
+        index.delete(["a"])
+        index.compact()
+        assert (index.info()["segments"], index.info()["deleted"], list(index)) == (1, 0, ["b", "c", "d"])
+
+    def test_a_with_block_holds_the_writer_lock(self, folder: Path, encoder: Encoder) -> None:
+        other = Index.open(folder)
+        with Index.open(folder, encoder=encoder) as index:
+            index.add({"d": "a dog"})
+            with pytest.raises(InUseError, match="another process is writing"):
+                other.delete(["a"])
+            assert index.delete(["b"]) == 1
+            assert list(index) == ["a", "c", "d"]
+        assert other.delete(["a"]) == 1
+        assert list(other) == ["c", "d"]
+
+    def test_a_with_block_reads_what_was_written_before_it(self, folder: Path) -> None:
+        index = Index.open(folder)
+        Index.open(folder).delete(["a"])
+        assert len(index) == 3
+        with index:
+            assert len(index) == 2
+
+    def test_the_encoder_of_the_index_is_loaded_to_add(self, plain_checkpoint: Path, tmp_path: Path) -> None:
+        build_index(tmp_path, DOCUMENTS, Encoder.load(str(plain_checkpoint), document_length=5))
+        index = Index.open(tmp_path)
+        assert index.add({"d": "cat " * 20}).truncated == 1
+
+    def test_it_is_split_into_shards(self, folder: Path, tmp_path: Path) -> None:
+        made = Index.open(folder).split(tmp_path / "shards", shards=2, progress=False)
+        assert (len(made), sum(made)) == (2, 3)
+
+
+class TestOpening:
+    def test_a_search_reads_the_manifest_once_and_hashes_every_file_once(self, folder: Path, encoder: Encoder) -> None:
+        hashed: list[str] = []
+        digest = hashlib.file_digest
+
+        def counted(file: Any, name: str) -> Any:
+            hashed.append(file.name)
+            return digest(file, name)
+
+        with (
+            patch("hashlib.file_digest", counted),
+            patch.object(Path, "read_bytes", autospec=True, side_effect=Path.read_bytes) as read,
+        ):
+            searcher = Searcher.open(folder, encoder=encoder, first_stage="exhaustive")
+            assert [call.args[0].name for call in read.call_args_list].count(MANIFEST) == 1
+            assert len(hashed) == len(set(hashed)) > 2
+            searcher.search("cat")
+            assert len(hashed) == len(set(hashed))
+
+    def test_without_linux_memory_is_not_relieved_and_nothing_else_changes(
+        self, folder: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory, "STATM", folder / "not there")
+        assert memory.resident_file_bytes() is None
+        assert memory.Growth().measure() == 0
+        searcher = Searcher.open(folder, encoder=encoder)
+        with patch.object(type(searcher.index.segments[0]), "forget") as forget:
+            searcher.index.relieve()
+            assert not forget.called
+        assert [hit.id for hit in searcher.search("why is the sky blue", k=1)] == ["c"]
+
+    def test_another_device_shares_what_was_opened(self, folder: Path) -> None:
+        snapshot = Index.open(folder).snapshot
+        other = snapshot.on("cuda")
+        assert snapshot.on("cpu") is snapshot
+        assert (other.device, snapshot.device) == ("cuda", "cpu")
+        for one, two in zip(snapshot.segments, other.segments, strict=True):
+            assert one.columns is two.columns
+            np.testing.assert_array_equal(one.offsets, two.offsets)
