@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from chamfer.data.ranking import Ranking
     from chamfer.encode.encoder import Encoder
     from chamfer.errors import InputError
+    from chamfer.evaluate.evaluation import Evaluation
+    from chamfer.evaluate.experiment import evaluate
     from chamfer.explain.explanation import Explanation
     from chamfer.explain.matching import explain
     from chamfer.index.building import build_index
     from chamfer.kernels.fold import fold
-    from chamfer.learn.fit import fit_weights
+    from chamfer.learn.collection import learn
+    from chamfer.learn.learnt import Learnt
     from chamfer.search.hits import Hit, Hits
     from chamfer.search.reranking import rerank
     from chamfer.search.searcher import Searcher
@@ -52,7 +55,10 @@ _HOME = {
     "Hits": "search.hits",
     "Explanation": "explain.explanation",
     "explain": "explain.matching",
-    "fit_weights": "learn.fit",
+    "Evaluation": "evaluate.evaluation",
+    "evaluate": "evaluate.experiment",
+    "Learnt": "learn.learnt",
+    "learn": "learn.collection",
 }
 
 __all__ = [  # noqa: RUF022 -- in the order in which data flows
@@ -75,7 +81,10 @@ __all__ = [  # noqa: RUF022 -- in the order in which data flows
     "Hits",
     "Explanation",
     "explain",
-    "fit_weights",
+    "Evaluation",
+    "evaluate",
+    "Learnt",
+    "learn",
 ]
 
 

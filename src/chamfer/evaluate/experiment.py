@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chamfer.cache.encoded import default_cache
-from chamfer.data.collection import Collection, load_collection
+from chamfer.data.judgements import JudgementSource, QuerySource
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation
+from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_encoder, open_searcher, read_judged
 from chamfer.evaluate.on_collection import BM25, evaluate_collection
+from chamfer.evaluate.on_index import evaluate_index
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.weightings import Weightings
 from chamfer.kernels.form import Form
@@ -20,11 +23,13 @@ from chamfer.workers.connect import workers_at
 
 
 def evaluate(
-    data: Collection | str | Path,
+    data: Data,
     weights: Weightings = NAMES,
     *,
+    queries: "QuerySource | None" = None,
+    judgements: "JudgementSource | None" = None,
     split: str = "test",
-    encoder: Encoder | str = "minilm",
+    encoder: Encoder | str | None = None,
     first_stage: str | None = None,
     candidates: Sequence[Ranking] | None = None,
     runs: Mapping[str, Sequence[Ranking]] | None = None,
@@ -40,15 +45,20 @@ def evaluate(
     """Compare weightings: measures, significance, wins and losses per query.
 
     Args:
-        data: a judged collection, or the path of one in the BEIR layout.
+        data: a judged collection or the path of one in the BEIR layout, whose candidates are re-ranked; or an index,
+            its folder or a searcher of it, which is searched.
         weights: names (``uniform``, ``idf``, ``idf-soft``), files or :class:`chamfer.TokenWeights`; one, a list, or a
             mapping from the names to show.
-        split: judged queries to measure.
-        encoder: encoder, or the name of one; its lengths are those of the experiment.
-        first_stage: first stage whose candidates are re-ranked; ``bm25`` by default.
-        candidates: rankings to re-rank instead of a first stage's.
-        runs: other rankings to measure beside ours, by name.
-        depth: number of candidates per query; 1000 by default.
+        queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, the keys of
+            ``judgements`` are the query texts, or ids of the collection's queries.
+        judgements: grades of documents for each query (or lists of relevant ids), a DataFrame, or a qrels file.
+            Required for an index; replaces the judgements of a collection.
+        split: judged queries of the collection to measure.
+        encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
+        first_stage: first stage that finds the candidates; by default ``bm25``, or ``auto`` for an index.
+        candidates: rankings to re-rank instead of a first stage's; not for an index.
+        runs: other rankings to measure beside ours, by name; not for an index.
+        depth: number of candidates per query; by default 1000, or the first stage's own for an index.
         form: form of the score, ``l2`` or ``cosine``.
         special: weight of special tokens under ``idf``: 0, 1, or ``"auto"`` for the better one on ``validation``.
         validation: split for ``special="auto"``; it must not be the one that is measured.
@@ -56,16 +66,44 @@ def evaluate(
         cache: folder for vectors, so that a second evaluation encodes nothing; the user's cache folder by default.
         progress: whether to show a progress bar; by default only if stderr is a terminal.
         ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
+
+    >>> from chamfer import Collection, evaluate
+    >>> pets = Collection(
+    ...     name="pets",
+    ...     documents={"cats": "Cats sleep all day.", "dogs": "Dogs bark at night.", "birds": "Birds sing all day."},
+    ...     queries={"q1": "why do cats sleep", "q2": "what do birds do"},
+    ...     judgements={"test": {"q1": {"cats": 1}, "q2": {"birds": 1}}},
+    ... )
+    >>> evaluation = evaluate(pets, ["uniform", "idf-soft"], cache=getfixture("tmp_path"))
+    >>> [(row["system"], row["R@10"]) for row in evaluation.table()]
+    [('bm25', 1.0), ('uniform', 1.0), ('idf-soft', 1.0)]
     """
-    collection = data if isinstance(data, Collection) else load_collection(Path(data))
-    encoder = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder)
+    searcher = open_searcher(data, encoder=encoder, first_stage=first_stage, form=form)
+    if searcher is not None:
+        if judgements is None:
+            raise InputError("evaluating an index needs judgements; give judgements={query: [relevant ids]}")
+        if candidates is not None or runs or special == "auto":
+            raise InputError("candidates, runs and special='auto' need a collection; an index is searched with weights")
+        judged = read_judged(queries, judgements)
+        return evaluate_index(
+            searcher,
+            judged.queries,
+            judged.judgements,
+            weights,
+            first_stage=first_stage,
+            special=special,
+            depth=depth,
+            baseline=baseline,
+            progress=shown(progress),
+        )
+    collection = open_collection(data, queries, judgements)
     cache = default_cache() if cache is None else Path(cache)
     with workers_at(ray) as workers:
-        setup = Setup(collection, encoder, cache, form, depth or DEFAULT_DEPTH, shown(progress), workers)
+        setup = Setup(collection, open_encoder(encoder), cache, form, depth or DEFAULT_DEPTH, shown(progress), workers)
         return evaluate_collection(
             setup,
             weights,
-            split=split,
+            split=split if judgements is None else GIVEN,
             first_stage=first_stage or BM25,
             candidates=candidates,
             runs=runs,

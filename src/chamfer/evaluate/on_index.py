@@ -7,6 +7,7 @@ from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System
+from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
 from chamfer.evaluate.rankings import without_own_document
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
@@ -25,8 +26,7 @@ def evaluate_index(
     judgements: Judgements,
     weights: Weightings,
     *,
-    split: str = "judgements",
-    first_stage: str = "auto",
+    first_stage: str | None = None,
     special: float = DEFAULT,
     depth: int | None = None,
     baseline: str | None = None,
@@ -39,8 +39,7 @@ def evaluate_index(
         queries: query texts by id.
         judgements: grades of documents for each query.
         weights: names, files or weights.
-        split: name of the judged queries in the result.
-        first_stage: first stage that finds the candidates.
+        first_stage: first stage to use instead of the searcher's own.
         special: weight of special tokens under ``idf``.
         depth: number of candidates to score exactly; the default of the first stage if not given.
         baseline: system to compare with.
@@ -58,7 +57,7 @@ def evaluate_index(
     grades = {query: judgements[query] for query in judged}
     return Evaluation(
         dataset=index.folder.name,
-        split=split,
+        split=GIVEN,
         queries=len(judged),
         documents=len(searcher),
         truncated={"queries": encoder.tokenize(list(judged.values()), "query").truncated},
@@ -83,7 +82,7 @@ def _search(
     searcher: Searcher,
     queries: Mapping[str, str],
     weightings: Mapping[str, TokenWeights],
-    first_stage: str,
+    first_stage: str | None,
     depth: int | None,
     progress: Progress,
 ) -> dict[str, list[Ranking]]:

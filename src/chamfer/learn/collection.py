@@ -1,19 +1,21 @@
-"""Learn weights from the judged queries of a collection."""
+"""``chamfer.learn``: learn weights from the judged queries of a collection or an index."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chamfer.cache.encoded import default_cache
-from chamfer.data.collection import Collection, load_collection
-from chamfer.data.judgements import Judgements
+from chamfer.data.judgements import Judgements, JudgementSource, QuerySource
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_encoder, open_searcher, read_judged
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.kernels.form import Form
-from chamfer.learn.fit import fit_weights
+from chamfer.learn.fit import FOLDS, fit_weights
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
+from chamfer.learn.on_index import DEPTH, in_index, judge_in_index, learn_judged
 from chamfer.learn.paper import Preset
 from chamfer.learn.recipes import Start
 from chamfer.learn.splits import divide, sample, splits_to_learn_from
@@ -23,8 +25,10 @@ from chamfer.workers.connect import workers_at
 
 
 def learn(
-    data: Collection | str | Path,
+    data: Data,
     *,
+    queries: "QuerySource | None" = None,
+    judgements: "JudgementSource | None" = None,
     splits: Sequence[str] = (),
     validation: str | None = None,
     test: str | None = None,
@@ -32,10 +36,10 @@ def learn(
     max_queries: int | None = None,
     recipe: str = "auto",
     preset: Preset | None = None,
-    encoder: Encoder | str = "minilm",
+    encoder: Encoder | str | None = None,
     depth: int | None = None,
     form: Form = "l2",
-    folds: int = 3,
+    folds: int = FOLDS,
     seed: int = 0,
     cache: str | Path | None = None,
     progress: bool | None = None,
@@ -44,29 +48,66 @@ def learn(
     """Learn token weights from judged queries; the encoder does not change.
 
     Args:
-        data: a judged collection, or the path of one in the BEIR layout.
-        splits: splits to learn from; ``train`` and ``dev`` by default, where they exist.
+        data: a judged collection or the path of one in the BEIR layout; or an index, its folder or a searcher of it.
+        queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, the keys of
+            ``judgements`` are the query texts, or ids of the collection's queries.
+        judgements: grades of documents for each query (or lists of relevant ids), a DataFrame, or a qrels file.
+            Required for an index; replaces the judgements of a collection.
+        splits: splits of a collection to learn from; ``train`` and ``dev`` by default, where they exist.
         validation: another split to choose on; cross-validation by default.
         test: another split to measure the chosen weights on.
         hold_out: share of the queries to hold out and measure on instead, drawn at random.
         max_queries: maximum number of queries per split, drawn at random; all by default.
         recipe: recipe to use; ``auto`` tries all of them, see :func:`chamfer.learn.fit.fit_weights`.
         preset: hyper-parameters of the recipe ``paper``.
-        encoder: encoder, or the name of one.
-        depth: number of BM25's candidates to learn from; judged documents are added. 1000 by default.
+        encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
+        depth: number of candidates to learn from, to which judged documents are added: by default BM25's top 1000, or
+            the top 100 of the index by softened IDF and by uniform weights.
         form: form of the score, ``l2`` or ``cosine``, that the weights are for.
         folds: number of folds of the cross-validation.
         seed: random seed.
         cache: folder for vectors and minima, so that a second call only fits; the user's cache folder by default.
         progress: whether to show a progress bar; by default only if stderr is a terminal.
         ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
+
+    >>> from chamfer import build_index, learn
+    >>> folder = getfixture("tmp_path")
+    >>> report = build_index(folder, {"a": "Cats sleep all day.", "b": "Dogs bark at night.", "c": "Birds sing."})
+    >>> learnt = learn(folder, judgements={"why do cats sleep": ["a"], "what do dogs do": ["b"]})
+    >>> learnt.report.choice.name, learnt.report.queries
+    ('uniform', 2)
     """
-    collection = data if isinstance(data, Collection) else load_collection(Path(data))
+    searcher = open_searcher(data, encoder=encoder, form=form)
+    if searcher is not None:
+        if judgements is None:
+            raise InputError("learning from an index needs judgements; give judgements={query: [relevant ids]}")
+        if splits or validation or test:
+            raise InputError("splits, validation and test are of a collection; for an index, use hold_out")
+        given = read_judged(queries, judgements)
+        chosen = sample(given.judgements, max_queries, seed=seed)
+        judged = judge_in_index(
+            searcher, given.queries, chosen, depth=DEPTH if depth is None else depth, progress=shown(progress)
+        )
+        unknown = sum(len(grades) - len(in_index(searcher, grades)) for grades in chosen.values())
+        with workers_at(ray) as workers:
+            return learn_judged(
+                searcher,
+                [query for query, _ in judged],
+                recipe=recipe,
+                preset=preset,
+                hold_out=hold_out,
+                folds=folds,
+                seed=seed,
+                unknown=unknown,
+                progress=shown(progress),
+                workers=workers,
+            )
+    collection = open_collection(data, queries, judgements)
+    splits = splits if judgements is None else [GIVEN]
     splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
-    encoder = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder)
     cache = default_cache() if cache is None else Path(cache)
     with workers_at(ray) as workers:
-        setup = Setup(collection, encoder, cache, form, depth or DEFAULT_DEPTH, shown(progress), workers)
+        setup = Setup(collection, open_encoder(encoder), cache, form, depth or DEFAULT_DEPTH, shown(progress), workers)
         return learn_collection(
             setup,
             splits=splits,
@@ -91,7 +132,7 @@ def learn_collection(
     max_queries: int | None = None,
     recipe: str = "auto",
     preset: Preset | None = None,
-    folds: int = 3,
+    folds: int = FOLDS,
     seed: int = 0,
 ) -> Learnt:
     """Learn weights; the arguments are those of :func:`learn`."""

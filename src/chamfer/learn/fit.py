@@ -23,6 +23,8 @@ from chamfer.workers.jobs import HERE, Workers
 SAMPLES = 1000
 TIE = 1e-12
 BLEND = "blend"
+FOLDS = 3
+"""Folds of the cross-validation unless another number is given."""
 
 
 class Row(NamedTuple):
@@ -95,7 +97,7 @@ def fit_weights(
     recipe: str = "auto",
     validation: Sequence[JudgedQuery] = (),
     preset: Preset | None = None,
-    folds: int = 3,
+    folds: int = FOLDS,
     seed: int = 0,
     progress: Progress = quiet,
     workers: Workers = HERE,

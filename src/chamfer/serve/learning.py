@@ -1,11 +1,14 @@
 """Weights learnt from the marks that a page sends, and what they would change."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.marked import Marks, learn_marked
 from chamfer.learn.objective import tokens_seen
+from chamfer.learn.on_index import judge_in_index, learn_judged
 from chamfer.learn.quality import quality, ranked
 from chamfer.search.searcher import Searcher
 from chamfer.serve import schemas
@@ -18,13 +21,15 @@ MOST_CHANGED = 30
 def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -> schemas.LearnResponse:
     """Learn weights and keep them as a version that is not used yet."""
     current = versions.current
-    marks = [Marks(one.query, one.relevant, one.not_relevant) for one in asked.judgements]
-    learnt = learn_marked(searcher, marks, weights=current.weights, recipe=asked.recipe)
+    judgements = merge_marks(asked.judgements)
+    searcher.index.places([document for grades in judgements.values() for document in grades])  # all must exist
+    candidates = judge_in_index(searcher, {text: text for text in judgements}, judgements, weights=current.weights)
+    judged = [query for query, _ in candidates]
+    learnt = learn_judged(searcher, judged, recipe=asked.recipe)
     in_use = searcher.queries.resolve(current.weights)
-    judged = [one.judged for one in learnt.judged]
     version = versions.put(learnt.weights, asked.name or f"learnt from {learnt.report.queries} queries", use=False)
     moved = []
-    for query, ids in learnt.judged:
+    for query, ids in candidates:
         before, after = _ranks(query, in_use), _ranks(query, learnt.weights)
         moved += [
             schemas.Moved(query=query.query_id, id=ids[place], before=int(before[place]), after=int(after[place]))
@@ -41,6 +46,20 @@ def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -
         moved=moved,
         changed=_changed(judged, in_use, learnt.weights),
     )
+
+
+def merge_marks(marks: Sequence[schemas.Judgement]) -> dict[str, dict[str, int]]:
+    """Return the grades of marked documents by query text: 1 if relevant, 0 if not."""
+    judgements: dict[str, dict[str, int]] = {}
+    for mark in marks:
+        grades = judgements.setdefault(mark.query, {})
+        for grade, documents in ((1, mark.relevant), (0, mark.not_relevant)):
+            for document in documents:
+                if grades.setdefault(document, grade) != grade:
+                    raise InputError(
+                        f"document {document!r} is marked relevant and not relevant for {mark.query!r}; mark it one way"
+                    )
+    return judgements
 
 
 def _ranks(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:

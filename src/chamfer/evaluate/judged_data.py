@@ -1,0 +1,73 @@
+"""What ``evaluate`` and ``learn`` work on: a judged collection, or an index with judged queries."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from chamfer.data.collection import Collection, load_collection
+from chamfer.data.judgements import Judgements, JudgementSource, QuerySource, judgements_from, queries_from
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
+from chamfer.index.manifest import read_manifest
+from chamfer.kernels.form import Form
+from chamfer.search.searcher import Searcher
+
+GIVEN = "judgements"
+"""Name of the split of judgements that are given as an argument."""
+
+Data = Collection | Searcher | str | Path
+
+
+class Judged(NamedTuple):
+    """Queries by id, and the grades of documents for each."""
+
+    queries: Mapping[str, str]
+    judgements: Judgements
+
+
+def read_judged(
+    queries: "QuerySource | None", judgements: JudgementSource, known: Mapping[str, str] | None = None
+) -> Judged:
+    """Read judgements and their queries; without ``queries``, the keys of the judgements are the query texts.
+
+    Args:
+        queries: queries by id.
+        judgements: grades of documents for each query.
+        known: queries of a collection, which judgements may name by id.
+    """
+    texts = known if queries is None else queries_from(queries)
+    if texts is not None:
+        return Judged(texts, judgements_from(judgements, texts))
+    judged = judgements_from(judgements)
+    return Judged(queries_from(dict(zip(judged, judged, strict=True))), judged)
+
+
+def open_collection(data: Data, queries: "QuerySource | None", judgements: "JudgementSource | None") -> Collection:
+    """Load a collection; judgements that are given become its only split, :data:`GIVEN`."""
+    if isinstance(data, Searcher):
+        raise InputError("a collection is needed here, not a searcher of an index")
+    collection = data if isinstance(data, Collection) else load_collection(Path(data))
+    if judgements is None:
+        if queries is not None:
+            raise InputError("queries need judgements; give both")
+        return collection
+    judged = read_judged(queries, judgements, collection.queries or None)
+    return replace(collection, queries=judged.queries, judgements={GIVEN: judged.judgements})
+
+
+def open_encoder(encoder: Encoder | str | None) -> Encoder:
+    """Load the encoder of a collection, if it is not loaded already."""
+    return encoder if isinstance(encoder, Encoder) else Encoder.load(encoder or "minilm")
+
+
+def open_searcher(
+    data: Data, *, encoder: Encoder | str | None = None, first_stage: str | None = None, form: Form = "l2"
+) -> Searcher | None:
+    """Open a searcher if ``data`` is an index or the folder of one; None if it is a collection."""
+    if isinstance(data, Searcher):
+        return data
+    if isinstance(data, Collection) or read_manifest(Path(data)) is None:
+        return None
+    loaded = Encoder.load(encoder) if isinstance(encoder, str) else encoder
+    return Searcher.open(data, encoder=loaded, first_stage=first_stage or "auto", form=form)

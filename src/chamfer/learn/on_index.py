@@ -1,0 +1,154 @@
+"""Learn weights from judged queries of an index."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from chamfer.data.judgements import Judgements
+from chamfer.errors import InputError
+from chamfer.kernels import dispatch
+from chamfer.learn.fit import FOLDS, fit_weights
+from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.learn.learnt import Learnt, measure_held_out
+from chamfer.learn.paper import Preset
+from chamfer.learn.recipes import Start
+from chamfer.learn.splits import divide
+from chamfer.search.searcher import Searcher
+from chamfer.support.progress import Progress, quiet
+from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.jobs import HERE, Workers
+
+DEPTH = 100
+"""Candidates that each of the two weightings finds."""
+
+
+class JudgedCandidates(NamedTuple):
+    """A judged query with its minima, and the ids of its candidates."""
+
+    query: JudgedQuery
+    document_ids: Sequence[str]
+
+
+def judge_in_index(
+    searcher: Searcher,
+    queries: Mapping[str, str],
+    judgements: Judgements,
+    *,
+    weights: str | TokenWeights | None = None,
+    depth: int = DEPTH,
+    progress: Progress = quiet,
+) -> list[JudgedCandidates]:
+    """Compute the minima of judged queries against their candidates.
+
+    The candidates are the top documents by the current weights and by uniform ones, and the judged documents that the
+    index contains.
+
+    Args:
+        searcher: searcher of the index.
+        queries: query texts by id.
+        judgements: grades of documents for each query.
+        weights: current weights; the searcher's own by default.
+        depth: number of candidates that each of the two weightings finds.
+        progress: shows the progress.
+    """
+    judged = []
+    with progress("computing minima", len(judgements)) as advance:
+        for query, grades in judgements.items():
+            judged.append(_judge(searcher, query, queries[query], grades, weights, depth))
+            advance(1)
+    return judged
+
+
+def learn_judged(
+    searcher: Searcher,
+    judged: Sequence[JudgedQuery],
+    *,
+    recipe: str = "auto",
+    preset: Preset | None = None,
+    hold_out: float = 0.0,
+    folds: int = FOLDS,
+    seed: int = 0,
+    unknown: int = 0,
+    progress: Progress = quiet,
+    workers: Workers = HERE,
+) -> Learnt:
+    """Learn weights from judged queries of an index; the arguments are those of :func:`chamfer.learn`.
+
+    Few queries get fewer folds.
+    """
+    queries, measured = divide(judged, hold_out, seed=seed) if hold_out else (judged, [])
+    queries, left_out = teachable(queries)
+    if len(queries) < 2:
+        raise InputError(
+            "learning needs relevant documents for at least 2 queries, one to learn from and one to check on, but only "
+            f"{len(queries)} can be learnt from; judge more"
+        )
+    encoder, index = searcher.encoder, searcher.index
+    made_from = {
+        "corpus": index.folder.name,
+        "encoder": encoder.name,
+        "document_length": encoder.document_length,
+        "model": encoder.model_fingerprint,
+        "learnt_from": len(queries),
+        "form": searcher.form,
+    }
+    start = Start.counted(index.frequencies, encoder.vocabulary, made_from)
+    weights, report = fit_weights(
+        queries,
+        start,
+        recipe=recipe,
+        preset=preset,
+        folds=min(folds, len(queries)),
+        seed=seed,
+        progress=progress,
+        workers=workers,
+    )
+    held_out = measure_held_out(measured, weights, start.uniform) if measured else None
+    return Learnt(weights, report, held_out, left_out, unknown, {}, queries, start)
+
+
+def in_index(searcher: Searcher, ids: Iterable[str]) -> list[str]:
+    """Return those of some ids that documents of the index have."""
+    wanted = list(ids)
+    found: set[str] = set()
+    for segment in searcher.index.segments:
+        for identifier, local in segment.database.places(wanted).items():
+            if segment.deleted is None or not segment.deleted[local]:
+                found.add(identifier)
+    return [identifier for identifier in wanted if identifier in found]
+
+
+def _judge(
+    searcher: Searcher,
+    query_id: str,
+    text: str,
+    grades: Mapping[str, int],
+    weights: str | TokenWeights | None,
+    depth: int,
+) -> JudgedCandidates:
+    index = searcher.index
+    tokens = searcher.encoder.encode_queries([text])
+    current = searcher.queries.weigh(tokens, [text], weights)
+    uniform = searcher.queries.weigh(tokens, [text], "uniform")
+    found = [searcher.rank(queries, depth)[0].places for queries in (current, uniform)]
+    known = index.places(in_index(searcher, (document for document in grades if document != query_id)))
+    places = np.unique(np.concatenate([*found, known]))
+    ids = index.ids(places)
+    order = sorted((at for at in range(len(ids)) if ids[at] != query_id), key=ids.__getitem__)
+    ids = [ids[at] for at in order]
+    documents = [index.tokens(int(place)) for place in places[order]]
+    packed = TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
+    ideal = sorted((grade for document, grade in grades.items() if grade > 0 and document != query_id), reverse=True)
+    query = JudgedQuery(
+        query_id=query_id,
+        token_ids=tokens.token_ids,
+        vectors=tokens.vectors.astype(np.float32),
+        distances=dispatch.minima(current.tokens, dispatch.on_device(packed, index.device), form=searcher.form),
+        grades=np.array([max(grades.get(identifier, 0), 0) for identifier in ids], np.int32),
+        # Judged documents are ranked among the candidates even where neither weighting found them.
+        retrieved=np.ones(len(ids), np.bool_),
+        ideal=np.array(ideal, np.int32),
+    )
+    return JudgedCandidates(query, ids)

@@ -1,0 +1,104 @@
+"""Learning from judged queries of an index, and evaluating weights on it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chamfer import Encoder, InputError, Ranking, Searcher, build_index, evaluate, learn
+from chamfer.evaluate.measures import MEASURES
+from chamfer.kernels import reference
+from chamfer.learn.on_index import judge_in_index
+from chamfer.serve.learning import merge_marks
+from chamfer.serve.schemas import Judgement
+from tests.conftest import DOCUMENTS
+
+JUDGED = {"why do cats sleep": {"d4": 2, "d2": 0}, "blue sky": ["d3"], "the dog": ["d2", "d5"]}
+
+
+@pytest.fixture
+def searcher(encoder: Encoder, tmp_path: Path) -> Searcher:
+    build_index(tmp_path / "index", DOCUMENTS, encoder)
+    return Searcher.open(tmp_path / "index", encoder=encoder)
+
+
+def test_what_is_learnt_from_are_the_distances_of_the_index(searcher: Searcher, encoder: Encoder) -> None:
+    text = "why do cats sleep"
+    (judged, ids), *_ = judge_in_index(searcher, {text: text}, {text: {"d4": 2, "d2": 0, "gone": 1}})
+    assert list(ids) == sorted(DOCUMENTS)
+    assert judged.grades.tolist() == [0, 0, 0, 2, 0], "what is not judged counts as not relevant"
+    assert judged.ideal.tolist() == [2, 1]
+    query = encoder.encode_queries([text])
+    for place, identifier in enumerate(ids):
+        document = searcher.index.tokens(int(searcher.index.places([identifier])[0]))
+        wanted = reference.minima(query.vectors, document)[0]
+        np.testing.assert_allclose(judged.distances[place], wanted, atol=1e-3)
+
+
+def test_weights_can_be_searched_with_and_say_where_they_come_from(searcher: Searcher) -> None:
+    learnt = learn(searcher, judgements=JUDGED, recipe="prior")
+    assert (learnt.report.queries, learnt.unknown) == (3, 0)
+    assert learnt.weights.metadata["learnt_from"] == 3
+    assert learnt.weights.metadata["form"] == "l2"
+    assert searcher.search("blue sky", k=1, weights=learnt.weights)
+
+
+def test_queries_may_have_ids_and_some_may_be_held_out(searcher: Searcher, tmp_path: Path) -> None:
+    queries = {str(place): text for place, text in enumerate(JUDGED)}
+    judgements = {str(place): grades for place, grades in enumerate(JUDGED.values())}
+    by_id = learn(searcher, queries=queries, judgements=judgements, recipe="prior")
+    by_text = learn(searcher, judgements=JUDGED, recipe="prior")
+    np.testing.assert_array_equal(by_id.weights.table, by_text.weights.table)
+    held_out = learn(searcher, judgements={**JUDGED, "a mat": ["d1"], "gone": ["x"]}, recipe="prior", hold_out=0.4)
+    assert held_out.held_out is not None
+    assert held_out.held_out.queries == 2
+    assert held_out.unknown == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"judgements": {"blue sky": ["d3"]}}, "at least 2 queries"),
+        ({}, "learning from an index needs judgements"),
+        ({"judgements": JUDGED, "test": "test"}, "for an index, use hold_out"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(searcher: Searcher, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        learn(searcher, **arguments)  # type: ignore[arg-type]
+
+
+def test_marks_of_one_query_are_merged() -> None:
+    def mark(query: str, relevant: list[str], not_relevant: list[str]) -> Judgement:
+        return Judgement(query=query, relevant=relevant, not_relevant=not_relevant)
+
+    marks = [mark("the dog", ["d2"], []), mark("the dog", ["d5"], ["d1"]), mark("sky", ["d3"], [])]
+    assert merge_marks(marks) == {"the dog": {"d2": 1, "d5": 1, "d1": 0}, "sky": {"d3": 1}}
+    with pytest.raises(InputError, match="relevant and not relevant"):
+        merge_marks([*marks, mark("the dog", ["d1"], [])])
+
+
+def test_an_index_is_evaluated_by_searching_it(searcher: Searcher, encoder: Encoder) -> None:
+    table = learn(searcher, judgements=JUDGED, recipe="prior").weights
+    found = evaluate(searcher, {"uniform": "uniform", "soft": "idf-soft", "mine": table}, judgements=JUDGED)
+    assert [system.name for system in found.systems] == ["uniform", "soft", "mine"]
+    assert (found.dataset, found.queries, found.documents, found.baseline) == ("index", 3, 5, "uniform")
+    for name, weights in (("soft", "idf-soft"), ("mine", table)):
+        hits = searcher.search(list(JUDGED), k=5, weights=weights)
+        expected = [
+            Ranking.of(query, [hit.id for hit in one], [hit.score for hit in one])
+            for query, one in zip(JUDGED, hits, strict=True)
+        ]
+        assert [ranking.document_ids for ranking in found[name].rankings] == [one.document_ids for one in expected]
+    assert [list(row)[1 : len(MEASURES) + 1] for row in found.table()] == [list(MEASURES)] * 3
+    assert "soft" in str(found)
+    assert found._repr_html_().count("<tr>") == 4
+
+
+def test_an_index_may_be_given_by_its_folder(searcher: Searcher, encoder: Encoder) -> None:
+    by_folder = evaluate(searcher.index.folder, "idf", judgements=JUDGED, encoder=encoder)
+    assert by_folder["idf"].measures == evaluate(searcher, "idf", judgements=JUDGED)["idf"].measures
+    with pytest.raises(InputError, match="evaluating an index needs judgements"):
+        evaluate(searcher)
+    with pytest.raises(InputError, match="need a collection"):
+        evaluate(searcher, judgements=JUDGED, special="auto")
