@@ -1,5 +1,6 @@
 """Examples in README and docs run and print what the page says, links resolve, and generated pages are complete."""
 
+import json
 import re
 import sys
 from contextlib import redirect_stdout
@@ -35,6 +36,41 @@ def test_an_example_prints_what_it_says(
     with redirect_stdout(shown):
         exec(compile(code, "example", "exec"), {})
     assert shown.getvalue() == printed
+
+
+@pytest.mark.skipif(not {"evaluate", "learn"} <= set(chamfer.__all__), reason="evaluate and learn are not public yet")
+def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "\n".join(code for code, _ in EXAMPLE.findall(NOTEBOOK.read_text()))
+    lines = [line for line in code.splitlines() if line.strip()]
+    assert len(lines) <= 40
+    imports = [line for line in lines if line.startswith(("import ", "from "))]
+    assert imports == ["import chamfer", "import matplotlib.pyplot as plt"]
+
+    _write_collection(tmp_path / "scifact")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shown = StringIO()
+    with redirect_stdout(shown):
+        exec(compile(code, "notebook", "exec"), {})
+    assert "24 documents, 24 queries" in shown.getvalue()
+    assert (tmp_path / "quality.svg").exists()
+
+
+def _write_collection(folder: Path) -> None:
+    """A judged collection in the BEIR layout, small enough to encode in a moment."""
+    animals = ["otter", "raven", "camel", "salmon", "badger", "falcon", "turtle", "wolf", "bee", "owl", "seal", "crab"]
+    places = ["rivers", "cliffs", "deserts", "oceans", "woods", "towers", "beaches", "mountains"]
+    topics = [(animal, places[at % len(places)], kind) for at, animal in enumerate(animals) for kind in ("live", "eat")]
+    (folder / "qrels").mkdir(parents=True)
+    with (folder / "corpus.jsonl").open("w") as corpus, (folder / "queries.jsonl").open("w") as queries:
+        for at, (animal, place, kind) in enumerate(topics):
+            corpus.write(
+                json.dumps({"_id": f"d{at}", "text": f"The {animal} and how it can {kind} near {place}."}) + "\n"
+            )
+            queries.write(json.dumps({"_id": f"q{at}", "text": f"where does the {animal} {kind}"}) + "\n")
+    for split, chosen in (("train", range(16)), ("test", range(16, 24))):
+        rows = "".join(f"q{at}\td{at}\t1\n" for at in chosen)
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows)
 
 
 def test_there_are_examples() -> None:
