@@ -374,9 +374,10 @@ def test_a_corpus_is_ranked_and_its_minima_computed_as_on_a_processor(tmp_path: 
     assert pickle.loads(pickle.dumps(elsewhere)).ids == corpus.ids
 
 
-def test_the_programs_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
+@pytest.mark.parametrize("capability", [pytest.param("80", marks=pytest.mark.long), "90"])
+def test_the_programs_compile_for_gpus_that_are_not_here(tmp_path: Path, capability: str) -> None:
     without = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    command = [sys.executable, str(Path(__file__).parent / "cuda_compiles.py")]
+    command = [sys.executable, str(Path(__file__).parent / "cuda_compiles.py"), capability]
     done = subprocess.run(
         command, env=without | {"TRITON_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=False
     )
