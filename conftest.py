@@ -2,6 +2,7 @@
 
 import os
 from importlib.util import find_spec
+from itertools import compress
 
 import pytest
 
@@ -28,9 +29,13 @@ collect_ignore = [
 collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]
 
 # The slowest files start first, or one worker of `make test` would end with them while the other waits.
-FIRST: tuple[str, ...] = (
+FIRST = (
     "test_serve_sharded_ray.py",
+    "test_cuda.py",
     "test_workers.py",
+    "browser",
+    "test_cli.py",
+    "test_serve_running.py",
 )
 
 
@@ -39,12 +44,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the campaigns at full length, and nothing else")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without ``--long`` leave out the tests marked long; with it, keep those and the ones that ask for ``long``."""
     long = config.getoption("--long")
-    chosen = [item for item in items if (is_campaign(item) if long else not item.get_closest_marker("long"))]
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = sorted(chosen, key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+    wanted = [is_campaign(item) if long else item.get_closest_marker("long") is None for item in items]
+    config.hook.pytest_deselected(items=[item for item, is_wanted in zip(items, wanted, strict=True) if not is_wanted])
+    items[:] = sorted(
+        compress(items, wanted), key=lambda item: FIRST.index(unit(item)) if unit(item) in FIRST else len(FIRST)
+    )
+    if WORKERS > 1:
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(unit(item)))
+
+
+def unit(item: pytest.Item) -> str:
+    """What one worker runs whole: a file, or all tests of the page, which share a server and a browser."""
+    return "browser" if item.path.parent.name == "browser" else item.path.name
 
 
 def is_campaign(item: pytest.Item) -> bool:
