@@ -1,6 +1,7 @@
 """From texts to an index, also in several goes."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -237,6 +238,18 @@ class TestResuming:
         with pytest.raises(InputError, match="holds a finished index; add to it with: chamfer index add"):
             build_index(tmp_path, texts(3), encoder)
         assert spy.encoded == before
+
+
+def test_a_text_is_tokenised_once_and_one_of_the_sample_once_more(
+    encoder: Encoder, tmp_path: Path, small_steps: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample is encoded before there are centroids, and its rows are made together with the others."""
+    monkeypatch.setattr(building, "GLANCE", 2)
+    seen, corpus = checkpoints.count_tokenized(monkeypatch), texts(25)
+    build_index(tmp_path, corpus, encoder)
+    times = Counter(seen)
+    assert set(times) == set(corpus.values())
+    assert sum(number > 1 for number in times.values()) < len(corpus) / 2
 
 
 class TestCorpora:

@@ -549,3 +549,15 @@ class TestOpening:
             ):
                 assert searcher.search(QUERY, depth=5) == before
             assert forget.called is lets_go
+
+
+def test_a_query_is_tokenised_once(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = checkpoints.count_tokenized(monkeypatch)
+    long = "why do cats sleep " * 40
+    hits = searcher.search(long)
+    assert seen == [long]
+    assert hits.query_was_truncated
+    assert not searcher.search("why").query_was_truncated
+    both = searcher.search(["cat", "dog", "cat"])
+    assert seen[1:] == ["why", "cat", "dog"]
+    assert both[0] == both[2]

@@ -75,18 +75,19 @@ def search(
     if unknown:
         say(f"note: no document has the field {', '.join(map(repr, unknown))}; {_known_fields(searcher)}")
     ids = list(asked)
-    length = searcher.encoder.query_length
-    say_truncated("queries", searcher.encoder.tokenize(list(asked.values()), "query").truncated, len(ids), length)
+    truncated = 0
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         found = searcher.search(
             [asked[identifier] for identifier in batch], k, depth=depth, where=condition, normalise=normalise
         )
         for identifier, hits in zip(batch, found, strict=True):
+            truncated += hits.query_was_truncated
             if as_json or queries is not None:
                 sys.stdout.write(json.dumps(_as_json(identifier, hits), ensure_ascii=False) + "\n")
             else:
                 _print_hits(hits)
+    say_truncated("queries", truncated, len(ids), searcher.encoder.query_length)
 
 
 def _known_fields(searcher: "Searcher") -> str:

@@ -32,7 +32,7 @@ class EncodeDocuments:
         tokenized = self.encoder.tokenize(table[TEXT], "document")
         distinct = [np.unique(ids) for ids in tokenized.token_ids]
         return {
-            **to_columns(self.encoder.encode_documents(table[TEXT], advance)),
+            **to_columns(self.encoder.encode(tokenized, advance)),
             DISTINCT: [as_bytes(np.concatenate(distinct).astype(np.int32))],
             DISTINCT_LENGTHS: [[len(ids) for ids in distinct]],
             TRUNCATED: [tokenized.truncated],
@@ -67,13 +67,11 @@ class MakeRows:
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.workers.jobs.Job`."""
         tokenized = self.encoder.tokenize(table[TEXT], "document")
-        is_new = [vectors is None for vectors in table[VECTORS]]
-        encoded = self.encoder.encode_documents(
-            [text for text, new in zip(table[TEXT], is_new, strict=True) if new], advance
-        )
-        advance(len(is_new) - len(encoded))
+        new = [place for place, vectors in enumerate(table[VECTORS]) if vectors is None]
+        encoded = self.encoder.encode(tokenized.take(new), advance)
+        advance(len(tokenized) - len(new))
         tokens = encoded
-        if len(encoded) < len(is_new):
+        if len(new) < len(tokenized):
             rows = iter(range(len(encoded)))
             shape = (-1, self.encoder.dimensions)
             each = [

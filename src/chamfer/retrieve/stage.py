@@ -24,11 +24,13 @@ class Queries(NamedTuple):
         texts: the query texts.
         tokens: their token vectors, in the dimensions that the index stores.
         weights: ``(query tokens,)`` float32, none negative.
+        was_truncated: for each query, whether it was longer than the model reads; empty if unknown.
     """
 
     texts: Sequence[str]
     tokens: TokenBatch
     weights: npt.NDArray[np.float32]
+    was_truncated: Sequence[bool] = ()
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
         """The weights of one query."""

@@ -1,6 +1,6 @@
 """What a search returns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,10 +39,20 @@ class Hit(NamedTuple):
 class Hits(list[Hit]):
     """The documents that a search found, best first; a list that a notebook shows as a table.
 
+    Args:
+        hits: the documents.
+        query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
+
     >>> hits = Hits([Hit("a", -0.25, "Paris is the capital of France.", {})])
     >>> [hit.id for hit in hits if hit.score > -0.5]
     ['a']
+    >>> hits.query_was_truncated
+    False
     """
+
+    def __init__(self, hits: Iterable[Hit] = (), *, query_was_truncated: bool = False) -> None:
+        super().__init__(hits)
+        self.query_was_truncated = query_was_truncated
 
     def _repr_html_(self) -> str:
         rows = []
@@ -59,6 +69,7 @@ def make_hits(
     *,
     form: Form,
     normalise: bool = False,
+    query_was_truncated: bool = False,
 ) -> Hits:
     """Pair documents with their scores.
 
@@ -68,11 +79,13 @@ def make_hits(
         weights: ``(query tokens,)`` weights of the query.
         form: ``l2`` or ``cosine``.
         normalise: whether to divide scores by the total weight.
+        query_was_truncated: whether the query was longer than the model reads.
     """
     scores = scores.astype(np.float64)
     if normalise:
         scores = dispatch.normalised(scores, weights, form)
-    return Hits(
+    hits = (
         Hit(document.id, float(score), document.text, dict(document.metadata))
         for document, score in zip(documents, scores, strict=True)
     )
+    return Hits(hits, query_was_truncated=query_was_truncated)

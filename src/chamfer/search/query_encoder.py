@@ -56,7 +56,9 @@ class QueryEncoder:
             texts: query texts.
             weights: weights to use instead of the default ones.
         """
-        return self.weigh(self.encoder.encode_queries(texts), texts, weights)
+        tokenized = self.encoder.tokenize(texts, "query")
+        queries = self.weigh(self.encoder.encode(tokenized), texts, weights)
+        return queries._replace(was_truncated=tokenized.was_truncated)
 
     def weigh(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
         """Weight the tokens of encoded queries, and project their vectors to the dimensions of the index.

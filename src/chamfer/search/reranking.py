@@ -13,6 +13,7 @@ import numpy.typing as npt
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.tokenizing import Tokenized
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
@@ -72,17 +73,55 @@ def rerank(
             normalise=normalise,
         )
         return Ranking(query_id, tuple(str(int(place)) for place in ranking.document_ids), ranking.scores)
+    return rerank_tokenized(
+        encoder.tokenize([query], "query"),
+        list(documents),
+        encoder.tokenize(list(documents.values()), "document"),
+        encoder=encoder,
+        weights=weights,
+        form=form,
+        k=k,
+        query_id=query_id,
+        normalise=normalise,
+    )
+
+
+def rerank_tokenized(
+    query: Tokenized,
+    ids: Sequence[str],
+    texts: Tokenized,
+    *,
+    encoder: Encoder,
+    weights: TokenWeights | None = None,
+    form: Form = "l2",
+    k: int | None = None,
+    query_id: str = "query",
+    normalise: bool = False,
+) -> Ranking:
+    """Rank texts for a query, where both are tokenised already; see :func:`rerank`.
+
+    Args:
+        query: one query.
+        ids: id of each text.
+        texts: texts to rank.
+        encoder: the encoder that tokenised them.
+        weights: weights of the query tokens; uniform by default.
+        form: ``l2`` or ``cosine``.
+        k: number of texts to return; all by default.
+        query_id: id of the query in the result.
+        normalise: whether to divide scores by the total weight.
+    """
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
     check_weights(weights, encoder, form)
-    tokens = encoder.encode_queries([query])
-    if not documents:
+    tokens = encoder.encode(query)
+    if not texts:
         return Ranking(query_id, (), ())
-    encoded = encoder.encode_documents(list(documents.values()))
+    encoded = encoder.encode(texts)
     distances = dispatch.minima(tokens, dispatch.on_device(encoded, encoder.scoring_device), form=form)
     scores: npt.NDArray[np.floating] = dispatch.score(distances, weights.of(tokens))
     if normalise:
         scores = dispatch.normalised(scores, weights.of(tokens), form)
-    return Ranking.of(query_id, list(documents), scores, k)
+    return Ranking.of(query_id, ids, scores, k)
 
 
 def relevance(normalised: float) -> float:
@@ -234,10 +273,12 @@ class RerankTexts:
         ranked: Table = {"query": [], "documents": [], "scores": [], "truncated": []}
         columns = (table[name] for name in ("where", "id", "query", "ids", "texts"))
         for where, query_id, query, ids, texts in zip(*columns, strict=True):
+            read = self.encoder.tokenize([query], "query"), self.encoder.tokenize(texts, "document")
             try:
-                ranking = rerank(
-                    query,
-                    dict(zip(ids, texts, strict=True)),
+                ranking = rerank_tokenized(
+                    read[0],
+                    ids,
+                    read[1],
                     encoder=self.encoder,
                     weights=self.weights,
                     form=self.form,
@@ -246,7 +287,7 @@ class RerankTexts:
                 )
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
-            cut = self.encoder.tokenize([query], "query").truncated + self.encoder.tokenize(texts, "document").truncated
-            add_row(ranked, query_id, list(ranking.document_ids), list(ranking.scores), cut)
+            truncated = read[0].truncated + read[1].truncated
+            add_row(ranked, query_id, list(ranking.document_ids), list(ranking.scores), truncated)
             advance(1)
         return ranked

@@ -184,6 +184,7 @@ class Searcher:
                 queries.weights_of(place),
                 form=self.form,
                 normalise=normalise,
+                query_was_truncated=queries.was_truncated[place],
             )
             for place, one in enumerate(found)
         ]

@@ -16,7 +16,7 @@ from chamfer.explain.words import Spelling
 from chamfer.index.filters import as_filter
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, Hits
-from chamfer.search.reranking import relevance, rerank
+from chamfer.search.reranking import relevance, rerank_tokenized
 from chamfer.search.searcher import Searcher
 from chamfer.serve import schemas
 from chamfer.serve.learning import learn
@@ -95,10 +95,12 @@ class Service:
             found, missing = self._find(searcher, texts, one, weights_for(one.weights, version))
             number = version.number if one.weights == "current" else None
             for place, hits in zip(places, found, strict=True):
-                cut = searcher.encoder.tokenize([asked[place].query], "query").truncated > 0
-                found_all = [_found(hit) for hit in hits]
                 answers[place] = schemas.SearchResponse(
-                    hits=found_all, query_was_cut=cut, weights=number, partial=bool(missing), missing_shards=missing
+                    hits=[_found(hit) for hit in hits],
+                    query_was_cut=hits.query_was_truncated,
+                    weights=number,
+                    partial=bool(missing),
+                    missing_shards=missing,
                 )
         return [answers[place] for place in range(len(asked))]
 
@@ -113,17 +115,19 @@ class Service:
         """How relevant texts are for queries."""
         searcher, answers = self.searcher, []
         for one in asked:
-            ranking = rerank(
-                one.query,
-                {text: text for text in one.texts},
+            texts = searcher.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
+            ranking = rerank_tokenized(
+                searcher.encoder.tokenize([one.query], "query"),
+                texts.texts,
+                texts,
                 encoder=searcher.encoder,
                 weights=searcher.queries.resolve(one.weights),
                 form=searcher.form,
                 normalise=True,
             )
             found = {text: relevance(score) for text, score in zip(ranking.document_ids, ranking.scores, strict=True)}
-            read = searcher.encoder.tokenize(list(one.texts), "document").token_ids
-            answers.append(ScoredTexts(found, sum(map(len, read))))
+            read = dict(zip(texts.texts, map(len, texts.token_ids), strict=True))
+            answers.append(ScoredTexts(found, sum(read[text] for text in one.texts)))
         return answers
 
     def explain(self, asked: Sequence[schemas.ExplainRequest]) -> list[schemas.ExplainResponse]:
@@ -131,7 +135,8 @@ class Service:
         return [self._explain(one, self.versions.current, self.searcher) for one in asked]
 
     def _explain(self, asked: schemas.ExplainRequest, version: Version, searcher: Searcher) -> schemas.ExplainResponse:
-        tokens = searcher.encoder.encode_queries([asked.query])
+        tokenized = searcher.encoder.tokenize([asked.query], "query")
+        tokens = searcher.encoder.encode(tokenized)
         queries = searcher.queries.weigh(tokens, [asked.query], weights_for(asked.weights, version))
         explained, missing = self._explanations(searcher, asked, tokens, queries)
         documents = [_explained(one, dict(document.metadata)) for one, document in explained if one is not None]
@@ -141,7 +146,7 @@ class Service:
         table = searcher.queries.resolve(weights_for(asked.weights, version)).table
         return schemas.ExplainResponse(
             query=asked.query,
-            query_was_cut=searcher.encoder.tokenize([asked.query], "query").truncated > 0,
+            query_was_cut=tokenized.was_truncated[0],
             form=searcher.form,
             weights=version.number if asked.weights == "current" else None,
             tokens=[

@@ -125,13 +125,21 @@ class ShardedService(Service):
     ) -> tuple[list[Hits], list[str]]:
         searcher = _of_a_set(searcher)
         _check(asked.where)
-        queries = searcher.queries.weigh(searcher.encoder.encode_queries(texts), texts, weights)
+        queries = searcher.queries.encode(texts, weights)
         found = self._rank(searcher, queries, asked.k, asked.where)
         hits = []
         for place in range(len(texts)):
             documents, scores = merged([answer[place] for answer in found.answers.values()], asked.k)
-            weights_of = queries.weights_of(place)
-            hits.append(make_hits(documents, scores, weights_of, form=searcher.form, normalise=asked.normalise))
+            hits.append(
+                make_hits(
+                    documents,
+                    scores,
+                    queries.weights_of(place),
+                    form=searcher.form,
+                    normalise=asked.normalise,
+                    query_was_truncated=queries.was_truncated[place],
+                )
+            )
         return hits, found.missing
 
     def _explanations(
