@@ -23,7 +23,7 @@ import triton
 import gpu_parity
 from chamfer.kernels import dispatch
 from chamfer.kernels.cuda import launch
-from chamfer.kernels.cuda.arrays import Asked, Packed
+from chamfer.kernels.cuda.arrays import DeviceQueries, Packed
 from chamfer.kernels.cuda.documents import DeviceDocuments
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
@@ -98,7 +98,7 @@ def measure(corpus: Corpus, work: Work, limits: dict[str, float]) -> dict[str, A
     right = [(ours.cpu().numpy(), theirs) for ours, theirs in exact(corpus, work)]
     ours = Ours(corpus, work)
     errors = {}
-    for kind, packed in corpus.held.kept.items():
+    for kind, packed in corpus.held.copies.items():
         ours.scores.fill_(torch.nan)  # what is not written stays so
         scores = ours.score(packed).cpu().numpy()
         errors[kind] = float(max(np.abs(own - one).max() for own, (one, _) in zip(scores, right, strict=True)))
@@ -143,7 +143,7 @@ def many(_: argparse.Namespace) -> dict[str, Any]:
     offsets = torch.arange(count + 1, device=DEVICE) * MANY_LENGTH
     query = units(QUERY).float().cpu().numpy()
     batch = TokenBatch(query, np.zeros(QUERY, np.int32), np.array([0, QUERY]))
-    asked = Asked(batch, np.ones(QUERY, np.float32), DEVICE)
+    asked = DeviceQueries(batch, np.ones(QUERY, np.float32), DEVICE)
     scores = torch.full((1, count), torch.nan, device=DEVICE)
     launch.score_all(asked, Packed.of(vectors, "float16", unit=True), offsets, scores)
     places = [*range(3), *range(count // 2 - 2, count // 2 + 2), *range(count - 3, count), *range(0, count, 997)]

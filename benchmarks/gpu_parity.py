@@ -10,7 +10,7 @@ import torch
 
 from chamfer.kernels import dispatch, reference
 from chamfer.kernels.cuda import launch
-from chamfer.kernels.cuda.arrays import Asked, Precision
+from chamfer.kernels.cuda.arrays import DeviceQueries, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments
 from chamfer.kernels.form import Form
 from chamfer.tokens.batch import TokenBatch
@@ -40,8 +40,8 @@ def measure(*, small: bool = False) -> dict[str, Any]:
         for precision in PRECISIONS:
             held = DeviceDocuments.of_tokens(documents, precisions=[precision])
             scores = torch.full(right.shape, torch.nan, device="cuda")
-            asked = Asked(queries, weights, held.device)
-            launch.score_all(asked, held.kept[precision], held.device_offsets, scores, form=form)
+            asked = DeviceQueries(queries, weights, held.device)
+            launch.score_all(asked, held.copies[precision], held.device_offsets, scores, form=form)
             found = scores.cpu().numpy()
             assert not np.isnan(found).any(), "some scores were not written"
             assert np.isneginf(found[:, ~filled]).all(), "a document without tokens scored"

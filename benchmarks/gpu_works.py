@@ -10,7 +10,7 @@ import triton
 
 from chamfer.kernels import dispatch
 from chamfer.kernels.cuda import launch
-from chamfer.kernels.cuda.arrays import Asked, Packed, Precision
+from chamfer.kernels.cuda.arrays import DeviceQueries, Packed, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments
 from chamfer.tokens.batch import TokenBatch
 
@@ -42,7 +42,7 @@ class Corpus:
     @property
     def vectors(self) -> torch.Tensor:
         """In 16 bits."""
-        return self.held.kept["float16"].vectors
+        return self.held.copies["float16"].vectors
 
     @property
     def lengths(self) -> torch.Tensor:
@@ -109,7 +109,7 @@ class Ours:
 
     def __init__(self, corpus: Corpus, work: Work) -> None:
         self.corpus, self.work = corpus, work
-        self.asked = Asked(work.queries, work.weights, DEVICE)
+        self.asked = DeviceQueries(work.queries, work.weights, DEVICE)
         queries = len(work.queries)
         items = len(corpus.held) if work.candidates is None else work.candidates.shape[1]
         self.scores = torch.empty((queries, items), device=DEVICE)
@@ -144,7 +144,7 @@ class Ours:
 
     def times(self) -> dict[str, float]:
         """Microseconds of each, and of a whole call with its copies to and from the GPU."""
-        held, work = self.corpus.held.kept, self.work
+        held, work = self.corpus.held.copies, self.work
         return {
             "scores, float16": microseconds(lambda: self.score(held["float16"])),
             "scores, int8": microseconds(lambda: self.score(held["int8"])),

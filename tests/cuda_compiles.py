@@ -31,7 +31,7 @@ REFINE = {
 
 
 def variants() -> Iterator[tuple[Any, dict[str, str], dict[str, Any], dict[str, int]]]:
-    """Programs with the types of their arguments, what is known beforehand, and how they run."""
+    """Kernels with the types of their arguments, their constants and their options."""
     shape = {"P": 1, "D": 128, "K": 128, "R": 32, "L2": True, "UNIT": True}
     for kind, pairs, together in (("float16", True, 1), ("int8", False, 8)):
         types = SCORE | dict.fromkeys(("query_vectors", "vectors"), POINTERS[kind])
@@ -45,11 +45,11 @@ def variants() -> Iterator[tuple[Any, dict[str, str], dict[str, Any], dict[str, 
 
 
 def main(capability: int) -> None:
-    """Fail at the first that does not compile."""
-    for program, types, known, how in variants():
-        signature = {name: types.get(name, "constexpr") for name in program.arg_names}
-        constants = {(program.arg_names.index(name),): value for name, value in known.items()}
-        source = ASTSource(fn=program, signature=signature, constexprs=constants)
+    """Fail at the first kernel that does not compile."""
+    for kernel, types, known, how in variants():
+        signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
+        constants = {(kernel.arg_names.index(name),): value for name, value in known.items()}
+        source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
         triton.compile(source, target=GPUTarget("cuda", capability, 32), options=how)
 
 

@@ -1,4 +1,4 @@
-"""The GPU's programs, run by Triton's interpreter where there is no GPU: small shapes, the same code."""
+"""The GPU kernels, run by Triton's interpreter where there is no GPU: small shapes, the same code."""
 
 import gc
 import os
@@ -27,7 +27,7 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, reference
 from chamfer.kernels.cuda import launch
-from chamfer.kernels.cuda.arrays import Asked, Packed, Precision
+from chamfer.kernels.cuda.arrays import DeviceQueries, Packed, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments, fitting
 from chamfer.kernels.cuda.launch import Plan
 from chamfer.kernels.documents import CodedDocuments
@@ -42,7 +42,7 @@ DOCUMENT_TEXTS = list(conftest.DOCUMENTS.values())
 DEVICE = "cuda" if torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1" else "cpu"
 
 FORMS: tuple[Form, ...] = ("l2", "cosine")
-# What a score may be off before it is refined, for vectors and weights of about 1.
+# Largest error of a score before it is refined, for vectors and weights of about 1.
 LOST: dict[Precision, float] = {"float16": 2e-3, "bfloat16": 1e-2, "int8": 1e-2, "fp8": 4e-2}
 
 
@@ -88,7 +88,7 @@ def test_scores_are_those_of_the_reference(precision: Precision, dimensions: int
     documents, queries = batch(DOCUMENTS, dimensions, 1), batch([5, 17, 1], dimensions, 2, np.float32)
     weights = weights_for(queries)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=[precision])
-    asked = Asked(queries, weights, held.device)
+    asked = DeviceQueries(queries, weights, held.device)
     scores = torch.full((3, len(documents)), torch.nan, device=DEVICE)  # what is not written stays NaN
     assert held.screen is not None
     launch.score_all(asked, held.screen, held.device_offsets, scores, form=form)
@@ -104,8 +104,8 @@ def test_queries_scored_together_score_as_alone(together: int, form: Form) -> No
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=["float16"])
     scores = torch.full((5, len(documents)), torch.nan, device=DEVICE)
     launch.score_all(
-        Asked(queries, weights, held.device),
-        held.kept["float16"],
+        DeviceQueries(queries, weights, held.device),
+        held.copies["float16"],
         held.device_offsets,
         scores,
         form=form,
@@ -137,20 +137,20 @@ HOLDING: dict[str, list[Precision]] = {
 
 @pytest.mark.parametrize(("lists", "form"), [("all", "l2"), ("shared", "cosine"), ("own", "l2"), ("own", "cosine")])
 @pytest.mark.parametrize("holding", HOLDING)
-def test_the_best_are_those_of_a_processor(holding: str, lists: str, form: Form) -> None:
+def test_the_best_are_those_of_the_cpu(holding: str, lists: str, form: Form) -> None:
     for precision in HOLDING[holding]:
         needs(precision)
     documents = batch(np.random.default_rng(4).integers(0, 7, 40).tolist(), 24, 1)
     queries = batch([5, 17, 1], 24, 2, np.float32)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=HOLDING[holding])
-    same_as_on_a_processor(queries, documents, held, 8, form, candidates=lists_of(lists, 3, 40))
+    same_as_on_the_cpu(queries, documents, held, 8, form, candidates=lists_of(lists, 3, 40))
 
 
-# Another name of the processor, which is taken for a GPU: Triton's interpreter runs there.
+# Another name for the CPU, which chamfer takes for a GPU: Triton's interpreter runs there.
 PLACE = "cuda" if DEVICE == "cuda" else "cpu:0"
 
 
-def same_as_on_a_processor(
+def same_as_on_the_cpu(
     queries: TokenBatch,
     documents: TokenBatch,
     held: DeviceDocuments,
@@ -171,8 +171,8 @@ def same_as_on_a_processor(
 def test_fewer_or_more_than_there_are(k: int) -> None:
     documents = batch(DOCUMENTS, 16, 1)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
-    assert list(held.kept) == ["int8", "float16"]
-    same_as_on_a_processor(batch([3], 16, 2, np.float32), documents, held, k)
+    assert list(held.copies) == ["int8", "float16"]
+    same_as_on_the_cpu(batch([3], 16, 2, np.float32), documents, held, k)
 
 
 def test_equal_documents_come_in_their_order_however_many() -> None:
@@ -188,32 +188,32 @@ def test_sorting_takes_over_where_many_are_wanted(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(launch, "MOST", 4)
     documents = batch([3, 0, 2] * 7, 16, 1)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
-    same_as_on_a_processor(batch([3, 2], 16, 2, np.float32), documents, held, 5)
+    same_as_on_the_cpu(batch([3, 2], 16, 2, np.float32), documents, held, 5)
 
 
-@pytest.mark.parametrize("precisions", [["int8", "float16"], []], ids=["held", "brought"])
+@pytest.mark.parametrize("precisions", [["int8", "float16"], []], ids=["held", "copied"])
 def test_a_long_query_is_scored_in_pieces(precisions: list[Precision], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chamfer.kernels.cuda.arrays.STAYING", 512)
+    monkeypatch.setattr("chamfer.kernels.cuda.arrays.QUERY_NUMBERS", 512)
     documents, queries = batch(DOCUMENTS, 16, 1), batch([70, 3], 16, 2, np.float32)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=precisions)
-    assert Asked(queries, weights_for(queries), held.device).pieces > 1
-    same_as_on_a_processor(queries, documents, held, 4)
-    same_as_on_a_processor(queries, documents, held, 2, candidates=[np.array([3, 2, 9]), np.array([5])])
+    assert DeviceQueries(queries, weights_for(queries), held.device).pieces > 1
+    same_as_on_the_cpu(queries, documents, held, 4)
+    same_as_on_the_cpu(queries, documents, held, 2, candidates=[np.array([3, 2, 9]), np.array([5])])
 
 
-@pytest.mark.parametrize("precisions", [["float16"], []], ids=["held", "brought"])
+@pytest.mark.parametrize("precisions", [["float16"], []], ids=["held", "copied"])
 def test_lists_may_be_empty_or_of_one(precisions: list[Precision]) -> None:
     documents, queries = batch(DOCUMENTS, 16, 1), batch([2, 3, 1], 16, 2, np.float32)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=precisions)
     none = np.empty(0, np.int64)
     for lists in ([np.array([2]), none, none], [none, none, np.array([2])], [none] * 3, [none, np.array([1]), none]):
-        same_as_on_a_processor(queries, documents, held, 4, candidates=lists)
+        same_as_on_the_cpu(queries, documents, held, 4, candidates=lists)
 
 
 def test_many_queries_are_scored_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chamfer.kernels.cuda.search.QUERIES", 2)
     documents, queries = batch([3, 0, 5], 16, 1), batch([2, 3, 1, 4, 2], 16, 2, np.float32)
-    same_as_on_a_processor(queries, documents, DeviceDocuments.of_tokens(documents, device=DEVICE), 2)
+    same_as_on_the_cpu(queries, documents, DeviceDocuments.of_tokens(documents, device=DEVICE), 2)
 
 
 @pytest.mark.parametrize("longer", [0.5, 2.0])
@@ -221,7 +221,7 @@ def test_queries_need_not_be_units(longer: float) -> None:
     documents, queries = batch([2] * 60, 16, 1), batch([3], 16, 2, np.float32)
     queries = TokenBatch(queries.vectors * np.float32(longer), queries.token_ids, queries.offsets)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
-    same_as_on_a_processor(queries, documents, held, 3)
+    same_as_on_the_cpu(queries, documents, held, 3)
     [found] = dispatch.best(queries, weights_for(queries), held, k=3)
     assert found.read < 60
 
@@ -233,8 +233,8 @@ def test_vectors_of_any_length(form: Form) -> None:
     longer = documents.vectors * generator.uniform(0.2, 3, (len(documents.vectors), 1)).astype(np.float16)
     documents = TokenBatch(longer, documents.token_ids, documents.offsets)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE)
-    assert list(held.kept) == ["float16"]  # 8 bits keep a scale in the place of a length
-    same_as_on_a_processor(batch([3], 16, 2, np.float32), documents, held, 6, form)
+    assert list(held.copies) == ["float16"]  # 8 bits keep a scale in the place of a length
+    same_as_on_the_cpu(batch([3], 16, 2, np.float32), documents, held, 6, form)
 
 
 def test_a_query_beyond_16_bits_is_refused() -> None:
@@ -265,8 +265,8 @@ def test_where_memory_ends_less_is_held(monkeypatch: pytest.MonkeyPatch) -> None
     documents = batch(DOCUMENTS, 16, 1)
     room = len(documents.vectors) * (20 + 36)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, room=room)
-    assert list(held.kept) == ["int8"]
-    with pytest.raises(InputError, match="the GPU has no memory left for this; end what else uses it"):
+    assert list(held.copies) == ["int8"]
+    with pytest.raises(InputError, match="the GPU is out of memory; stop what else uses it"):
         DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=["float16"])
 
 
@@ -280,7 +280,7 @@ def test_what_fits_decides_what_is_held() -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("holding", ["8 and 16 bits", "nothing"])
 def test_minima_are_those_of_the_reference(holding: str, form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chamfer.kernels.cuda.documents.SENT", 40)  # so that documents are brought in several parts
+    monkeypatch.setattr("chamfer.kernels.cuda.documents.SENT", 40)  # so that documents are copied in several parts
     documents, query = batch(DOCUMENTS, 20, 1), batch([19], 20, 2, np.float32)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=HOLDING[holding])
     right = reference.minima(query.vectors, documents, form)
@@ -304,17 +304,17 @@ def test_the_distance_of_equal_vectors_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "4bit"])
-def test_an_index_is_searched_as_on_a_processor(precision: IndexPrecision, tmp_path: Path, encoder: Encoder) -> None:
+def test_an_index_is_searched_as_on_the_cpu(precision: IndexPrecision, tmp_path: Path, encoder: Encoder) -> None:
     texts = {f"d{n}": text for n, text in enumerate(DOCUMENT_TEXTS)}
     build_index(tmp_path, texts, encoder, precision=precision)
     with writing(tmp_path) as writer:
         writer.delete(["d1"])
         add_documents(writer, [Document("e1", "a dog and a cat at night")], encoder)
-    on_processor = Searcher(Snapshot.open(tmp_path), encoder)
+    on_cpu = Searcher(Snapshot.open(tmp_path), encoder)
     on_device = Searcher(Snapshot.open(tmp_path, device=PLACE), encoder)
     for stage in ("auto", "centroids"):
         for query in ("why do cats sleep", "blue sky"):
-            found, right = (one.search(query, k=4, first_stage=stage) for one in (on_device, on_processor))
+            found, right = (one.search(query, k=4, first_stage=stage) for one in (on_device, on_cpu))
             assert [hit.id for hit in found] == [hit.id for hit in right]
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in right], abs=1e-6)
 
@@ -330,7 +330,7 @@ def test_a_newer_snapshot_finds_the_segments_that_are_there(tmp_path: Path, enco
     assert [segment.on_device is held for segment in after.segments] == [True, False]
 
 
-def test_an_index_that_was_built_anew_is_brought_anew(tmp_path: Path, encoder: Encoder) -> None:
+def test_an_index_that_was_built_anew_is_copied_anew(tmp_path: Path, encoder: Encoder) -> None:
     kept = []
     for texts in ({"a": "the cat sat", "b": "a dog barks"}, {"a": "a dog barks", "b": "the cat sat"}):
         shutil.rmtree(tmp_path / "index", ignore_errors=True)
@@ -360,7 +360,7 @@ def test_a_refreshed_searcher_stays_on_its_device(tmp_path: Path, encoder: Encod
     assert searcher.refreshed().index.device == PLACE
 
 
-def test_a_corpus_is_ranked_and_its_minima_computed_as_on_a_processor(tmp_path: Path, encoder: Encoder) -> None:
+def test_a_corpus_is_ranked_and_its_minima_computed_as_on_the_cpu(tmp_path: Path, encoder: Encoder) -> None:
     ids = [f"d{n}" for n in range(len(DOCUMENT_TEXTS))]
     corpus = encode_cached(tmp_path, encoder, ids, DOCUMENT_TEXTS)
     elsewhere = replace(corpus, device=PLACE)
@@ -375,7 +375,7 @@ def test_a_corpus_is_ranked_and_its_minima_computed_as_on_a_processor(tmp_path: 
 
 
 @pytest.mark.parametrize("capability", [pytest.param("80", marks=pytest.mark.long), "90"])
-def test_the_programs_compile_for_gpus_that_are_not_here(tmp_path: Path, capability: str) -> None:
+def test_the_kernels_compile_for_gpus_that_are_not_here(tmp_path: Path, capability: str) -> None:
     without = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, str(Path(__file__).parent / "cuda_compiles.py"), capability]
     done = subprocess.run(
@@ -404,7 +404,7 @@ class TestOnAGpu:
         there = torch.from_numpy(offsets).cuda()
         query = batch([32], dimensions, 2, np.float32)
         weights = weights_for(query)
-        asked = Asked(query, weights, torch.device("cuda"))
+        asked = DeviceQueries(query, weights, torch.device("cuda"))
         scores = torch.full((1, len(lengths)), torch.nan, device="cuda")
         launch.score_all(asked, Packed.of(vectors, "float16", unit=True), there, scores)
         for place in (0, 1, 104_857, 104_858, 209_716, len(lengths) - 1):
@@ -413,14 +413,14 @@ class TestOnAGpu:
             right = reference.score(query.vectors, weights, document)[0]
             assert float(scores[0, place]) == pytest.approx(right, abs=2e-3)
 
-    def test_a_corpus_larger_than_the_card_streams_through_it(self) -> None:
+    def test_a_corpus_larger_than_gpu_memory_streams_through_it(self) -> None:
         generator = np.random.default_rng(0)
         documents = batch(generator.integers(0, 200, 5000).tolist(), 64, 1)
         queries = batch([32, 9], 64, 2, np.float32)
         for room in (0, 40_000_000):  # nothing of it fits, or only its 8 bits
-            same_as_on_a_processor(queries, documents, DeviceDocuments.of_tokens(documents, room=room), 10)
+            same_as_on_the_cpu(queries, documents, DeviceDocuments.of_tokens(documents, room=room), 10)
 
-    def test_an_encoder_gives_the_vectors_of_a_processor(self, plain_checkpoint: Path) -> None:
+    def test_an_encoder_gives_the_vectors_of_the_cpu(self, plain_checkpoint: Path) -> None:
         texts = DOCUMENT_TEXTS
         there = Encoder.load(str(plain_checkpoint))
         assert there.device.startswith("cuda")

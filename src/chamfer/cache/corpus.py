@@ -113,10 +113,14 @@ class EncodedCorpus:
         """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
         if self.device == CPU:
             return None
-        from chamfer.kernels.cuda.documents import bring, taking  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import (  # here, so that nothing else needs Triton
+            shared_documents,
+            take_from,
+        )
 
         key = str(self.folder.resolve()), json.dumps(self.made_from, sort_keys=True)
-        return bring(key, self.tokens.offsets, self.tokens.dimensions, taking(self.tokens), self.device)
+        take = take_from(self.tokens)
+        return shared_documents(key, self.tokens.offsets, self.tokens.dimensions, take, self.device)
 
     @property
     def dimensions(self) -> int:

@@ -173,13 +173,13 @@ class Segment:
         """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
         if self._device == CPU:
             return None
-        from chamfer.kernels.cuda.documents import bring  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import shared_documents  # here, so that nothing else needs Triton
 
         # Not a method of this object, which would then live as long as what is on the GPU, and that as long as it.
         take = partial(_taken, self.columns, self.offsets, self._settings, self._trained)
-        brought = bring(self.content, self.offsets, self._settings.kept, take, self._device)
+        documents = shared_documents(self.content, self.offsets, self._settings.kept, take, self._device)
         self.forget()
-        return brought
+        return documents
 
     @property
     def dimensions(self) -> int:

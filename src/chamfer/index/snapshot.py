@@ -123,9 +123,9 @@ class Snapshot:
         """Whether documents are scored on a GPU and all of them fit into its memory."""
         if self.device == CPU:
             return False
-        from chamfer.kernels.cuda.documents import fits, is_there  # imported here, because it needs Triton
+        from chamfer.kernels.cuda.documents import fits, is_shared  # imported here, because it needs Triton
 
-        new = [segment for segment in self.segments if not is_there(segment.content, self.device)]
+        new = [segment for segment in self.segments if not is_shared(segment.content, self.device)]
         return fits(sum(len(segment.centroids) for segment in new), self.dimensions, self.device)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Scores on a GPU, by programs that Triton compiles; it comes with torch for CUDA."""
+"""Scores on a GPU, with kernels compiled by Triton, which comes with torch for CUDA."""

@@ -1,4 +1,4 @@
-"""Vectors and queries in the memory of a GPU, as its programs read them."""
+"""Vectors and queries in GPU memory, as the kernels read them."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Self
@@ -17,16 +17,16 @@ KINDS = {
     "int8": torch.int8,
     "fp8": torch.float8_e4m3fn,
 }
-# The largest number of the precisions that keep a scale for each vector.
+# The largest number in each precision that stores a scale per vector.
 LARGEST = {"int8": 127.0, "fp8": 448.0}
 
-# Vectors that are rounded at a time, so that 32-bit copies of all of them need not fit.
-ROUNDED = 1 << 20
-# Numbers of a query's vectors that stay beside a processor, with room for those of documents.
-STAYING = 1 << 15
-# Where an array begins in memory, so that several numbers are read at once.
-ALIGNED = 256
-# The least rows that a matrix product has.
+# Vectors converted at a time, so that 32-bit copies of all of them need not fit in memory.
+CONVERTED = 1 << 20
+# Numbers of a query that fit in the on-chip memory of a multiprocessor, beside those of documents.
+QUERY_NUMBERS = 1 << 15
+# Alignment of arrays in bytes, so that several numbers are loaded at once.
+ALIGNMENT = 256
+# The smallest number of rows in a matrix product.
 ROWS = 16
 
 
@@ -35,9 +35,9 @@ class Packed(NamedTuple):
 
     Args:
         vectors: ``(tokens, dimensions)``.
-        factors: ``(tokens,)`` float32: the square of each vector's length, or its scale in a precision that has one.
-        precision: of the vectors.
-        unit: whether all have length 1, so that squares need not be read.
+        factors: ``(tokens,)`` float32: the squared norm of each vector, or its scale in a precision that has one.
+        precision: how the vectors are stored.
+        unit: whether all vectors have norm 1, so that squared norms need not be read.
     """
 
     vectors: torch.Tensor
@@ -47,21 +47,21 @@ class Packed(NamedTuple):
 
     @classmethod
     def empty(cls, tokens: int, dimensions: int, precision: Precision, device: torch.device) -> Self:
-        """Room for so many vectors."""
+        """Allocate memory for vectors."""
         vectors = torch.empty((tokens, dimensions), dtype=KINDS[precision], device=device)
         return cls(vectors, torch.empty(tokens, dtype=torch.float32, device=device), precision, unit=False)
 
     @classmethod
     def of(cls, vectors: torch.Tensor, precision: Precision, *, unit: bool) -> Self:
-        """Round vectors that are on the GPU already."""
+        """Convert vectors that are on the GPU already."""
         made = cls.empty(len(vectors), vectors.shape[1], precision, vectors.device)
         made.fill(0, vectors)
         return made._replace(unit=unit)
 
     def fill(self, start: int, vectors: torch.Tensor) -> None:
-        """Round some vectors and put them at their place."""
-        for first in range(0, len(vectors), ROUNDED):
-            wide = vectors[first : first + ROUNDED].float()
+        """Convert some vectors and store them from row ``start`` on."""
+        for first in range(0, len(vectors), CONVERTED):
+            wide = vectors[first : first + CONVERTED].float()
             place = slice(start + first, start + first + len(wide))
             if self.precision in LARGEST:
                 largest = LARGEST[self.precision]
@@ -74,50 +74,50 @@ class Packed(NamedTuple):
             self.vectors[place] = wide.to(KINDS[self.precision])
 
 
-class Asked:
-    """Queries on a GPU, filled up to one length with rows of weight 0.
+class DeviceQueries:
+    """Queries on a GPU, padded to one length with rows of weight 0.
 
-    A query that is too long to stay beside a processor is cut into pieces of ``rows`` tokens, which are scored like
-    queries of their own and added up.
+    A query that is too long for the on-chip memory of a multiprocessor is split into pieces of ``rows`` tokens, which
+    are scored like queries; their scores are then added up.
     """
 
     def __init__(self, queries: TokenBatch, weights: npt.NDArray[np.float32], device: torch.device) -> None:
         self.rows, self.pieces = rows_and_pieces(int(queries.lengths.max()), queries.dimensions)
-        self.queries, self.dimensions = len(queries), queries.dimensions
-        padded = np.zeros((self.queries, self.pieces * self.rows, queries.dimensions), np.float32)
+        self.count, self.dimensions = len(queries), queries.dimensions
+        padded = np.zeros((self.count, self.pieces * self.rows, queries.dimensions), np.float32)
         own = np.zeros(padded.shape[:2], np.float32)
-        query = np.repeat(np.arange(self.queries), queries.lengths)
+        query = np.repeat(np.arange(self.count), queries.lengths)
         within = np.arange(len(queries.vectors)) - np.repeat(queries.offsets[:-1], queries.lengths)
         padded[query, within] = queries.vectors
         own[query, within] = weights
         rows = padded.reshape(-1, queries.dimensions)
         squares = np.einsum("td,td->t", rows, rows)
-        self.vectors, self.squares, self.weights, self.lengths = send(
+        self.vectors, self.squares, self.weights, self.lengths = to_device(
             [rows, squares, own.ravel(), queries.lengths.astype(np.int32)], device
         )
         self._packed: dict[Precision, Packed] = {}
 
     @property
-    def filled(self) -> int:
-        """The length that all queries are filled up to."""
+    def padded_length(self) -> int:
+        """The length that all queries are padded to."""
         return self.pieces * self.rows
 
     def packed(self, precision: Precision) -> Packed:
-        """Their vectors as a program multiplies them with documents of that precision."""
+        """Their vectors, ready to multiply with documents of that precision."""
         if precision not in self._packed:
             self._packed[precision] = Packed.of(self.vectors, precision, unit=False)
         return self._packed[precision]
 
 
 def rows_and_pieces(longest: int, dimensions: int) -> tuple[int, int]:
-    """How many tokens a piece of a query has, and how many pieces the longest query is cut into."""
-    rows = min(power_of_two(longest, ROWS), max(ROWS, STAYING // power_of_two(dimensions, 32)))
+    """Number of tokens in a piece of a query, and number of pieces of the longest query."""
+    rows = min(power_of_two(longest, ROWS), max(ROWS, QUERY_NUMBERS // power_of_two(dimensions, 32)))
     return rows, -(-longest // rows)
 
 
-def send(arrays: Sequence[npt.NDArray[Any]], device: torch.device) -> list[torch.Tensor]:
-    """The same arrays on a GPU, in one copy: several small ones would take as many times as long."""
-    ends = np.cumsum([-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays])
+def to_device(arrays: Sequence[npt.NDArray[Any]], device: torch.device) -> list[torch.Tensor]:
+    """Copy arrays to a GPU at once: each small copy would take as long as one of all."""
+    ends = np.cumsum([-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays])
     packed = np.empty(int(ends[-1]), np.uint8)
     for array, start in zip(arrays, [0, *ends], strict=False):
         packed[start : start + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
@@ -130,5 +130,5 @@ def send(arrays: Sequence[npt.NDArray[Any]], device: torch.device) -> list[torch
 
 
 def power_of_two(number: int, least: int = 1) -> int:
-    """The power of two that a number fits in."""
+    """The smallest power of two that is at least ``number`` and ``least``."""
     return max(least, 1 << (number - 1).bit_length())

@@ -12,37 +12,37 @@ import numpy.typing as npt
 import torch
 
 from chamfer.errors import InputError
-from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision, send
+from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision, to_device
 from chamfer.support.threads import in_threads
 from chamfer.tokens.batch import Offsets, TokenBatch, Vectors, offsets_of, parts
 
 Take = Callable[[npt.NDArray[np.int64] | slice], TokenBatch]
 Places = npt.NDArray[np.int64]
 
-# The share of a GPU's free memory that documents may fill; queries, scores and other programs need some.
+# The share of a GPU's free memory that documents may fill; queries, scores and other processes need the rest.
 SHARE = 0.8
-# Tokens that are brought to a GPU at a time: 64 MB of 128 numbers in 16 bits.
+# Tokens copied to a GPU at a time: 64 MB for 128 dimensions in 16 bits.
 SENT = 1 << 18
-# Tokens that one thread copies at a time.
+# Tokens that one thread copies to pinned memory at a time.
 COPIED = 1 << 14
-NO_MEMORY = "the GPU has no memory left for this; end what else uses it, or compute on the processor with device cpu"
-# How far squares of lengths may be from 1 for vectors that count as units.
+NO_MEMORY = "the GPU is out of memory; stop what else uses it, or compute on the CPU with device cpu"
+# How far squared norms may be from 1 in vectors that count as unit vectors.
 UNIT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceDocuments:
-    """Documents of which a GPU holds as much as fits: in 16 bits, in 8 bits to screen them, or nothing.
+    """Documents on a GPU: 16-bit vectors, 8-bit vectors to screen with, or neither, depending on what fits.
 
-    What it does not hold is brought there for every search.
+    Vectors that do not fit are copied to the GPU for every search.
 
     Args:
         device: the GPU.
-        offsets: ``(documents + 1,)`` the tokens of each document.
-        dimensions: of their vectors.
-        take: gives the vectors of some documents, from the memory of the machine or a disk.
+        offsets: ``(documents + 1,)`` where the tokens of each document start.
+        dimensions: number of dimensions of a token vector.
+        take: returns the vectors of some documents, from host memory or disk.
         device_offsets: the offsets on the GPU.
-        kept: vectors by precision; the first screens.
+        copies: the vectors on the GPU by precision; the first precision screens.
     """
 
     device: torch.device
@@ -50,7 +50,7 @@ class DeviceDocuments:
     dimensions: int
     take: Take
     device_offsets: torch.Tensor
-    kept: Mapping[Precision, Packed]
+    copies: Mapping[Precision, Packed]
 
     @classmethod
     def of(
@@ -63,15 +63,15 @@ class DeviceDocuments:
         room: int | None = None,
         precisions: Sequence[Precision] | None = None,
     ) -> Self:
-        """Bring documents to a GPU.
+        """Copy documents to a GPU.
 
         Args:
-            offsets: the tokens of each document.
-            dimensions: of their vectors.
-            take: gives the vectors of some documents.
-            device: which GPU.
-            room: bytes that may be filled; a share of what is free if not given.
-            precisions: what to hold, the one that screens first; what fits if not given.
+            offsets: where the tokens of each document start.
+            dimensions: number of dimensions of a token vector.
+            take: returns the vectors of some documents.
+            device: the GPU.
+            room: bytes that may be filled; by default a share of the free memory.
+            precisions: what to copy, the precision to screen with first; by default what fits.
         """
         there = torch.device(device)
         tokens, left = int(offsets[-1]), free_bytes(there) if room is None else room
@@ -79,13 +79,13 @@ class DeviceDocuments:
             kinds = fitting(tokens, dimensions, left) if precisions is None else tuple(precisions)
             try:
                 with on(there):
-                    kept = _packed(offsets, dimensions, take, kinds, there)
-                    [on_device] = send([offsets], there)
-                return cls(there, offsets, dimensions, take, on_device, kept)
+                    copies = _packed(offsets, dimensions, take, kinds, there)
+                    [device_offsets] = to_device([offsets], there)
+                return cls(there, offsets, dimensions, take, device_offsets, copies)
             except torch.OutOfMemoryError as error:
                 if precisions is not None or not kinds:
                     raise InputError(NO_MEMORY) from error
-                left //= 2  # another program took what was free
+                left //= 2  # another process took what was free
 
     @classmethod
     def of_tokens(
@@ -96,9 +96,9 @@ class DeviceDocuments:
         room: int | None = None,
         precisions: Sequence[Precision] | None = None,
     ) -> Self:
-        """Bring a batch to a GPU."""
+        """Copy a batch to a GPU."""
         offsets, dimensions = tokens.offsets, tokens.dimensions
-        return cls.of(offsets, dimensions, taking(tokens), device=device, room=room, precisions=precisions)
+        return cls.of(offsets, dimensions, take_from(tokens), device=device, room=room, precisions=precisions)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -118,25 +118,25 @@ class DeviceDocuments:
 
     @property
     def exact(self) -> torch.Tensor | None:
-        """The vectors that scores are computed from in the end; None if they must be brought."""
-        held = self.kept.get("float16") or self.kept.get("float32")
+        """The vectors that final scores are computed from; None if they must be copied for every search."""
+        held = self.copies.get("float16") or self.copies.get("float32")
         return None if held is None else held.vectors
 
     @property
     def screen(self) -> Packed | None:
-        """What all documents are screened with; None if nothing fits."""
-        return next(iter(self.kept.values()), None)
+        """The vectors to screen with; None if nothing fits."""
+        return next(iter(self.copies.values()), None)
 
 
-def taking(tokens: TokenBatch) -> Take:
-    """Takes documents from a batch."""
+def take_from(tokens: TokenBatch) -> Take:
+    """A function that takes documents from a batch."""
     return lambda places: tokens[places] if isinstance(places, slice) else tokens.take(places)
 
 
 def _packed(
     offsets: Offsets, dimensions: int, take: Take, kinds: Sequence[Precision], device: torch.device
 ) -> dict[Precision, Packed]:
-    """All documents in some precisions."""
+    """Copy all documents, in each of some precisions."""
     packed = {kind: Packed.empty(int(offsets[-1]), dimensions, kind, device) for kind in kinds}
     unit, sender = True, _Sender(device)
     for part in parts(offsets, SENT) if packed else ():
@@ -147,40 +147,40 @@ def _packed(
     half = packed.get("float16")
     if half is not None and not bool(half.factors.isfinite().all()):
         raise InputError("token vectors are too large for 16-bit floats; normalise them first")
-    if not unit:  # 8 bits keep a scale in the place of a length
+    if not unit:  # 8-bit vectors store a scale in place of the squared norm
         packed = {kind: one for kind, one in packed.items() if kind not in LARGEST}
     return {kind: one._replace(unit=unit) for kind, one in packed.items()}
 
 
-# Documents on GPUs by what they are: a newer snapshot of an index finds there what an older one brought.
+# Documents on GPUs by content: a newer snapshot of an index finds what an older one copied.
 _shared: "weakref.WeakValueDictionary[Hashable, DeviceDocuments]" = weakref.WeakValueDictionary()
-_bringing = threading.Lock()
+_copying = threading.Lock()
 
 
-def bring(key: Hashable, offsets: Offsets, dimensions: int, take: Take, device: str) -> DeviceDocuments:
-    """Documents on a GPU, brought once for all who give the same key, as long as one of them is there.
+def shared_documents(key: Hashable, offsets: Offsets, dimensions: int, take: Take, device: str) -> DeviceDocuments:
+    """Documents on a GPU, copied once for all callers with the same key, for as long as one of them lives.
 
     Args:
-        key: what the vectors are.
+        key: identifies the vectors.
         offsets: see :meth:`DeviceDocuments.of`.
-        dimensions: likewise.
-        take: must not hold on to who calls this, or memory is never given back.
-        device: which GPU.
+        dimensions: see there.
+        take: see there; must not refer to the caller, or the memory is never freed.
+        device: the GPU.
     """
-    with _bringing:
+    with _copying:
         held = _shared.get((key, device))
         if held is None:
             held = _shared[key, device] = DeviceDocuments.of(offsets, dimensions, take, device=device)
         return held
 
 
-def is_there(key: Hashable, device: str) -> bool:
-    """Whether somebody has brought these documents."""
+def is_shared(key: Hashable, device: str) -> bool:
+    """Whether :func:`shared_documents` would find these documents on the GPU."""
     return (key, device) in _shared
 
 
 def fitting(tokens: int, dimensions: int, room: int) -> tuple[Precision, ...]:
-    """The precisions in which so many vectors fit into some bytes: 8 bits to screen and 16, or one of them, or none."""
+    """The precisions in which vectors fit into ``room`` bytes: 8 and 16 bits, one of the two, or none."""
     in_8, in_16 = tokens * (dimensions + 4), tokens * (2 * dimensions + 4)
     if in_8 + in_16 <= room:
         return ("int8", "float16")
@@ -190,12 +190,12 @@ def fitting(tokens: int, dimensions: int, room: int) -> tuple[Precision, ...]:
 
 
 def fits(tokens: int, dimensions: int, device: str) -> bool:
-    """Whether a GPU has room for so many vectors in 16 bits."""
+    """Whether 16-bit vectors fit on a GPU."""
     return "float16" in fitting(tokens, dimensions, free_bytes(torch.device(device)))
 
 
 def free_bytes(device: torch.device) -> int:
-    """How much of a GPU documents may fill now."""
+    """Number of bytes that documents may fill on a GPU at this moment."""
     if device.type != "cuda":
         return 1 << 62
     cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -203,42 +203,43 @@ def free_bytes(device: torch.device) -> int:
 
 
 def on(device: torch.device) -> AbstractContextManager[object]:
-    """Programs are started on the current GPU, which may be another one."""
+    """Make a GPU the current one, on which kernels are launched."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def vectors_of(
     documents: DeviceDocuments, chosen: Places | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Vectors of the chosen documents on the GPU, as many as are there or are brought at a time.
+    """The vectors of the chosen documents on the GPU: all at once if they are there, or copied part by part.
 
-    Yields which of the chosen they are, all vectors, their offsets, and the places of the chosen in these.
+    Yields which of the chosen documents these are, the vectors, their offsets, and the places of the chosen documents
+    among the offsets.
     """
     if documents.exact is not None:
         count = len(documents) if chosen is None else len(chosen)
-        [places] = send([np.arange(count) if chosen is None else chosen], documents.device)
+        [places] = to_device([np.arange(count) if chosen is None else chosen], documents.device)
         yield slice(count), documents.exact, documents.device_offsets, places
         return
     sender = _Sender(documents.device)
     lengths = np.diff(documents.offsets)
     for some in parts(documents.offsets if chosen is None else offsets_of(lengths[chosen]), SENT):
         batch = documents.take(some if chosen is None else chosen[some])
-        offsets, places = send([batch.offsets, np.arange(len(batch))], documents.device)
+        offsets, places = to_device([batch.offsets, np.arange(len(batch))], documents.device)
         yield some, sender.send(batch.vectors), offsets, places
 
 
 class _Sender:
-    """Brings vectors to a GPU: while some are on their way, the next are read."""
+    """Copies vectors to a GPU through pinned memory, reading the next while the last are copied."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._turns: list[tuple[torch.Tensor, torch.cuda.Event | None]] = [(torch.empty(0), None)] * 2
+        self._buffers: list[tuple[torch.Tensor, torch.cuda.Event | None]] = [(torch.empty(0), None)] * 2
 
     def send(self, vectors: Vectors) -> torch.Tensor:
-        """The same vectors on the GPU."""
+        """Copy vectors to the GPU."""
         if self._device.type != "cuda":
             return torch.from_numpy(np.array(vectors))
-        buffer, arrived = self._turns.pop(0)
+        buffer, arrived = self._buffers.pop(0)
         if arrived is not None:
             arrived.synchronize()
         if buffer.numel() < vectors.nbytes:
@@ -253,11 +254,11 @@ class _Sender:
         sent = packed.to(self._device, non_blocking=True)
         arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record()
-        self._turns.append((buffer, arrived))
+        self._buffers.append((buffer, arrived))
         return sent
 
 
 def are_units(vectors: torch.Tensor) -> bool:
-    """Whether all vectors have length 1, but for rounding."""
+    """Whether all vectors have norm 1 up to rounding."""
     squares = vectors.float().square().sum(dim=1)
     return bool(((squares - 1).abs() <= UNIT).all())

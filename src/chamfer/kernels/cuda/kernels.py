@@ -1,27 +1,26 @@
-"""What runs on the GPU, as Triton compiles it: scores in short numbers, the best of them, and these refined.
+"""The GPU kernels, compiled by Triton: score in low precision, keep the top of it, refine in 64 bits.
 
-A program is started many times; ``program_id`` tells each what to do. Arguments in capitals are known when a program is
-compiled. launch.py starts them, and says what they are given.
+Arguments in capitals are compile-time constants. launch.py launches the kernels and documents their arguments.
 """
 
 import triton
 import triton.language as tl
 
-# The least key, of a place that is not there.
+# The smallest key, which stands for no place.
 NOTHING = tl.constexpr(-(1 << 63))
-# A key holds a place in its lower 32 bits, turned round so that an earlier place is larger.
+# A key holds a place in its low 32 bits, subtracted from this, so that earlier places have larger keys.
 LAST = tl.constexpr(0x7FFFFFFF)
 
 
 @triton.jit(do_not_specialize=["pieces", "items", "stride"])
 def score(
-    query_vectors,  # (pieces * R, D): rows of a piece beside each other, filled up to R with zeros
-    query_squares,  # (pieces * R,): the square of each row's length
+    query_vectors,  # (pieces * R, D): the rows of a piece are adjacent, padded to R with zeros
+    query_squares,  # (pieces * R,): the squared norm of each row
     query_scales,  # (pieces * R,), if SCALED
-    weights,  # (pieces * R,), 0 for what was filled up
+    weights,  # (pieces * R,), 0 for padding
     lengths,  # (queries,) tokens of each query
     vectors,  # (tokens, D)
-    token_factors,  # (tokens,): the square of each vector's length, or its scale
+    token_factors,  # (tokens,): the squared norm of each vector, or its scale
     offsets,  # (documents + 1,)
     piece_of,  # (items,) if PAIRS
     document_of,  # (items,) if PAIRS or LISTED
@@ -31,19 +30,19 @@ def score(
     stride,
     P: tl.constexpr,  # pieces of a query
     D: tl.constexpr,
-    K: tl.constexpr,  # the power of two that D fits in
+    K: tl.constexpr,  # D rounded up to a power of two
     R: tl.constexpr,
-    G: tl.constexpr,  # pieces that are scored together, so that a document is read once for all of them
+    G: tl.constexpr,  # pieces scored together, so that a document is read once for all of them
     B: tl.constexpr,  # document tokens at a time
     L2: tl.constexpr,
-    UNIT: tl.constexpr,  # take documents' vectors to be of unit length
+    UNIT: tl.constexpr,  # document vectors have unit norm
     SCALED: tl.constexpr,  # factors are scales
     PAIRS: tl.constexpr,
     LISTED: tl.constexpr,
 ):
-    """Scores of documents for queries, or for pieces of long ones, which are added up later.
+    """Score documents for queries, or for pieces of long queries, whose scores are added up later.
 
-    Query tokens are rows and document tokens columns, so that the minimum over a document is taken within a thread.
+    Query tokens are rows and document tokens are columns, so that a thread takes the minimum over a document by itself.
     """
     M: tl.constexpr = R * G
     rows, columns, tokens = tl.arange(0, M), tl.arange(0, K), tl.arange(0, B)
@@ -53,7 +52,7 @@ def score(
     else:
         first = tl.program_id(1).to(tl.int64) * G
         begin, end, step = tl.program_id(0), items, tl.num_programs(0)
-    wide = first * 0  # makes 64 bits of what is added to it, for the interpreter's whole numbers too
+    wide = first * 0  # adding it gives 64-bit integers, in the interpreter too
     own = first * R + rows
     there = own < pieces * R
     inside = there[:, None] & (columns[None, :] < D)
@@ -71,7 +70,7 @@ def score(
         count = (tl.load(offsets + document + 1) - start).to(tl.int32)
         closest = tl.full([M], float("inf"), tl.float32)
         for tile in range(0, count, B):
-            row = start + tl.minimum(tile + tokens, count - 1)  # the last token again changes no minimum
+            row = start + tl.minimum(tile + tokens, count - 1)  # repeating the last token changes no minimum
             if K == D:
                 token = tl.load(vectors + row[:, None] * D + columns[None, :])
             else:
@@ -101,16 +100,16 @@ def score(
 
 @triton.jit(do_not_specialize=["width"])
 def narrow(
-    scores,  # all rows, one behind the other
-    starts,  # (rows + 1,) where each begins among the scores
-    keys,  # (rows, width) what an earlier round kept, unless FIRST
+    scores,  # all rows, concatenated
+    starts,  # (rows + 1,) where each row starts in the scores
+    keys,  # (rows, width) the keys that an earlier round kept, unless FIRST
     kept,  # (rows, blocks * KEEP)
     width,
     FIRST: tl.constexpr,
     BLOCK: tl.constexpr,
     KEEP: tl.constexpr,
 ):
-    """Of each block of a row the best, in falling order, as keys: a score and its place in one number."""
+    """Keep the top KEEP of each block of a row, in descending order, as keys: score and place in one number."""
     block, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     place = block * BLOCK + tl.arange(0, BLOCK)
     if FIRST:
@@ -133,7 +132,7 @@ def refine(
     vectors,  # (tokens, D)
     offsets,  # (documents + 1,)
     keys,  # (queries, KEEP) from narrow, if KEYED
-    begins,  # (queries,) where the list of each query begins in document_of, if KEYED and LISTED
+    begins,  # (queries,) where the list of each query starts in document_of, if KEYED and LISTED
     query_of,  # (items,) unless KEYED
     document_of,  # the document of each item, or of each place in the lists, if LISTED
     scores,  # (items,) or (queries, KEEP) float64
@@ -143,16 +142,16 @@ def refine(
     S: tl.constexpr,  # query tokens at a time
     B: tl.constexpr,  # document tokens at a time
     C: tl.constexpr,  # dimensions at a time
-    HALF: tl.constexpr,  # vectors are in 16 bits
+    HALF: tl.constexpr,  # vectors are 16-bit
     L2: tl.constexpr,
     KEEP: tl.constexpr,
     KEYED: tl.constexpr,
     LISTED: tl.constexpr,
     DISTANCES: tl.constexpr,
 ):
-    """Scores, and distances on request, of what was kept, or of pairs.
+    """Score the kept documents, or pairs of a query and a document; also store the distances if DISTANCES.
 
-    Products that are exact to some 7 digits tell which token is closest; its distance is computed in 64 bits.
+    Products with about 7 exact digits decide which token is closest; its distance is computed in 64 bits.
     """
     item = tl.program_id(0).to(tl.int64)
     if KEYED:
@@ -175,14 +174,14 @@ def refine(
         closest = tl.full([S], float("inf"), tl.float32)
         place = tl.zeros([S], tl.int32)
         for tile in range(0, count, B):
-            row = start + tl.minimum(tile + tokens, count - 1)  # the last token again changes no minimum
+            row = start + tl.minimum(tile + tokens, count - 1)  # repeating the last token changes no minimum
             products = tl.zeros([S, B], tl.float32)
             squares = tl.zeros([B], tl.float32)
             for begin in range(0, D, C):
                 inside = (begin + columns < D)[None, :]
                 query = tl.load(query_vectors + own[:, None] * D + begin + columns[None, :], mask=inside, other=0.0)
                 token = tl.load(vectors + row[:, None] * D + begin + columns[None, :], mask=inside, other=0.0)
-                if HALF:  # of a query's numbers 16 bits, and of the rest 16 bits again
+                if HALF:  # split the 32-bit query into two 16-bit numbers: the value, and what rounding lost
                     high = query.to(tl.float16)
                     low = (query - high.to(tl.float32)).to(tl.float16)
                     products = tl.dot(high, tl.trans(token), products)

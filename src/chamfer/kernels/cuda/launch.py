@@ -1,4 +1,4 @@
-"""How the programs of a GPU are started: what they are given, and in how many pieces."""
+"""Launches the GPU kernels: their arguments, grids and tuning."""
 
 from functools import cache
 from itertools import pairwise
@@ -10,18 +10,23 @@ import torch
 from triton.runtime.errors import OutOfResources
 
 from chamfer.kernels.cuda import kernels
-from chamfer.kernels.cuda.arrays import LARGEST, ROWS, STAYING, Asked, Packed, Precision, power_of_two
+from chamfer.kernels.cuda.arrays import LARGEST, QUERY_NUMBERS, ROWS, DeviceQueries, Packed, Precision, power_of_two
 from chamfer.kernels.form import Form
 
-# Scores that one program looks through, and the most that it keeps of them.
+# Number of scores that one instance of `narrow` reads, and the most that it keeps of them.
 BLOCK, MOST = 1024, 1024
 NOTHING, LAST = kernels.NOTHING.value, kernels.LAST.value
 
 
 class Plan(NamedTuple):
-    """How a program runs: queries together, document tokens at a time, warps, stages, programs on each processor.
+    """How the score kernel runs.
 
-    For pairs each is a program of its own.
+    Args:
+        together: number of queries, or pieces of queries, scored together.
+        tile: number of document tokens per step.
+        warps: number of warps of an instance.
+        stages: number of pipeline stages.
+        programs: number of instances per multiprocessor; for pairs there is one instance per pair.
     """
 
     together: int
@@ -31,21 +36,21 @@ class Plan(NamedTuple):
     programs: int = 1
 
 
-# Needs little of everything.
+# Needs the fewest resources.
 SMALL = Plan(1, 32, 4, 1, 4)
 
 
-def plan(asked: Asked, precision: Precision, items: int, *, pairs: bool) -> Plan:
-    """What was fastest on an H200 for queries of 32 tokens and 128 dimensions, and in proportion for others."""
+def plan(asked: DeviceQueries, precision: Precision, items: int, *, pairs: bool) -> Plan:
+    """The fastest plan on an H200 for queries of 32 tokens and 128 dimensions, scaled for others."""
     short = precision in LARGEST
     width = power_of_two(asked.dimensions, 32)
     wider = max(1, asked.rows * width // 4096)  # than 32 x 128
     if pairs:
         chosen = Plan(1, 32, 1, 3) if short and items > 10_000 else Plan(1, 64, 2, 2)
-    elif asked.queries * asked.pieces == 1:
+    elif asked.count * asked.pieces == 1:
         chosen = Plan(1, 32, 1, 3, 16 if short else 24)
     else:
-        together = min(8, max(1, STAYING // (asked.rows * width)), power_of_two(asked.queries * asked.pieces))
+        together = min(8, max(1, QUERY_NUMBERS // (asked.rows * width)), power_of_two(asked.count * asked.pieces))
         rows = asked.rows * together
         if together > 1:
             return Plan(together, 64, 4 if short or rows < 256 else 8, 3, 1 if rows >= 128 else 4)
@@ -56,7 +61,7 @@ def plan(asked: Asked, precision: Precision, items: int, *, pairs: bool) -> Plan
 
 
 def score_all(
-    asked: Asked,
+    asked: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -65,29 +70,29 @@ def score_all(
     form: Form = "l2",
     how: Plan | None = None,
 ) -> None:
-    """Fill ``(queries, documents)`` scores of every document, or of those listed, which all queries share.
+    """Compute ``(queries, documents)`` scores of all documents, or of listed ones, the same for every query.
 
     Args:
         asked: the queries.
-        packed: where documents are.
-        offsets: ``(documents + 1,)`` int64, the vectors of each document.
-        scores: float32; may be some columns of wider rows.
+        packed: the vectors of the documents.
+        offsets: ``(documents + 1,)`` int64, where the vectors of each document start.
+        scores: float32 output; may be some columns of wider rows.
         listed: places of documents.
         form: ``l2`` or ``cosine``.
-        how: another plan than that which was fastest.
+        how: a plan to use instead of the fastest.
     """
     items = scores.shape[1]
-    pieces = asked.queries * asked.pieces
+    pieces = asked.count * asked.pieces
     into = scores
     if asked.pieces > 1:
         into = torch.empty((pieces, items), dtype=torch.float32, device=scores.device)
     _score(asked, packed, offsets, into, items, how=how, document_of=listed, form=form)
     if asked.pieces > 1:
-        torch.sum(into.view(asked.queries, asked.pieces, items), 1, out=scores)
+        torch.sum(into.view(asked.count, asked.pieces, items), 1, out=scores)
 
 
 def score_pairs(
-    asked: Asked,
+    asked: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -97,7 +102,7 @@ def score_pairs(
     form: Form = "l2",
     how: Plan | None = None,
 ) -> None:
-    """Fill ``(pairs,)`` the score of one query and one document each; see :func:`score_all`."""
+    """Compute ``(pairs,)`` scores, of one query and one document each; see :func:`score_all`."""
     into, pieces = scores, asked.pieces
     if pieces > 1:
         query_of = (query_of[:, None] * pieces + torch.arange(pieces, device=scores.device)).flatten()
@@ -109,7 +114,7 @@ def score_pairs(
 
 
 def _score(
-    asked: Asked,
+    asked: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -125,12 +130,12 @@ def _score(
     chosen = how or plan(asked, packed.precision, items, pairs=piece_of is not None)
     try:
         _start(asked, packed, offsets, scores, items, chosen, piece_of=piece_of, document_of=document_of, form=form)
-    except OutOfResources:  # a GPU with less memory beside its processors than the one that plans were made on
+    except OutOfResources:  # a GPU with less shared memory than the one that plans were tuned on
         _start(asked, packed, offsets, scores, items, SMALL, piece_of=piece_of, document_of=document_of, form=form)
 
 
 def _start(
-    asked: Asked,
+    asked: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -141,10 +146,10 @@ def _start(
     document_of: torch.Tensor | None,
     form: Form,
 ) -> None:
-    pieces = asked.queries * asked.pieces
+    pieces = asked.count * asked.pieces
     grid: tuple[int, ...] = (items,)
     if piece_of is None:
-        grid = min(items, chosen.programs * _processors(scores.device)), -(-pieces // chosen.together)
+        grid = min(items, chosen.programs * _multiprocessors(scores.device)), -(-pieces // chosen.together)
     own = asked.packed(packed.precision)
     scaled = packed.precision in LARGEST
     kernels.score[grid](
@@ -179,13 +184,13 @@ def _start(
 
 
 def top(scores: torch.Tensor, starts: torch.Tensor, longest: int, keep: int) -> torch.Tensor:
-    """``(rows, keep)`` keys of the best scores of each row, best first, of equal ones the earlier.
+    """``(rows, keep)`` keys of the top scores of each row, best first; ties broken by place.
 
     Args:
-        scores: float32, all rows, one behind the other.
-        starts: ``(rows + 1,)`` where each row begins.
-        longest: the length of the longest row.
-        keep: a power of two.
+        scores: float32, all rows, concatenated.
+        starts: ``(rows + 1,)`` where each row starts.
+        longest: length of the longest row.
+        keep: number of keys, a power of two.
     """
     rows = len(starts) - 1
     if keep > MOST:
@@ -221,14 +226,14 @@ def _top_by_sorting(scores: torch.Tensor, starts: list[int], keep: int) -> torch
 
 
 def read_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """The places that keys are of, -1 for none, and the scores they were kept for."""
+    """The places in keys, -1 for none, and their scores."""
     order = (keys >> 32).astype(np.int32)
     bits = np.where(order < 0, order ^ LAST, order).astype(np.int32)
     return np.where(keys == NOTHING, -1, LAST - (keys & 0xFFFFFFFF)), bits.view(np.float32)
 
 
 def refine_kept(
-    asked: Asked,
+    asked: DeviceQueries,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
     keys: torch.Tensor,
@@ -237,15 +242,15 @@ def refine_kept(
     begins: torch.Tensor,
     form: Form,
 ) -> torch.Tensor:
-    """``(queries, keep)`` float64 scores of what :func:`top` kept; -inf for none.
+    """``(queries, keep)`` float64 scores of the documents that :func:`top` kept; -inf for none.
 
     Args:
         asked: the queries.
-        vectors: of all documents.
-        offsets: the vectors of each document.
-        keys: from :func:`top`; places are documents, or those in the lists.
-        document_of: lists of documents, one behind the other.
-        begins: ``(queries,)`` where the list of each query begins.
+        vectors: the vectors of all documents.
+        offsets: where the vectors of each document start.
+        keys: from :func:`top`; their places are documents, or positions in the lists.
+        document_of: lists of documents, concatenated.
+        begins: ``(queries,)`` where the list of each query starts.
         form: ``l2`` or ``cosine``.
     """
     scores = torch.empty(keys.shape, dtype=torch.float64, device=keys.device)
@@ -254,7 +259,7 @@ def refine_kept(
 
 
 def refine_pairs(
-    asked: Asked,
+    asked: DeviceQueries,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
     *,
@@ -263,14 +268,14 @@ def refine_pairs(
     distances: torch.Tensor | None = None,
     form: Form,
 ) -> torch.Tensor:
-    """``(pairs,)`` float64 scores of one query and one document each, and their distances where there is room for."""
+    """``(pairs,)`` float64 scores of one query and one document each; also fills ``distances``, if given."""
     scores = torch.empty(len(query_of), dtype=torch.float64, device=query_of.device)
     _refine(asked, vectors, offsets, scores, query_of=query_of, document_of=document_of, distances=distances, form=form)
     return scores
 
 
 def _refine(
-    asked: Asked,
+    asked: DeviceQueries,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -296,7 +301,7 @@ def _refine(
         offsets if document_of is None else document_of,
         scores,
         scores if distances is None else distances,
-        asked.filled,
+        asked.padded_length,
         D=asked.dimensions,
         S=min(32, asked.rows),
         B=64,
@@ -312,5 +317,5 @@ def _refine(
 
 
 @cache
-def _processors(device: torch.device) -> int:
+def _multiprocessors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

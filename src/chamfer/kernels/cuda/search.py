@@ -1,7 +1,7 @@
-"""The best documents for queries, found on a GPU.
+"""The top k documents for queries, and minima, on a GPU.
 
-Documents are screened in short numbers, and those that can be among the best are scored in 64 bits from their 16-bit
-vectors, as on a processor. What can be among the best is judged by how far screening was off for those that were kept.
+Documents are screened in low precision. Those that can be in the top k are scored in 64-bit arithmetic from their
+16-bit vectors, as on the CPU. Which those are is judged by the screening errors observed, not by proven bounds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,18 +15,18 @@ import torch
 
 from chamfer.errors import InputError
 from chamfer.kernels.best import Best
-from chamfer.kernels.cuda.arrays import Asked, Packed, power_of_two, rows_and_pieces, send
+from chamfer.kernels.cuda.arrays import DeviceQueries, Packed, power_of_two, rows_and_pieces, to_device
 from chamfer.kernels.cuda.documents import NO_MEMORY, DeviceDocuments, Places, are_units, on, vectors_of
 from chamfer.kernels.cuda.launch import read_keys, refine_kept, refine_pairs, score_all, score_pairs, top
 from chamfer.kernels.form import Form
 from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
-# Bytes of scores that are computed at a time, for as many queries as that allows, but no more than these.
+# Bytes of scores computed at a time, and the most queries scored at a time.
 SCORES, QUERIES = 1 << 29, 4096
-# What screening keeps to be scored in 64 bits, beside the k that are wanted; 8 bits order documents less well.
+# Documents to keep for exact scoring beyond k, by screening precision; lower precision needs more.
 BESIDE, MANY = {"float16": 6, "bfloat16": 22, "int8": 22}, 54
-# A document that was not kept may score higher than screening said, by as much as twice the largest error that was
-# seen in those kept. Where that would let it in, four times as many are kept.
+# A document that was dropped is assumed to score at most SAFETY times the largest observed error above its screened
+# score. If that would put it in the top k, MORE times as many documents are kept.
 SAFETY, MORE = 2, 4
 
 
@@ -38,14 +38,14 @@ def best(
     k: int,
     form: Form,
 ) -> list[Best]:
-    """Find the best documents for each query, see :func:`chamfer.kernels.dispatch.best`."""
+    """Find the top k documents for each query, see :func:`chamfer.kernels.dispatch.best`."""
     sizes = np.array([len(documents)] * len(queries) if candidates is None else [len(own) for own in candidates])
     found: list[Best] = []
     with on(documents.device), _enough_memory():
         for some in _together(queries, documents, sizes, candidates):
             own = weights[queries.offsets[some.start] : queries.offsets[some.stop]]
-            asked = Asked(queries[some], own, documents.device)
-            lists = _Lists.of(documents, sizes[some], None if candidates is None else candidates[some])
+            asked = DeviceQueries(queries[some], own, documents.device)
+            lists = _Candidates.of(documents, sizes[some], None if candidates is None else candidates[some])
             found += _best(asked, documents, lists, k, form)
     return found
 
@@ -53,9 +53,9 @@ def best(
 def _together(
     queries: TokenBatch, documents: DeviceDocuments, sizes: npt.NDArray[np.int64], candidates: Sequence[Places] | None
 ) -> Iterator[slice]:
-    """Queries that are scored at a time."""
+    """Queries to score at a time."""
     if documents.screen is None and candidates is not None and any(own is not candidates[0] for own in candidates):
-        # Lists of their own cannot be screened together where documents must be brought first.
+        # Queries with different candidates cannot share a screening pass if documents must be copied first.
         yield from (slice(n, n + 1) for n in range(len(queries)))
         return
     _, pieces = rows_and_pieces(int(queries.lengths.max()), queries.dimensions)
@@ -78,25 +78,25 @@ def minima(
     tokens = len(query.vectors)
     closest = np.empty((len(documents) if candidates is None else len(candidates), tokens), np.float32)
     with on(documents.device), _enough_memory():
-        asked = Asked(query, np.ones(tokens, np.float32), documents.device)
+        asked = DeviceQueries(query, np.ones(tokens, np.float32), documents.device)
         for some, vectors, offsets, places in vectors_of(documents, candidates):
-            distances = torch.empty((len(places), asked.filled), dtype=torch.float32, device=documents.device)
+            distances = torch.empty((len(places), asked.padded_length), dtype=torch.float32, device=documents.device)
             first = torch.zeros_like(places)
             refine_pairs(asked, vectors, offsets, query_of=first, document_of=places, distances=distances, form=form)
             closest[some] = distances[:, :tokens].cpu().numpy()
     return closest
 
 
-class _Lists(NamedTuple):
-    """What each query is compared with.
+class _Candidates(NamedTuple):
+    """The candidates of each query.
 
     Args:
-        sizes: ``(queries,)`` how many documents.
-        given: the lists, or None for all documents.
-        starts: ``(queries + 1,)`` where the scores of each query begin.
-        begins: ``(queries,)`` where the list of each query begins among those joined.
-        joined: on the GPU, one behind the other, or the one that all queries share.
-        query_of: whose list each document of ``joined`` is in, if they share none.
+        sizes: ``(queries,)`` number of candidates.
+        given: the lists of candidates, or None for all documents.
+        starts: ``(queries + 1,)`` where the scores of each query start.
+        begins: ``(queries,)`` where the list of each query starts in ``joined``.
+        joined: the lists on the GPU, concatenated, or the one list that all queries share.
+        query_of: the query of each candidate in ``joined``, if lists are not shared.
     """
 
     sizes: npt.NDArray[np.int64]
@@ -108,24 +108,24 @@ class _Lists(NamedTuple):
 
     @classmethod
     def of(cls, documents: DeviceDocuments, sizes: npt.NDArray[np.int64], given: Sequence[Places] | None) -> Self:
-        """Bring lists to the GPU."""
+        """Copy lists to the GPU."""
         starts = offsets_of(sizes)
         if given is None:
-            [at] = send([starts], documents.device)
+            [at] = to_device([starts], documents.device)
             return cls(sizes, None, at, at[:-1])
         if len(given) > 1 and all(own is given[0] for own in given):
-            at, begins, joined = send([starts, np.zeros(len(sizes), np.int64), given[0]], documents.device)
+            at, begins, joined = to_device([starts, np.zeros(len(sizes), np.int64), given[0]], documents.device)
             return cls(sizes, given, at, begins, joined)
         query_of = np.repeat(np.arange(len(given)), sizes)
-        at, joined, numbers = send([starts, np.concatenate(given), query_of], documents.device)
+        at, joined, numbers = to_device([starts, np.concatenate(given), query_of], documents.device)
         return cls(sizes, given, at, at[:-1], joined, numbers)
 
 
-def _best(asked: Asked, documents: DeviceDocuments, lists: _Lists, k: int, form: Form) -> list[Best]:
+def _best(asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, k: int, form: Form) -> list[Best]:
     longest = int(lists.sizes.max(initial=0))
     k = min(k, longest)
     if k == 0:
-        return [Best(np.empty(0, np.int64), np.empty(0, np.float32), 0, 0.0)] * asked.queries
+        return [Best(np.empty(0, np.int64), np.empty(0, np.float32), 0, 0.0)] * asked.count
     scores = _screened(asked, documents, lists, form)
     beside = BESIDE.get("float16" if documents.screen is None else documents.screen.precision, MANY)
     keep = power_of_two(k + beside)
@@ -136,34 +136,34 @@ def _best(asked: Asked, documents: DeviceDocuments, lists: _Lists, k: int, form:
         keep *= MORE
 
 
-def _screened(asked: Asked, documents: DeviceDocuments, lists: _Lists, form: Form) -> torch.Tensor:
-    """Scores of all that each query is compared with, one query behind the other."""
+def _screened(asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, form: Form) -> torch.Tensor:
+    """Screening scores of all candidates, concatenated by query."""
     scores = torch.empty(int(lists.sizes.sum()), dtype=torch.float32, device=documents.device)
     screen, at = documents.screen, documents.device_offsets
     if screen is None:
-        rows = scores.view(asked.queries, -1)
+        rows = scores.view(asked.count, -1)
         for some, vectors, offsets, places in vectors_of(documents, None if lists.given is None else lists.given[0]):
             packed = Packed.of(vectors, "float16", unit=are_units(vectors))
             score_all(asked, packed, offsets, rows[:, some], listed=places, form=form)
     elif lists.query_of is not None and lists.joined is not None:
         score_pairs(asked, screen, at, scores, query_of=lists.query_of, document_of=lists.joined, form=form)
     else:
-        score_all(asked, screen, at, scores.view(asked.queries, -1), listed=lists.joined, form=form)
+        score_all(asked, screen, at, scores.view(asked.count, -1), listed=lists.joined, form=form)
     return scores
 
 
 class _Kept(NamedTuple):
-    """What was kept for each query, a row for each: places in its list, scores by screening, and the exact ones.
+    """The documents kept for each query, one row per query: places in its list, screening scores and exact scores.
 
-    Where there are fewer documents, the last places are -1.
+    If there are fewer documents, the last places are -1.
     """
 
     order: Places
     screened: npt.NDArray[np.float32]
     exact: npt.NDArray[np.float64]
 
-    def first(self, k: int, lists: _Lists) -> list[Best]:
-        """The best of each query; of equal scores the earlier place."""
+    def first(self, k: int, lists: _Candidates) -> list[Best]:
+        """The top k of each query; ties broken by place."""
         none = np.iinfo(np.int64).max
         by_place = np.argsort(np.where(self.order < 0, none, self.order), axis=1)
         order = np.take_along_axis(self.order, by_place, axis=1)
@@ -177,36 +177,38 @@ class _Kept(NamedTuple):
         return [replace(one, places=own[one.places]) for one, own in zip(found, lists.given, strict=True)]
 
     def is_sure(self, k: int) -> npt.NDArray[np.bool_]:
-        """``(queries,)`` whether no document that was not kept can be among the best ``k``."""
+        """``(queries,)`` whether no dropped document can be in the top k."""
         last = self.screened[:, -1].astype(np.float64)
         with np.errstate(invalid="ignore"):
             lost = np.nan_to_num(np.abs(self.exact - self.screened), posinf=0.0).max(axis=1)
         worst = np.partition(self.exact, -k, axis=1)[:, -k]
-        # Where the last one has no tokens, none that was not kept has any.
+        # If the last one kept has no tokens, none of the dropped ones has any.
         return np.asarray(np.isneginf(last) | (last + SAFETY * lost < worst))
 
 
-def _refined(asked: Asked, documents: DeviceDocuments, lists: _Lists, keys: torch.Tensor, form: Form) -> _Kept:
-    """Score again, exactly, what was kept for each query."""
+def _refined(
+    asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, keys: torch.Tensor, form: Form
+) -> _Kept:
+    """Score the kept documents of each query exactly."""
     if documents.exact is None:
         read = keys.cpu().numpy()
-        return _Kept(*read_keys(read), _brought(asked, documents, lists, read_keys(read)[0], form))
+        return _Kept(*read_keys(read), _copied_and_scored(asked, documents, lists, read_keys(read)[0], form))
     at = documents.device_offsets
     exact = refine_kept(asked, documents.exact, at, keys, document_of=lists.joined, begins=lists.begins, form=form)
-    both = torch.stack([keys, exact.view(torch.int64)]).cpu().numpy()  # in one copy
+    both = torch.stack([keys, exact.view(torch.int64)]).cpu().numpy()  # one copy instead of two
     return _Kept(*read_keys(both[0]), both[1].view(np.float64))
 
 
-def _brought(
-    asked: Asked, documents: DeviceDocuments, lists: _Lists, order: Places, form: Form
+def _copied_and_scored(
+    asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, order: Places, form: Form
 ) -> npt.NDArray[np.float64]:
-    """Exact scores of documents whose 16-bit vectors must be brought first; -inf for place -1."""
+    """Exact scores of documents whose 16-bit vectors must be copied to the GPU first; -inf for place -1."""
     scores = np.full(order.shape, -np.inf)
     query, place = np.nonzero(order >= 0)
     chosen = order[query, place]
     if lists.given is not None:
         chosen = np.concatenate([given[own[own >= 0]] for given, own in zip(lists.given, order, strict=True)])
-    [query_of] = send([query], documents.device)
+    [query_of] = to_device([query], documents.device)
     for some, vectors, offsets, places in vectors_of(documents, chosen):
         found = refine_pairs(asked, vectors, offsets, query_of=query_of[some], document_of=places, form=form)
         scores[query[some], place[some]] = found.cpu().numpy()
