@@ -20,7 +20,7 @@ AUTO, EXACT, LARGE = "auto", "exhaustive", "centroids"
 """``auto`` is ``exhaustive``, which needs no candidates, for a small index, and ``centroids`` for a large one."""
 
 # Up to this many numbers (tokens times dimensions), scoring every document is faster: on two cores with AVX-512 it took
-# 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/search.md.
+# 3.8 ms against 5.0 at 72 million, and 6.9 against 5.4 at 147 million; see docs/results/search.md.
 FEW = 100_000_000
 
 
