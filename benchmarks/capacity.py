@@ -1,4 +1,4 @@
-"""A capacity model from our own measurements, tried on a size that is measured after it was predicted.
+"""A capacity model fitted to our measurements, and tested on a size predicted before it was measured.
 
 It is fitted to indexes of 10,000, 30,000 and 100,000 documents; then a larger one is predicted, built and searched.
 Writes ``results/capacity.json``: the model, the trial, plans for 10 million to a billion documents,
@@ -30,16 +30,16 @@ PLANNED = (10**7, 10**8, 10**9)
 
 
 class Node(NamedTuple):
-    """A machine to plan with, and what is asked of all of them."""
+    """The machine to plan with, and the load on the cluster."""
 
     cores: int = 16
     memory_gigabytes: float = 64
     disk_gigabytes: float = 2000
     queries_per_second: float = 100
     milliseconds: float = 60
-    """That a shard may take for a query."""
+    """Time limit of a shard per query."""
     busy: float = 0.5
-    """The share of its cores that queries may keep busy."""
+    """Fraction of the cores that queries may use."""
 
 
 class Law(NamedTuple):
@@ -50,12 +50,12 @@ class Law(NamedTuple):
 
     @classmethod
     def through(cls, sizes: npt.ArrayLike, values: npt.ArrayLike) -> "Law":
-        """The law that fits best in logarithms."""
+        """Fit by least squares in logarithms."""
         power, factor = np.polyfit(np.log(sizes), np.log(values), 1)
         return cls(float(np.exp(factor)), float(power))
 
     def at(self, documents: float) -> float:
-        """The value for so many documents."""
+        """The value for a number of documents."""
         return float(self.factor * documents**self.power)
 
 
@@ -63,13 +63,13 @@ def main() -> None:
     """Fit, predict, measure, plan, simulate."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=PREDICTED)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "capacity", help="where an index is made")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "capacity", help="folder for the index")
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     measured_on = environment()
     points = [measured(arguments.folder, size, measured_on["cores"])[0] for size in FITTED]
     laws = {name: Law.through(FITTED, [point[name] for point in points]) for name in points[0]}
-    predicted = {name: law.at(arguments.size) for name, law in laws.items()}  # before anything of that size is there
+    predicted = {name: law.at(arguments.size) for name, law in laws.items()}  # before anything of that size exists
     found, latencies = measured(arguments.folder, arguments.size, measured_on["cores"])
     write_json(
         arguments.out,
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def measured(parent: Path, size: int, cores: int) -> tuple[dict[str, float], npt.NDArray[np.float64]]:
-    """What is modelled (work in milliseconds of one core, bytes on disk, memory of a server), and single latencies."""
+    """Measure core milliseconds, bytes on disk, server memory, and the latency of single queries."""
     folder = parent / str(size)
     shutil.rmtree(folder, ignore_errors=True)
     built = phase("build", size, folder)
@@ -104,7 +104,7 @@ def measured(parent: Path, size: int, cores: int) -> tuple[dict[str, float], npt
 
 
 def times(folder: Path) -> npt.NDArray[np.float64]:
-    """Milliseconds of many queries, one at a time, as a shard answers them."""
+    """Latency in milliseconds of many queries, one at a time."""
     index = Snapshot.open(folder)
     stage = Centroids(index)
     found = []
@@ -119,7 +119,7 @@ def times(folder: Path) -> npt.NDArray[np.float64]:
 
 
 def plan(documents: int, laws: dict[str, Law], node: Node, cores: int) -> dict[str, Any]:
-    """Shards as large as their time for a query allows, and as many nodes as disk, memory and work need.
+    """Plan shards as large as the time limit allows, and enough nodes for disk, memory and queries.
 
     A query is work for every shard. Shards answer with all cores of the machine that was measured, and a node has
     several of these, so that time follows from work.
@@ -147,7 +147,7 @@ def plan(documents: int, laws: dict[str, Law], node: Node, cores: int) -> dict[s
 
 
 def simulate(latencies: npt.NDArray[np.float64], *, draws: int = 100_000) -> list[dict[str, Any]]:
-    """Time until the last shard has answered, by how many shards there are and how a straggler is met.
+    """Simulate the time until the slowest shard answers, with and without hedged requests.
 
     A request is one of the latencies measured; one in a hundred is ten times as long, for a machine that is busy with
     something else. With two replicas a second request is sent to the other replica when the first takes longer than

@@ -1,4 +1,4 @@
-"""What a smaller index costs in quality: precision, pooling and projection on whole judged collections, end to end.
+"""Quality of smaller indexes: precision, pooling and projection on whole judged collections, end to end.
 
 Every document is looked at, so that nothing but what is kept of vectors plays a part. Writes
 ``results/compression/COLLECTION.json``.
@@ -30,7 +30,7 @@ from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "compression"
-# Precision, tokens that share a vector, dimensions (None: all).
+# Precision, tokens per vector, dimensions (None: all).
 KEPT: tuple[tuple[Precision, int, int | None], ...] = (
     ("float16", 1, None),
     ("int8", 1, None),
@@ -48,10 +48,10 @@ MEASURES = ("nDCG@10", "R@10")
 
 
 def main() -> None:
-    """Measure every way to keep vectors on every collection that is asked for."""
+    """Measure every configuration on every collection."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", nargs="*", default=["scifact", "nfcorpus"], help="names of folders")
-    parser.add_argument("--data", type=Path, required=True, help="where the collections are")
+    parser.add_argument("collections", nargs="*", default=["scifact", "nfcorpus"], help="names of collections")
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
     parser.add_argument("--cache", type=Path, default=default_cache())
     arguments = parser.parse_args()
     measured_on = environment()
@@ -81,7 +81,7 @@ def measure_one(
     asked: dict[str, str],
     tokens: TokenBatch,
 ) -> tuple[dict[str, Any], PerQuery]:
-    """Build an index, look at everything for every query, all of them in one call, and measure."""
+    """Build an index, search it exhaustively with all queries in one call, and measure."""
     precision, pool, projected = kept
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), precision, pool, projected)
     with TemporaryDirectory() as temporary:

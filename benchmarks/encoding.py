@@ -1,4 +1,4 @@
-"""Documents encoded per second: sentence-transformers as users call it, and our engines and arithmetics, in one run.
+"""Documents encoded per second by sentence-transformers and by our engines and precisions, in one run.
 
 Writes ``results/encoding.json``, with the quality of scifact's rankings in each of them beside the speed: BM25's
 best 100 of every query, ranked again. The systems take turns, so that whatever else the machine does hits all of them.
@@ -40,7 +40,7 @@ DEPTH = 100
 ENGINES: tuple[Engine, ...] = ("torch", "openvino")
 ARITHMETICS: tuple[Arithmetic, ...] = ("float32", "bfloat16")
 EXACT = "torch float32"
-# Who encodes queries, who documents: both exact; and what an index does with either engine.
+# Encoder of queries, encoder of documents: both in float32, then as an index uses either engine.
 PAIRS = (
     (EXACT, EXACT),
     ("torch bfloat16", "torch bfloat16"),
@@ -53,7 +53,7 @@ Vectors = npt.NDArray[np.floating]
 
 
 class Encoders(NamedTuple):
-    """The same model several times; ours by engine and arithmetic."""
+    """The same model in several versions; ours by engine and arithmetic."""
 
     library: MultiVectorEncoder
     ours: Mapping[str, Encoder]
@@ -62,8 +62,8 @@ class Encoders(NamedTuple):
 def main() -> None:
     """Measure speed, then quality."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="where the collections are")
-    parser.add_argument("--documents", type=int, default=1000, help="of each collection")
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
+    parser.add_argument("--documents", type=int, default=1000, help="documents per collection")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -92,11 +92,11 @@ def main() -> None:
 
 
 def load() -> Encoders:
-    """Load the model for the library and, by each engine and in each arithmetic, for us."""
+    """Load the model in sentence-transformers and, for each engine and arithmetic, in chamfer."""
     whole = MultiVectorEncoder(str(minilm_folder()), device="cpu")
-    # Without the random projection that the library adds, to be trained: the same vectors as ours.
+    # Without the untrained random projection that the library adds, vectors are the same as ours.
     library = MultiVectorEncoder(modules=[module for module in whole if not isinstance(module, Dense)], device="cpu")
-    library.max_seq_length = DOCUMENT_LENGTH  # which is the model's own
+    library.max_seq_length = DOCUMENT_LENGTH  # the model's own limit
     ours = {
         f"{engine} {arithmetic}": Encoder.load(
             "minilm",
@@ -113,13 +113,13 @@ def load() -> Encoders:
 
 
 def sample(folder: Path, count: int, seed: int) -> list[str]:
-    """Some documents of a collection, the same ones for a seed."""
+    """A random sample of documents, by seed."""
     texts = list(load_collection(folder).documents.values())
     return random.Random(seed).sample(texts, min(count, len(texts)))
 
 
 def timed(encoders: Encoders, texts: list[str], repeats: int) -> dict[str, dict[str, Any]]:
-    """Documents per second of every system, which take turns, and how many times the library's that is."""
+    """Documents per second of every system, in turns, and the speed-up over the library."""
     systems: dict[str, Encode] = {
         BASELINE: lambda some: encoders.library.encode_document(some, show_progress_bar=False),
         **{f"chamfer {name}": encoder.encode_documents for name, encoder in encoders.ours.items()},
@@ -138,7 +138,7 @@ def timed(encoders: Encoders, texts: list[str], repeats: int) -> dict[str, dict[
     return {
         name: _figures(len(texts), np.array(seconds[name]))
         | {
-            # Ratios of runs that were next to each other; by processor time, other programs play less of a part.
+            # Ratios of neighbouring runs, in CPU time, so that other programs matter less.
             "times": _times(seconds[BASELINE], seconds[name]),
             "times_by_processor_time": _times(busy[BASELINE], busy[name]),
         }
@@ -161,7 +161,7 @@ def _figures(documents: int, seconds: Seconds) -> dict[str, Any]:
 
 
 def qualities(folder: Path, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
-    """nDCG@10 and recall of each pair's rankings, and their differences from 32 bits by torch on both sides."""
+    """nDCG@10 and recall of each pair, compared with float32 by torch on both sides."""
     collection = load_collection(folder)
     queries, judgements = collection.judged_queries("test"), collection.judgements["test"]
     ids, texts = list(collection.documents), list(collection.documents.values())
@@ -204,7 +204,7 @@ def qualities(folder: Path, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
 
 
 def _closeness(some: Vectors, others: Vectors, part: int = 100_000) -> dict[str, float]:
-    """Products of the same tokens' vectors, in 16 bits, from two encoders: cosines but for rounding."""
+    """Dot products of the same tokens' 16-bit vectors from two encoders: cosines up to rounding."""
     cosines = np.concatenate(
         [
             np.einsum("td,td->t", some[n : n + part], others[n : n + part], dtype=np.float32)

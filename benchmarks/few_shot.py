@@ -1,4 +1,4 @@
-"""Learnt weights on whole judged collections: every choice on training and validation queries, measured on test.
+"""Learnt weights on whole judged collections: chosen on training and validation queries, measured on test queries.
 
 Writes ``results/few-shot/COLLECTION.json``, one file per collection; one that is there is passed over unless
 ``--again``.
@@ -32,20 +32,20 @@ MOST = {"boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each spli
 
 
 def main() -> None:
-    """Learn on every collection that is asked for, smallest first, each in a process of its own."""
+    """Learn on every collection, smallest first, each in its own process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", nargs="*", help="names of folders; all if none is given")
-    parser.add_argument("--data", type=Path, required=True, help="where the collections are")
+    parser.add_argument("collections", nargs="*", help="names of collections (default: all)")
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
     parser.add_argument("--cache", type=Path, default=default_cache())
-    parser.add_argument("--seed", type=int, default=0, help="of splits and folds")
-    parser.add_argument("--again", action="store_true", help="measure also what was measured before")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of splits and folds")
+    parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
     measured_on = environment()
     for folder in collections(arguments.data, arguments.collections):
         out = RESULTS / f"{folder.name}.json"
         if out.exists() and not arguments.again:
             continue
-        # A new process, so that its peak of memory is its own.
+        # In its own process, so that peak memory is its own.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             record = process.submit(measure_collection, folder, arguments.cache, arguments.seed).result()
         write_json(out, {"environment": measured_on, **record})
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
-    """Learn with each recipe and with ``auto``, and measure all on the test queries."""
+    """Learn with each recipe and with ``auto``, and measure them on the test queries."""
     collection = load_collection(folder, allow_empty=True)
     setup = Setup(collection, encoder_for(folder), cache)
     names = list(collection.judgements)
@@ -88,7 +88,7 @@ def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
 
 
 def _best_of(recipe: Recipe, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
-    """The candidate of a recipe that was best on held-out queries, fitted to all of them."""
+    """The best candidate of a recipe on held-out queries, fitted to all queries."""
     best = next(row for row in report.best_of_each() if row.recipe == recipe)
     candidate = next(one for one in candidates_of([recipe]) if one.name == best.name)
     return next(fit_candidates(queries, start, [candidate]))[1]

@@ -1,4 +1,4 @@
-"""Quality against latency of every first stage, on acl-titles: a seeded sample of 20,000 documents, or all of it.
+"""Quality against latency of every first stage on acl-titles: a random sample of 20,000 documents, or all.
 
 Each stage is measured at several depths (candidates that are scored exactly), one query at a time, from encoded
 queries to ids, with uniform and with softened IDF weights. Writes ``results/first-stages/NAME.json``.
@@ -37,18 +37,18 @@ RESULTS = Path(__file__).parent / "results" / "first-stages"
 SAMPLE = 20_000
 QUERIES = 500
 DEPTHS = (50, 100, 200, 400, 1000, 1600)
-# Documents of small indexes, where looking at everything and centroids are compared.
+# Sizes of small indexes on which exhaustive search and centroids are compared.
 SMALL = (250, 500, 1000, 2000, 4000)
 STAGES = ("centroids", "bm25", "dense", "muvera", "bm25+centroids", "bm25+dense")
 
 
 def main() -> None:
-    """Build the index, measure every stage, write what was found."""
+    """Build the index, measure every stage, write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="the collection")
-    parser.add_argument("--all", action="store_true", help="all documents, not a sample")
+    parser.add_argument("folder", type=Path, help="collection folder")
+    parser.add_argument("--all", action="store_true", help="use all documents, not a sample")
     parser.add_argument("--cache", type=Path, default=default_cache())
-    parser.add_argument("--out", type=Path, help="where the index is made; removed afterwards")
+    parser.add_argument("--out", type=Path, help="folder for the index; removed afterwards")
     arguments = parser.parse_args()
     measured_on = environment()
     encoder, collection = encoder_for(arguments.folder), load_collection(arguments.folder, allow_empty=True)
@@ -81,7 +81,7 @@ def small(
     asked: Mapping[str, str],
     size: int,
 ) -> dict[str, Any]:
-    """How long a query takes in a small index by either way."""
+    """Latency in a small index, exhaustively and by centroids."""
     places = np.sort(np.random.default_rng(size).choice(len(documents), size, replace=False))
     built = build(folder, collection, documents, places, encoder)
     weighting = TokenWeights.uniform(encoder.vocabulary)
@@ -98,7 +98,7 @@ def small(
 
 
 def drawn_queries(collection: Collection) -> dict[str, str]:
-    """Some judged queries, seeded."""
+    """A random sample of judged queries."""
     queries = collection.judged_queries("test")
     chosen = np.random.default_rng(0).permutation(len(queries))[:QUERIES]
     ids = list(queries)
@@ -106,7 +106,7 @@ def drawn_queries(collection: Collection) -> dict[str, str]:
 
 
 def sample(collection: Collection, documents: EncodedCorpus, asked: Mapping[str, str]) -> np.ndarray[Any, Any]:
-    """The relevant documents of the queries and as many others, seeded, as are wanted."""
+    """The relevant documents of the queries, and a random sample of others."""
     judged = collection.judgements["test"]
     relevant = {documents.place[one] for query in asked for one in judged[query] if one in documents.place}
     others = [place for place in np.random.default_rng(1).permutation(len(documents)) if place not in relevant]
@@ -116,7 +116,7 @@ def sample(collection: Collection, documents: EncodedCorpus, asked: Mapping[str,
 def build(
     folder: Path, collection: Collection, documents: EncodedCorpus, places: np.ndarray[Any, Any], encoder: Encoder
 ) -> dict[str, Any]:
-    """Make an index from vectors that are encoded already, and say how long it took."""
+    """Build an index from encoded vectors, and time it."""
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), encoder=described(encoder))
     ids = [documents.ids[place] for place in places]
     texts = [Document(one, collection.documents[one]) for one in ids]
@@ -135,7 +135,7 @@ def build(
 def measure_stages(
     index: Snapshot, encoder: Encoder, collection: Collection, asked: Mapping[str, str], tokens: TokenBatch
 ) -> dict[str, Any]:
-    """Quality and latency of each stage at each depth, and of looking at everything."""
+    """Quality and latency of each stage at each depth, and of exhaustive search."""
     judgements = {query: collection.judgements["test"][query] for query in asked}
     searcher = Searcher(index, encoder, first_stage=EXACT)
     weightings = {
@@ -176,14 +176,14 @@ def measure_stages(
 
 
 def one(tokens: TokenBatch, weighting: TokenWeights, asked: Mapping[str, str], place: int) -> Queries:
-    """One query as a user asks it."""
+    """One query, as a user sends it."""
     return Queries([list(asked.values())[place]], tokens[place], weighting.of(tokens[place]))
 
 
 def timed(
     answer: Callable[[Queries], Any], tokens: TokenBatch, weighting: TokenWeights, asked: Mapping[str, str]
 ) -> tuple[list[Any], dict[str, float]]:
-    """Answer every query, one after the other, after some to warm up."""
+    """Answer the queries one by one, after a warm-up."""
     queries = [one(tokens, weighting, asked, place) for place in range(len(tokens))]
     for query in queries[:5]:
         answer(query)
@@ -197,7 +197,7 @@ def timed(
 
 
 def show(record: Mapping[str, Any]) -> None:
-    """Print what was measured, each stage beside looking at everything."""
+    """Print the results of each stage beside exhaustive search."""
     table = Table("stage", "weights", "depth", "nDCG@10", "R@10", "ms", "of exhaustive", "times faster")
     for point in record["points"]:
         exact = next(p for p in record["points"] if p["stage"] == EXACT and p["weights"] == point["weights"])

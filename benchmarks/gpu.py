@@ -1,4 +1,4 @@
-"""The GPU kernel beside its peers: checked against 64-bit arithmetic and timed, in one run.
+"""The GPU kernels beside their peers: checked against float64 and timed, in one run.
 
 Writes ``results/gpu.json``. Needs a GPU, torch for CUDA and the peers of ``gpu-peers.txt``. Peers score every query
 token alike by its largest product; chamfer weights tokens and takes distances, which is more work.
@@ -52,13 +52,13 @@ MANY, MANY_LENGTH = 40_000_000, 160
 
 
 def main() -> None:
-    """Check and measure everything, or what ``--only`` names, and keep the rest of an earlier run."""
+    """Run all parts, or those that ``--only`` names; the other results of an earlier run stay."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
-    parser.add_argument("--encoder", default="minilm", help="the model of the end-to-end run")
-    parser.add_argument("--commit", help="of the code, where that is no checkout")
-    parser.add_argument("--out", type=Path, default=RESULT, help="where to write")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="some parts only")
+    parser.add_argument("--encoder", default="minilm", help="encoder of the end-to-end run")
+    parser.add_argument("--commit", help="commit of the code, outside a git checkout")
+    parser.add_argument("--out", type=Path, default=RESULT, help="file to write")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to run")
     arguments = parser.parse_args()
     measured: dict[str, Any] = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     made_with = environment() | {
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def ceilings(_: argparse.Namespace) -> dict[str, float]:
-    """What this GPU reads and multiplies at the most."""
+    """Measure peak memory bandwidth and peak FLOP/s of this GPU."""
     numbers = torch.randn(1 << 30, device=DEVICE)
     read = microseconds(lambda: numbers.sum())
     a, b = (torch.randn(8192, 8192, device=DEVICE).half() for _ in range(2))
@@ -86,10 +86,10 @@ def ceilings(_: argparse.Namespace) -> dict[str, float]:
 
 
 def speed(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Times of each work, and whether its results are right."""
+    """Time each workload, and check its results."""
     limits = json.loads(arguments.out.read_text())["ceilings"]
     corpus = Corpus.drawn()
-    # The largest first: a GPU that was idle takes some time to come to its speed.
+    # Largest first: an idle GPU takes some time to reach full speed.
     return [measure(corpus, work, limits) for work in reversed(list(works(corpus)))][::-1]
 
 
@@ -99,7 +99,7 @@ def measure(corpus: Corpus, work: Work, limits: dict[str, float]) -> dict[str, A
     ours = Ours(corpus, work)
     errors = {}
     for kind, packed in corpus.held.copies.items():
-        ours.scores.fill_(torch.nan)  # what is not written stays so
+        ours.scores.fill_(torch.nan)  # to notice scores that are not written
         scores = ours.score(packed).cpu().numpy()
         errors[kind] = float(max(np.abs(own - one).max() for own, (one, _) in zip(scores, right, strict=True)))
     found = dispatch.best(work.queries, work.weights, corpus.held, k=K, candidates=work.lists)
@@ -137,7 +137,7 @@ def measure(corpus: Corpus, work: Work, limits: dict[str, float]) -> dict[str, A
 
 
 def many(_: argparse.Namespace) -> dict[str, Any]:
-    """Documents beyond 2^32 numbers."""
+    """A corpus of more than 2^32 numbers."""
     vectors = units(MANY)
     count = MANY // MANY_LENGTH
     offsets = torch.arange(count + 1, device=DEVICE) * MANY_LENGTH
@@ -159,7 +159,7 @@ def many(_: argparse.Namespace) -> dict[str, Any]:
 
 
 def streaming(_: argparse.Namespace) -> dict[str, Any]:
-    """A corpus of which nothing stays on the card: the same answers, and how fast it goes through."""
+    """Stream a corpus that does not fit in GPU memory: check the results, and time it."""
     corpus = Corpus.drawn(40_000)
     work = next(work for work in works(corpus) if work.candidates is None and len(work.queries) == 1)
     vectors = corpus.vectors.cpu().numpy()
@@ -180,7 +180,7 @@ def streaming(_: argparse.Namespace) -> dict[str, Any]:
 
 
 def sanitizer(_: argparse.Namespace) -> dict[str, Any]:
-    """The small cases of the parity grid, watched for accesses out of bounds and for races."""
+    """Run the small cases of the parity grid under compute-sanitizer."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     found = {}
     for tool in ("memcheck", "racecheck"):
@@ -197,7 +197,7 @@ def sanitizer(_: argparse.Namespace) -> dict[str, Any]:
 
 
 def end_to_end(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
-    """Encode, build, search and learn, in a process of its own."""
+    """Encode, build, search and learn, in a separate process."""
     command = [sys.executable, str(HERE / "gpu_end_to_end.py"), str(arguments.data), arguments.encoder]
     asked = os.environ | {"CHAMFER_DEVICE": device}
     done = subprocess.run(command, env=asked, stdout=subprocess.PIPE, text=True, check=True)

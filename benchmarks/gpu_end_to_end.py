@@ -1,4 +1,4 @@
-"""Encode scifact, build an index, search it and learn weights, on the device that CHAMFER_DEVICE names: seconds."""
+"""Time encoding, building, searching and learning on scifact, on the device named by CHAMFER_DEVICE."""
 
 import json
 import sys
@@ -66,13 +66,13 @@ def main() -> None:
 
 
 class Clock:
-    """Seconds since the last time it was asked."""
+    """A stopwatch for the steps."""
 
     def __init__(self, seconds: dict[str, float]) -> None:
         self._seconds, self._started = seconds, time.perf_counter()
 
     def tell(self, what: str) -> None:
-        """Note how long something took."""
+        """Record the time since the previous step."""
         now = time.perf_counter()
         self._seconds[what] = round(now - self._started, 3)
         self._started = now

@@ -1,4 +1,4 @@
-"""Every variant of the GPU kernel against the reference, on fresh vectors; run alone it does the small cases only."""
+"""Compare every variant of the GPU kernels with the reference, on random vectors; as a script, small cases only."""
 
 import secrets
 import sys
@@ -24,7 +24,7 @@ KS = (10, 100)
 
 
 def measure(*, small: bool = False) -> dict[str, Any]:
-    """The largest errors of scores before refinement, by precision, and how many rankings are the reference's."""
+    """Largest score errors before refinement, by precision, and the number of rankings equal to the reference."""
     seed = secrets.randbits(32)
     generator = np.random.default_rng(seed)
     errors: dict[str, float] = dict.fromkeys(PRECISIONS, 0.0)
@@ -46,7 +46,8 @@ def measure(*, small: bool = False) -> dict[str, Any]:
             assert not np.isnan(found).any(), "some scores were not written"
             assert np.isneginf(found[:, ~filled]).all(), "a document without tokens scored"
             errors[precision] = max(errors[precision], float(np.abs(found[:, filled] - right[:, filled]).max()))
-        for room in (None, len(documents.vectors) * (dimensions + 4), 0):  # everything fits, 8 bits, nothing
+        # everything fits, int8 codes fit, nothing fits
+        for room in (None, len(documents.vectors) * (dimensions + 4), 0):
             held = DeviceDocuments.of_tokens(documents, room=room)
             lists = [generator.permutation(len(documents))[: generator.integers(1, len(documents))] for _ in own]
             for candidates, k in product((None, [lists[0]] * len(own), lists), KS):
@@ -76,7 +77,7 @@ def drawn(
     generator: np.random.Generator,
     kind: type[np.floating[Any]] = np.float16,
 ) -> TokenBatch:
-    """Texts of random unit vectors."""
+    """Random unit vectors as a batch of texts."""
     vectors = generator.standard_normal((int(lengths.sum()), dimensions))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     each = np.split(vectors.astype(kind), np.cumsum(lengths)[:-1])

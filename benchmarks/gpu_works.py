@@ -1,4 +1,4 @@
-"""Four kinds of work for a GPU, done by chamfer and by its peers on the same documents."""
+"""Four GPU workloads, run by chamfer and its peers on the same documents."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ DEVICE = torch.device("cuda")
 
 @dataclass(frozen=True)
 class Corpus:
-    """Random documents on the GPU in 16 and in 8 bits."""
+    """Random documents on the GPU, in float16 and int8."""
 
     offsets: torch.Tensor
     held: DeviceDocuments
 
     @classmethod
     def drawn(cls, documents: int = DOCUMENTS) -> "Corpus":
-        """Unit vectors, normally distributed before they were scaled."""
+        """Normalised Gaussian vectors."""
         lengths = torch.randint(SHORTEST, LONGEST + 1, (documents,), device=DEVICE)
         offsets = torch.zeros(documents + 1, dtype=torch.int64, device=DEVICE)
         offsets[1:] = lengths.cumsum(0)
@@ -41,12 +41,12 @@ class Corpus:
 
     @property
     def vectors(self) -> torch.Tensor:
-        """In 16 bits."""
+        """The vectors in float16."""
         return self.held.copies["float16"].vectors
 
     @property
     def lengths(self) -> torch.Tensor:
-        """Of the documents."""
+        """Offsets of the documents."""
         return self.offsets.diff()
 
 
@@ -55,7 +55,7 @@ def _nothing(places: Any) -> TokenBatch:  # noqa: ANN401 -- it is never called
 
 
 def units(count: int) -> torch.Tensor:
-    """Random vectors of length 1."""
+    """Random unit vectors."""
     made = torch.empty(count, DIMENSIONS, dtype=torch.float16, device=DEVICE)
     for start in range(0, count, 1 << 22):
         some = torch.randn(min(1 << 22, count - start), DIMENSIONS, device=DEVICE)
@@ -74,12 +74,12 @@ class Work(NamedTuple):
 
     @property
     def lists(self) -> list[np.ndarray[Any, np.dtype[np.int64]]] | None:
-        """As :func:`chamfer.kernels.dispatch.best` takes them."""
+        """In the format of :func:`chamfer.kernels.dispatch.best`."""
         return None if self.candidates is None else list(self.candidates.cpu().numpy())
 
 
 def works(corpus: Corpus) -> Iterator[Work]:
-    """One query and many, some candidates and all documents."""
+    """One query and many queries, over candidates and over all documents."""
     count = len(corpus.held)
     for queries, candidates in ((1, 1000), (128, 1000), (1, None), (16, None)):
         vectors = units(queries * QUERY).float().cpu().numpy()
@@ -93,13 +93,13 @@ def works(corpus: Corpus) -> Iterator[Work]:
 
 
 def in_order(scores: np.ndarray[Any, np.dtype[np.float64]], k: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], bool]:
-    """The best by scores as they are given, in 32 bits, of equal ones the earlier; whether 64 bits say the same."""
+    """The top k by float32 scores, ties broken by place; and whether float64 agrees."""
     best = np.argsort(-scores.astype(np.float32), kind="stable")[:k]
     return best, np.array_equal(best, np.argsort(-scores, kind="stable")[:k])
 
 
 def microseconds(function: Callable[[], object]) -> float:
-    """The median time of a call on the GPU, with a cold cache."""
+    """Median GPU time of a call, with a cold cache."""
     function()
     return float(triton.testing.do_bench(function, warmup=200, rep=300, return_mode="median")) * 1e3
 
@@ -118,7 +118,7 @@ class Ours:
         self.query_of = torch.arange(queries, device=DEVICE).repeat_interleave(items)
 
     def score(self, packed: Packed) -> torch.Tensor:
-        """Scores of all candidates."""
+        """Score all candidates."""
         if self.joined is None:
             launch.score_all(self.asked, packed, self.corpus.offsets, self.scores)
         else:
@@ -129,7 +129,7 @@ class Ours:
         return self.scores
 
     def best(self, packed: Packed) -> torch.Tensor:
-        """The best, refined: scores, the promising of them, and these again in 64 bits."""
+        """The exact top k: score, select, and rescore the selected in float64."""
         self.score(packed)
         keys = launch.top(self.scores.view(-1), self.starts, self.scores.shape[1], 32)
         return launch.refine_kept(
@@ -143,7 +143,7 @@ class Ours:
         )
 
     def times(self) -> dict[str, float]:
-        """Microseconds of each, and of a whole call with its copies to and from the GPU."""
+        """Time of each in microseconds, and of a whole call including copies."""
         held, work = self.corpus.held.copies, self.work
         return {
             "scores, float16": microseconds(lambda: self.score(held["float16"])),
@@ -157,7 +157,7 @@ class Ours:
 
 
 def peers(corpus: Corpus, work: Work) -> dict[str, dict[str, Callable[[], torch.Tensor]]]:
-    """For each peer its functions that can do the work, with everything converted to what they like before."""
+    """Functions of each peer for a workload, with inputs converted beforehand."""
     import flash_maxsim as flash
     from late_interaction_kernels.score_pairs import score_pairs_packed
     from late_interaction_kernels.varlen import maxsim_varlen
@@ -203,11 +203,11 @@ def peers(corpus: Corpus, work: Work) -> dict[str, dict[str, Callable[[], torch.
 
 
 def exact(corpus: Corpus, work: Work) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """For each query 64-bit scores of its candidates: weighted in the form l2, and the peers' sum of products."""
+    """Float64 scores of each query's candidates: weighted l2, and plain MaxSim as the peers compute it."""
     for n in range(len(work.queries)):
         own = slice(n * QUERY, (n + 1) * QUERY)
         query = torch.from_numpy(work.queries.vectors[own]).to(DEVICE).double()
-        rounded = query.half().double()  # as the peers take it
+        rounded = query.half().double()  # the precision that the peers use
         weights = torch.from_numpy(work.weights[own]).to(DEVICE).double()
         places = torch.arange(len(corpus.held), device=DEVICE) if work.candidates is None else work.candidates[n]
         ours, theirs = [], []

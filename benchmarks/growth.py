@@ -1,4 +1,4 @@
-"""How an index grows: 10,000, 100,000 and 1,000,000 documents of 60 tokens x 128, synthetic and clustered, in 8 bits.
+"""Scaling of an index: 10,000 to 1,000,000 synthetic clustered documents of 60 tokens x 128 dimensions, in int8.
 
 Every build and every server is a process of its own, so that its peak memory is its own. Writes
 ``results/growth.json``.
@@ -43,8 +43,8 @@ def main() -> None:
     """Build and serve an index of each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "growth", help="where indexes are made")
-    parser.add_argument("--phase", choices=("build", "serve"), help="used by the benchmark itself")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "growth", help="folder for the indexes")
+    parser.add_argument("--phase", choices=("build", "serve"), help="internal: runs one phase in this process")
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     if arguments.phase:
@@ -65,14 +65,14 @@ def main() -> None:
 
 
 def phase(name: str, size: int, folder: Path) -> dict[str, Any]:
-    """Run one step in a process of its own."""
+    """Run one phase in its own process."""
     command = [sys.executable, __file__, "--phase", name, "--sizes", str(size), "--folder", str(folder)]
     told: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return told
 
 
 def build(folder: Path, size: int) -> dict[str, Any]:
-    """Add documents in chunks and prepare the stage; the time to make up vectors does not count."""
+    """Add documents in chunks and prepare the first stage; generating vectors is not timed."""
     settings = Settings(DIMENSIONS, WORDS, precision="int8")
     words = word_vectors()
     seconds = 0.0
@@ -108,7 +108,7 @@ def build(folder: Path, size: int) -> dict[str, Any]:
 
 
 def serve(folder: Path, size: int) -> dict[str, Any]:
-    """Answer queries one at a time as ``Searcher.rank`` does, and compare some answers with those of exhaustive."""
+    """Answer queries one at a time like ``Searcher.rank``, and compare a few with exhaustive search."""
     before = memory()["peak_megabytes"]
     index = Snapshot.open(folder)
     stage = Centroids(index)
@@ -147,7 +147,7 @@ def serve(folder: Path, size: int) -> dict[str, Any]:
 
 
 def word_vectors() -> npt.NDArray[np.float32]:
-    """Directions that tokens lie around, more alike within a topic than between topics."""
+    """Cluster centres of tokens, closer within a topic than between topics."""
     generator = np.random.default_rng(0)
     topics = generator.standard_normal((TOPICS, DIMENSIONS))
     words = topics[generator.integers(TOPICS, size=WORDS)] + 1.5 * generator.standard_normal((WORDS, DIMENSIONS))
@@ -158,7 +158,7 @@ def word_vectors() -> npt.NDArray[np.float32]:
 def chunks(
     words: npt.NDArray[np.float32], size: int, *, at_a_time: int = CHUNK, seed: int = 0
 ) -> Iterator[tuple[int, TokenBatch]]:
-    """Documents: tokens around words of a topic, common words more often than rare ones."""
+    """Documents with tokens near the words of a topic, common words more often than rare ones."""
     generator = np.random.default_rng([seed, size])
     vocabulary = np.random.default_rng(3).integers(WORDS, size=(TOPICS, WORDS_OF_A_TOPIC))
     for first in range(0, size, at_a_time):
@@ -172,7 +172,7 @@ def chunks(
 
 
 def query_like(index: Snapshot, number: int) -> Queries:
-    """A query whose tokens lie near some tokens of a document."""
+    """A query with tokens near some tokens of a document."""
     generator = np.random.default_rng([4, number])
     place = int(generator.integers(len(index)))
     ((segment, _, local),) = index.by_segment(np.array([place]))
@@ -186,7 +186,7 @@ def query_like(index: Snapshot, number: int) -> Queries:
 
 
 def memory() -> dict[str, float]:
-    """Of this process: its peak, and what of now is its own and what is pages of files."""
+    """Memory of this process: peak, private, and mapped file pages."""
     told = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     names = {"VmHWM": "peak_megabytes", "RssAnon": "own_megabytes", "RssFile": "mapped_megabytes"}
     return {name: round(int(told[key].split()[0]) / 1e3, 1) for key, name in names.items()}

@@ -17,7 +17,7 @@ STYLE: dict[Any, Any] = {
 
 
 def main() -> None:
-    """Draw what was measured."""
+    """Draw both plots."""
     with plt.rc_context(STYLE):
         stages = sorted((RESULTS / "first-stages").glob("*.json"))
         if stages:
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def draw_stages(records: list[dict[str, Any]]) -> None:
-    """Quality of every stage against the time of a query, one curve for the depths of each."""
+    """Quality against latency, one curve of depths per stage."""
     figure, axes = plt.subplots(len(records), 2, figsize=(9, 3.4 * len(records)), sharex="row", squeeze=False)
     for row, record in zip(axes, records, strict=True):
         for axis, weights in zip(row, ("uniform", "idf-soft"), strict=True):
@@ -60,7 +60,7 @@ def draw_stages(records: list[dict[str, Any]]) -> None:
 
 
 def draw_growth(record: dict[str, Any]) -> None:
-    """Time and memory against the number of documents."""
+    """Plot time and memory against the number of documents."""
     points = record["points"]
     sizes = [point["documents"] for point in points]
     figure, (build, query, memory) = plt.subplots(1, 3, figsize=(9, 2.8))

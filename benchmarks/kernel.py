@@ -1,7 +1,7 @@
-"""The native kernel beside its peers: the best 10 of 1,000 documents, on the same vectors, in one run.
+"""The native kernel beside its peers: the top 10 of 1,000 documents, on the same vectors, in one run.
 
-Writes ``results/kernel.json``. Every system gets the documents in the form it likes best, made before the clock starts;
-a query is converted while it runs.
+Writes ``results/kernel.json``. Every system gets the documents in its fastest format, converted before the clock
+starts; the conversion of a query is timed.
 """
 
 import argparse
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 RESULT = Path(__file__).parent / "results" / "kernel.json"
 PEERS = ("numkong", "maxsim-cpu", "torch")
-SECONDS = 1.0  # for each system and shape, and at least 3 repeats
+SECONDS = 1.0  # per system and shape, with at least 3 repeats
 
 
 def main() -> None:
-    """Measure with one thread and with all, each in a process of its own."""
+    """Measure with one thread and with all threads, each in its own process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged collections, for real vectors")
-    parser.add_argument("--threads", type=int, help="measure here with so many threads and print JSON")
+    parser.add_argument("--threads", type=int, help="measure in this process with this many threads and print JSON")
     arguments = parser.parse_args()
     if arguments.threads is not None:
         print(json.dumps(measure(arguments.data, arguments.threads)))
@@ -73,7 +73,7 @@ def _in_a_process(data: Path, threads: int, cores: Sequence[int]) -> list[dict[s
 
 
 def measure(data: Path, threads: int) -> list[dict[str, Any]]:
-    """Time every system on every shape, and compare what it finds with 64-bit arithmetic."""
+    """Time every system on every shape, and compare its results with float64."""
     results = []
     for work in [*random_work(), *real_work(data)]:
         exact = [definition(work, n) for n in range(len(work.queries))]
@@ -95,7 +95,7 @@ def measure(data: Path, threads: int) -> list[dict[str, Any]]:
 
 
 def _apart(work: Work, name: str, threads: int, exact: list[dict[str, list[int]]]) -> dict[str, Any]:
-    """Measure one system in a process of its own: some peers crash on some shapes."""
+    """Measure one system in its own process, because some peers crash on some shapes."""
     context = multiprocessing.get_context("spawn")  # a fork would inherit thread pools that no longer run
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measure_one, args=(work, name, threads, exact, sender))
@@ -117,7 +117,7 @@ def _measure_one(
 
 
 def random_work() -> Iterator[Work]:
-    """Random unit vectors: nothing can be left out, and scores lie as close together as they can."""
+    """Random unit vectors: the hardest case, with scores close together and nothing to prune."""
     for name, queries, tokens, dimensions in (
         ("32 x 128", 1, 32, 128),
         ("32 x 96", 1, 32, 96),
@@ -139,7 +139,7 @@ def random_work() -> Iterator[Work]:
 
 
 def real_work(data: Path, count: int = 4) -> Iterator[Work]:
-    """Vectors of scifact by MiniLM, BM25's best 1,000: every query token counts the same, or by softened IDF."""
+    """MiniLM vectors of scifact, BM25's top 1,000 candidates, with uniform weights or softened IDF."""
     collection, encoder, corpus = scifact(data)
     some = dict(list(collection.judged_queries("test").items())[:count])
     queries = encoder.encode_queries(list(some.values()))
@@ -159,7 +159,7 @@ def real_work(data: Path, count: int = 4) -> Iterator[Work]:
 
 
 def scifact(data: Path) -> tuple[Collection, Encoder, EncodedCorpus]:
-    """The collection, its encoder, and its documents as vectors on disk."""
+    """The collection, its encoder, and its encoded documents on disk."""
     collection, encoder = load_collection(data / "scifact"), encoder_for(data / "scifact")
     texts = collection.documents
     return collection, encoder, encode_cached(default_cache(), encoder, list(texts), list(texts.values()))
@@ -172,7 +172,7 @@ def _unit(generator: np.random.Generator, count: int, dimensions: int) -> Floats
 
 
 def definition(work: Work, n: int) -> dict[str, list[int]]:
-    """The best of each form by 64-bit arithmetic on the 16-bit vectors."""
+    """The top documents of each form, computed in float64 from the 16-bit vectors."""
     places, query = work.candidates[n], work.queries[n].astype(np.float64)
     tokens = work.documents.take(places)
     vectors = tokens.vectors.astype(np.float64)
@@ -199,7 +199,7 @@ def timed(answer: Callable[[int], Places], queries: int) -> dict[str, float]:
 
 
 def effort(work: Work) -> dict[str, float]:
-    """How many documents were read in 16 bits, and the share of products that screening saved, on average."""
+    """Mean number of documents rescored in 16 bits, and mean fraction of products that screening saved."""
     documents = CodedDocuments.of(work.documents)
     read, saved = [], []
     for n in range(len(work.queries)):
@@ -210,7 +210,7 @@ def effort(work: Work) -> dict[str, float]:
 
 
 def peak() -> float | None:
-    """The 8-bit operations that one core can do, in billions per second; None without AVX-512 VNNI."""
+    """Peak 8-bit operations of one core in billions per second; None without AVX-512 VNNI."""
     if native.path() != "avx512":
         return None
     source, program = Path(__file__).with_name("peak.cpp"), Path(__file__).parents[1] / "build" / "peak"
@@ -220,13 +220,13 @@ def peak() -> float | None:
 
 
 def memory(data: Path) -> dict[str, float]:
-    """Megabytes of a process that ranks 1,000 of scifact's documents from disk, and of one that only starts.
+    """Memory in megabytes of a process that ranks 1,000 scifact documents from disk, and of a bare interpreter.
 
     Own memory, the highest of looks in between, and with what is mapped of files, which the system takes back when it
     needs room.
     """
     corpus = scifact(data)[2]
-    _ = corpus.coded  # made now, if never before
+    _ = corpus.coded  # made now if it does not exist
     program = f"""
 from pathlib import Path
 def own():

@@ -1,4 +1,4 @@
-"""The systems that ``kernel.py`` measures, each answering in the way it does fastest."""
+"""The systems that ``kernel.py`` measures, each used in its fastest way."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Work:
-    """Some queries, each with its candidates among the same documents."""
+    """Queries with candidates among the same documents."""
 
     name: str
     queries: list[Floats]
@@ -31,7 +31,7 @@ class Work:
 
     @property
     def operations(self) -> float:
-        """Multiplications and additions per query, on average, if nothing is left out."""
+        """Mean number of multiply-adds per query, without pruning."""
         pairs = [
             self.documents.lengths[places].sum() * len(query)
             for query, places in zip(self.queries, self.candidates, strict=True)
@@ -39,16 +39,16 @@ class Work:
         return float(2 * np.mean(pairs) * self.documents.dimensions)
 
     def folded(self, n: int) -> Floats:
-        """A query with its weights multiplied in, for systems that know none: right for the cosine form."""
+        """A query with its weights folded in, for systems without weights; correct for the cosine form."""
         return self.queries[n] * self.weights[n][:, None]
 
 
-# Given work and a number of threads, what to call for one query: its number in, the places of the best out.
+# From a workload and a number of threads to a function: number of a query in, places of the top documents out.
 System = Callable[[Work, int], Callable[[int], Places]]
 
 
 def chamfer(form: Form) -> System:
-    """Codes are made before, the exact best is found after."""
+    """Ours: codes are made beforehand, and the exact top k is found from them."""
 
     def prepare(work: Work, threads: int) -> Callable[[int], Places]:
         handle = CodedDocuments.of(work.documents).handle
@@ -63,7 +63,7 @@ def chamfer(form: Form) -> System:
 
 
 def numkong(work: Work, threads: int) -> Callable[[int], Places]:
-    """One call per document; 16 bits are its fastest form. It normalises, so weights cannot be multiplied in."""
+    """One call per document, in float16, its fastest format. It normalises, so weights cannot be folded in."""
     import numkong
 
     vectors, offsets = work.documents.vectors, work.documents.offsets
@@ -88,7 +88,7 @@ def numkong(work: Work, threads: int) -> Callable[[int], Places]:
 
 
 def maxsim_cpu(work: Work, threads: int) -> Callable[[int], Places]:
-    """A list of 32-bit documents of any length; its threads come from the environment."""
+    """A list of float32 documents of any length; threads are set by the environment."""
     import maxsim_cpu
 
     del threads
@@ -104,7 +104,7 @@ def maxsim_cpu(work: Work, threads: int) -> Callable[[int], Places]:
 
 
 def torch_segments(work: Work, threads: int) -> Callable[[int], Places]:
-    """One product with all tokens, then the maximum of each document's."""
+    """One matrix product with all tokens, then a segment maximum per document."""
     import torch
 
     torch.set_num_threads(threads)
@@ -124,7 +124,7 @@ def torch_segments(work: Work, threads: int) -> Callable[[int], Places]:
 
 
 def torch_padded(work: Work, threads: int) -> Callable[[int], Places]:
-    """Documents padded to the longest, the form that late-interaction libraries run."""
+    """Documents padded to the longest, as late-interaction libraries do."""
     import torch
 
     torch.set_num_threads(threads)

@@ -1,6 +1,6 @@
-"""How many judged queries are enough, and what learning costs, on one collection.
+"""The learning curve over judged queries, and the time that learning takes, on one collection.
 
-Writes ``results/learning-curve.json`` and the picture of the report, ``docs/images/learning.svg``.
+Writes ``results/learning-curve.json`` and the plot ``docs/images/learning.svg``.
 """
 
 import argparse
@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
-    """Learn, draw, and time the parts."""
+    """Learn, plot and time."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collection", type=Path, help="a collection with a split train")
+    parser.add_argument("collection", type=Path, help="collection with a train split")
     parser.add_argument("--cache", type=Path, default=default_cache())
     arguments = parser.parse_args()
     measured_on = environment()
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def timed(function: Callable[[], Any], *, repeats: int) -> dict[str, float]:
-    """Median, fastest and slowest of some repeats."""
+    """Median, minimum and maximum of repeated runs."""
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Centroids beside fast-plaid on the same vectors, on two cores: building, searching, quality, memory, disk.
+"""Our centroids beside fast-plaid on the same vectors and two cores: build, search, quality, memory, disk.
 
 Scifact with its judged queries, its vectors projected to 128 dimensions for both, and 5,000 synthetic documents of 80
-tokens in 128 dimensions. Every build and every search runs in a process of its own; fast-plaid's in an environment that
-is made for it, ``build/plaid``. Writes ``results/plaid.json`` after each trial.
+tokens in 128 dimensions. Every build and search runs in its own process, fast-plaid's in a separate
+environment, ``build/plaid``. Writes ``results/plaid.json`` after each trial.
 """
 
 import argparse
@@ -42,14 +42,14 @@ HERE = Path(__file__).parent
 RESULT = HERE / "results" / "plaid.json"
 STAGE = "centroids"
 
-# Its defaults are 8 lists a token and 4,096 documents.
+# The defaults are 8 lists per token and 4,096 documents.
 GRID = [{"n_ivf_probe": lists, "n_full_scores": many} for lists in (1, 4) for many in (256, 1024)]
-# As many dimensions as ColBERT has; the most that both sides index within minutes.
+# ColBERT's dimensions, and as many documents as both systems index within minutes.
 DIMENSIONS = 128
 
 
 class Trial(NamedTuple):
-    """Where both sides find the vectors, and what is right."""
+    """The vectors for both systems, and the judgements."""
 
     name: str
     folder: Path
@@ -60,14 +60,14 @@ class Trial(NamedTuple):
 
 
 def main() -> None:
-    """Measure both sides on both trials; or be our side of one measurement."""
+    """Measure both systems on both trials; or, with ``--side``, run one measurement of ours."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of judged collections")
-    parser.add_argument("--only", choices=("scifact", "synthetic"), help="one of the trials; nothing is recorded")
+    parser.add_argument("--only", choices=("scifact", "synthetic"), help="run one trial without saving results")
     parser.add_argument(
-        "--documents", type=int, help="so many documents and 30 queries, to try it out; nothing is recorded"
+        "--documents", type=int, help="try it with this many documents and 30 queries, without saving results"
     )
-    parser.add_argument("--side", help="used by this program itself")
+    parser.add_argument("--side", help="internal")
     arguments = parser.parse_args()
     if arguments.side:
         our_side(json.loads(arguments.side))
@@ -87,8 +87,8 @@ def main() -> None:
 
 
 def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
-    """The whole collection, encoded by MiniLM and projected; softened IDF beside uniform weights."""
-    from chamfer.cache.encoded import default_cache, encode_cached  # torch comes with it, which our side must not carry
+    """The whole collection, encoded by MiniLM and projected; uniform weights and softened IDF."""
+    from chamfer.cache.encoded import default_cache, encode_cached  # imports torch, which our measured process must not
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.token_weights import TokenWeights
     from corpora import encoder_for
@@ -116,7 +116,7 @@ def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
 
 
 def synthetic(folder: Path, arguments: argparse.Namespace) -> Trial:
-    """Tokens around 2,000 centres; a query is 32 tokens of a document, moved a little, which is what it should find."""
+    """Tokens around 2,000 centres; a query is 32 perturbed tokens of the document that it should find."""
     generator = np.random.default_rng(0)
     count, length, dimensions, asked = arguments.documents or 5000, 80, 128, 30 if arguments.documents else 200
     centres = _unit(generator.standard_normal((2000, dimensions)))
@@ -152,7 +152,7 @@ def write_material(
     queries: TokenBatch,
     weights: Mapping[str, Any],
 ) -> None:
-    """Write what both sides read."""
+    """Write the input of both systems."""
     folder.mkdir()
     arrays: dict[str, Any] = {
         "vectors": documents.vectors.astype(np.float16, copy=False),
@@ -167,7 +167,7 @@ def write_material(
 
 
 def measure_trial(trial: Trial, python: Path) -> dict[str, Any]:
-    """Every precision of ours and every setting of fast-plaid's."""
+    """Measure every precision of ours and every setting of fast-plaid."""
     ours, peer = [sys.executable, __file__, "--side"], [str(python), str(HERE / "plaid_peer.py")]
     rows = []
 
@@ -205,7 +205,7 @@ def measure_trial(trial: Trial, python: Path) -> dict[str, Any]:
 def _apart(
     command: list[str], trial: Trial, do: str, index: Path, settings: Mapping[str, Any], weights: str = "uniform"
 ) -> dict[str, Any]:
-    """Do one thing in a process of its own, on two cores."""
+    """Run one step in its own process, on two cores."""
     limits = dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CHAMFER_THREADS"), str(THREADS))
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:THREADS]))
     out = trial.folder / "out.json"
@@ -218,7 +218,7 @@ def _apart(
 
 
 def quality(trial: Trial, found: Sequence[Sequence[int]]) -> dict[str, float]:
-    """Measure what was found."""
+    """Measure the rankings."""
     from chamfer.data.ranking import Ranking
     from chamfer.evaluate.measures import measure
 
@@ -231,7 +231,7 @@ def quality(trial: Trial, found: Sequence[Sequence[int]]) -> dict[str, float]:
 
 
 def our_side(asked: Mapping[str, Any]) -> None:
-    """Build or search an index of ours, as a process of its own without torch."""
+    """Build or search our index, in a process without torch."""
     material = read_material(Path(asked["material"]), asked["weights"])
     documents = [Document(*one) for one in json.loads((Path(asked["material"]) / "documents.json").read_text())]
     index = Path(asked["index"])
@@ -255,7 +255,7 @@ def build(
     folder: Path,
     settings: Settings,
 ) -> dict[str, Any]:
-    """Make an index and the lists of its first stage, texts included."""
+    """Build an index, including texts and the lists of its first stage."""
     found: dict[str, Any] = {}
     with memory_watched(found):
         started = time.perf_counter()
@@ -273,7 +273,7 @@ def build(
 
 
 def search(material: Material, ids: Sequence[str], folder: Path) -> dict[str, Any]:
-    """Search an index as ``Searcher.rank`` does, which would bring an encoder along."""
+    """Search an index like ``Searcher.rank``, but without loading an encoder."""
     place_of = {identifier: place for place, identifier in enumerate(ids)}
     found: dict[str, Any] = {}
     with memory_watched(found):
@@ -300,7 +300,7 @@ def _installed(python: Path, package: str) -> str:
 
 
 def show(record: Mapping[str, Any]) -> None:
-    """Print what was measured."""
+    """Print the results."""
     table = Table(
         "system",
         "settings",

@@ -1,4 +1,4 @@
-"""An environment for fast-plaid, whose torch is another than ours: made once, under ``build/plaid``."""
+"""A separate environment for fast-plaid, which needs another torch: created once, in ``build/plaid``."""
 
 import subprocess
 import tempfile
@@ -14,7 +14,7 @@ TORCH = "2.11.0"
 
 
 def peer_python() -> Path:
-    """Make fast-plaid's environment unless it is there, and give its interpreter."""
+    """Create the environment if necessary, and return its interpreter."""
     python, marker = HOME / "bin" / "python", HOME / "torch"
     if marker.exists():
         return python
@@ -27,7 +27,7 @@ def peer_python() -> Path:
 
 
 def install_without_cuda(python: Path) -> None:
-    """Unpack torch without its CUDA libraries, and put empty ones in their places.
+    """Unpack torch with stubs in place of its CUDA libraries.
 
     The package index has no build of this version for processors alone, and the one for CUDA asks for gigabytes of
     libraries before it can be imported. What runs on processors is the same in both.
@@ -55,7 +55,7 @@ STAND_INS = (
 
 
 def make_stand_ins(folder: Path) -> None:
-    """Compile libraries that define what torch's own ask of CUDA: functions that return 0, so there is no device."""
+    """Compile stubs of the CUDA functions that torch links to; they return 0, so that no device is found."""
     standard = subprocess.run(["gcc", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True, check=True)
     libraries = [folder / name for name in CPU]
     known = {
@@ -81,10 +81,12 @@ def make_stand_ins(folder: Path) -> None:
 
 
 def assembly(names: Sequence[str]) -> str:
-    """Definitions of symbols: types that can be named, variables of zeros, functions that return 0."""
+    """C definitions of symbols: opaque types, zeroed variables, functions that return 0."""
     types = [name for name in names if name.startswith("_ZTI")]
     zeros = [name for name in names if name.startswith("_ZTV") or name.endswith("9allocatorE")]
-    written_to = [name for name in names if "get_gil_checker" in name]  # gives a reference, which torch sets on import
+    written_to = [
+        name for name in names if "get_gil_checker" in name
+    ]  # returns a reference that torch writes to on import
     functions = [name for name in names if name not in {*types, *zeros, *written_to}]
     lines = [".text"]
     for some, body in ((functions, "xorl %eax, %eax\nret"), (written_to, "leaq somewhere(%rip), %rax\nret")):

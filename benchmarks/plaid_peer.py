@@ -1,6 +1,6 @@
-"""fast-plaid's side of ``plaid.py``, run in an environment of its own; and what both sides are measured with.
+"""fast-plaid's half of ``plaid.py``, run in a separate environment, and the measuring code for both halves.
 
-Imports no chamfer, and torch and fast-plaid only where they are used: the other side does without them.
+Does not import chamfer, and imports torch and fast-plaid only where used, because our half runs without them.
 """
 
 import json
@@ -18,11 +18,11 @@ import numpy.typing as npt
 K = 10
 THREADS = 2
 WARM = 5  # queries before the clock starts
-REPEATS, ENOUGH = 3, 60.0  # of all queries in one call, unless that took so many seconds
+REPEATS, ENOUGH = 3, 60.0  # of all queries in one call; no more repeats after this many seconds
 
 
 class Material(NamedTuple):
-    """Token vectors in 16 bits, mapped into memory, and the queries one after the other."""
+    """Memory-mapped 16-bit token vectors, and queries."""
 
     vectors: npt.NDArray[np.float16]
     offsets: npt.NDArray[np.int64]
@@ -31,11 +31,11 @@ class Material(NamedTuple):
 
 
 def read_material(folder: Path, weighting: str = "uniform") -> Material:
-    """Read what ``plaid.py`` wrote for both sides."""
+    """Read the input that ``plaid.py`` wrote."""
     lengths, query_lengths = np.load(folder / "lengths.npy"), np.load(folder / "query_lengths.npy")
     queries = np.split(np.load(folder / "query_vectors.npy").astype(np.float32), np.cumsum(query_lengths)[:-1])
     return Material(
-        # Written to by nobody, but torch warns of arrays that cannot be.
+        # Never written to, but torch warns about read-only arrays.
         np.load(folder / "vectors.npy", mmap_mode="c"),
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         queries,
@@ -44,13 +44,13 @@ def read_material(folder: Path, weighting: str = "uniform") -> Material:
 
 
 def bytes_in(folder: Path) -> int:
-    """Of all files of an index."""
+    """Total size of the files of an index."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 @contextmanager
 def memory_watched(into: dict[str, Any]) -> Iterator[None]:
-    """Note the highest resident memory of this process, files it maps included, and of its own memory alone."""
+    """Record peak resident memory, with and without mapped files."""
     highest, done = _status("RssAnon"), threading.Event()
     start = _status("VmRSS")
 
@@ -80,7 +80,7 @@ def _status(name: str) -> float:
 def timed(
     one: Callable[[int], Sequence[int]], every: Callable[[], Sequence[Sequence[int]]], queries: int
 ) -> dict[str, Any]:
-    """Answer one query at a time, then all of them in one call; give what was found, and how long it took."""
+    """Answer queries one at a time, then all in one call; return the results and the times."""
     for n in range(min(WARM, queries)):
         one(n)
     found, milliseconds, seconds = [], [], list[float]()
@@ -104,7 +104,7 @@ def timed(
 
 
 def build(material: Material, index: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """Make an index on disk; the list of documents, which are views, is made before the clock starts."""
+    """Build an index on disk; the list of document views is made before the clock starts."""
     import torch
     from fast_plaid import search  # type: ignore[import-not-found]
 
@@ -120,7 +120,7 @@ def build(material: Material, index: Path, settings: dict[str, Any]) -> dict[str
 
 
 def search(material: Material, index: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """Search an index. Weights are multiplied into query tokens, which is right for products."""
+    """Search an index; weights are folded into the query, which is exact for dot products."""
     found: dict[str, Any] = {}
     with memory_watched(found):
         opened, queries = _opened(material, index)
@@ -134,7 +134,7 @@ def search(material: Material, index: Path, settings: dict[str, Any]) -> dict[st
 
 
 def tune(material: Material, index: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """Try search settings: what each finds, and how long a query takes when all are asked in one call."""
+    """Try search settings: results and time per query, with all queries in one call."""
     opened, queries = _opened(material, index)
     tried = []
     for choice in settings["grid"]:
@@ -155,12 +155,12 @@ def _opened(material: Material, index: Path) -> tuple[Any, list[Any]]:
     queries = [torch.from_numpy(query * weights) for query, weights in zip(material.queries, folded, strict=True)]
     opened = search.FastPlaid(index=str(index), device="cpu")
     if opened.devices != ["cpu"] or torch.cuda.is_available():
-        raise SystemExit("fast-plaid must run on the processor here")
+        raise SystemExit("fast-plaid must run on the CPU here")
     return opened, queries
 
 
 def main() -> None:
-    """Do what is asked as JSON, and write what was found as JSON."""
+    """Run a request given as JSON, and write the result as JSON."""
     import torch
 
     torch.set_num_threads(THREADS)

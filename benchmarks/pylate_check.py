@@ -1,4 +1,4 @@
-"""Weights in PyLate and fast-plaid: folded queries there, beside our own scores of the weighted ones.
+"""Token weights in PyLate and fast-plaid: their results for folded queries, compared with our weighted scores.
 
 Runs in PyLate's environment, whose pins differ from ours, with this library's sources on the path. Prints JSON.
 """
@@ -23,7 +23,7 @@ DOCUMENTS, QUERIES, DIMENSIONS, K = 300, 20, 64, 10
 
 
 def main() -> None:
-    """Make documents near the queries, ask every engine, compare."""
+    """Make documents near the queries, search with every engine, compare."""
     generator = np.random.default_rng(0)
     queries = [unit(generator.standard_normal((int(n), DIMENSIONS))) for n in generator.integers(5, 12, QUERIES)]
     documents = [planted(generator, queries) for _ in range(DOCUMENTS)]
@@ -51,7 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         index = indexes.PLAID(folder, "plaid", override=True, nbits=8, n_ivf_probe=32, n_full_scores=DOCUMENTS)
         index.add_documents(ids[0], tensors)
-        hits = [index(queries_embeddings=[query], k=K)[0] for query in folded]  # one by one, so that none is padded
+        hits = [index(queries_embeddings=[query], k=K)[0] for query in folded]  # one by one, to avoid padding
         found["indexes.PLAID"] = agreement([[int(hit["id"]) for hit in some] for some in hits], expected)
     with tempfile.TemporaryDirectory() as folder:
         engine = search.FastPlaid(index=folder, device="cpu")
@@ -66,13 +66,13 @@ def main() -> None:
 
 
 def unit(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Vectors of length 1."""
+    """Unit vectors."""
     scaled: np.ndarray[Any, Any] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return scaled.astype(np.float32)
 
 
 def planted(generator: np.random.Generator, queries: Sequence[np.ndarray[Any, Any]]) -> Any:  # noqa: ANN401
-    """A document with some tokens near those of a query."""
+    """A document with some tokens near a query's."""
     near = queries[int(generator.integers(len(queries)))]
     near = near[generator.random(len(near)) < 0.5]
     noise = generator.standard_normal((len(near), DIMENSIONS)) * 0.12
@@ -80,12 +80,12 @@ def planted(generator: np.random.Generator, queries: Sequence[np.ndarray[Any, An
 
 
 def folded_vectors(query: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401
-    """A query that carries its weights."""
+    """A query with its weights folded in."""
     return fold(TokenBatch.pack([query], [np.zeros(len(query), np.int32)]), weights).vectors
 
 
 def agreement(found: Sequence[Sequence[int]], expected: Sequence[np.ndarray[Any, Any]]) -> float:
-    """The share of the best that an engine finds."""
+    """The fraction of the top k that an engine finds."""
     best = [np.argsort(-scores)[:K].tolist() for scores in expected]
     return float(np.mean([len(set(some[:K]) & set(own)) / K for some, own in zip(found, best, strict=True)]))
 

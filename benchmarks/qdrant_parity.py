@@ -1,7 +1,7 @@
-"""Rankings and latency of an index in Qdrant beside those of the library, in both forms, on scifact.
+"""Rankings and latency of an index in Qdrant compared with the library, in both forms, on scifact.
 
-Two targets: the engine in this process (``qdrant-edge-py``) over the whole collection, and the client's memory mode,
-which is plain Python and gets a slice. A target's ranking is compared with the library's for the same query, and for
+Two targets: the embedded engine (``qdrant-edge-py``) over the whole collection, and the client's memory mode,
+which is plain Python and gets a subset. A target's ranking is compared with the library's for the same query, and for
 that query rounded to 16 bits, which is what the engine computes with. Writes ``results/qdrant.json``.
 """
 
@@ -40,18 +40,20 @@ from corpora import encoder_for
 RESULTS = Path(__file__).parent / "results" / "qdrant.json"
 FORMS: tuple[Form, ...] = ("l2", "cosine")
 K = 10
-# Scores that 16 bits cannot tell apart: the engine rounds the query, of which a score keeps about four digits.
+# Scores closer than this count as equal: the engine rounds queries to 16 bits, about four digits of a score.
 TIED = 5e-5
 
 
 def main() -> None:
-    """Build, push, ask, compare, write."""
+    """Build, push, search, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="the collection")
+    parser.add_argument("folder", type=Path, help="collection folder")
     parser.add_argument("--queries", type=int, default=50)
-    parser.add_argument("--documents", type=int, help="for the engine; all if not given")
-    parser.add_argument("--memory-documents", type=int, default=500, help="for memory mode; 0 leaves it out")
-    parser.add_argument("--work", type=Path, default=Path("/dev/shm/chamfer-qdrant"), help="removed afterwards")
+    parser.add_argument("--documents", type=int, help="documents for the engine (default: all)")
+    parser.add_argument("--memory-documents", type=int, default=500, help="documents for memory mode; 0 skips it")
+    parser.add_argument(
+        "--work", type=Path, default=Path("/dev/shm/chamfer-qdrant"), help="working folder; removed afterwards"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     measured_on = environment() | {name: version(name) for name in ("qdrant-client", "qdrant-edge-py")}
@@ -59,7 +61,7 @@ def main() -> None:
     encoder = encoder_for(arguments.folder)
     judged = collection.judged_queries("test")
     asked = {identifier: judged[identifier] for identifier in list(judged)[: arguments.queries]}
-    tokens = encoder.encode_queries(list(asked.values()))  # in 32 bits, as users ask; the cache keeps 16
+    tokens = encoder.encode_queries(list(asked.values()))  # in float32, as in a search; the cache stores float16
     targets: dict[str, tuple[int | None, Callable[[], Client]]] = {
         "edge": (arguments.documents, lambda: EdgeClient(arguments.work / "edge")),
         "memory": (arguments.memory_documents, lambda: QdrantClient(":memory:")),
@@ -70,7 +72,7 @@ def main() -> None:
             continue
         try:
             index = build(arguments.work / "index", collection, encoder, size)
-            # Memory mode multiplies small matrices, where threads of BLAS only wait for each other.
+            # Memory mode multiplies small matrices, for which BLAS threads cost more than they gain.
             with threadpool_limits(1 if name == "memory" else None):
                 record[name] = measure(client(), index, encoder, list(asked.values()), tokens)
         finally:
@@ -79,7 +81,7 @@ def main() -> None:
 
 
 def build(folder: Path, collection: Collection, encoder: Encoder, size: int | None) -> Snapshot:
-    """An index from cached vectors, of the first documents."""
+    """Build an index of the first documents from cached vectors."""
     documents = encode_cached(default_cache(), encoder, list(collection.documents), list(collection.documents.values()))
     ids = documents.ids[:size]
     settings = Settings(encoder.dimensions, len(encoder.vocabulary), encoder=described(encoder))
@@ -91,7 +93,7 @@ def build(folder: Path, collection: Collection, encoder: Encoder, size: int | No
 def measure(
     client: Client, index: Snapshot, encoder: Encoder, texts: Sequence[str], tokens: TokenBatch
 ) -> dict[str, Any]:
-    """Push twice, then ask every query in each form with each first stage."""
+    """Push twice, then search in each form with each first stage."""
     took = []
     for _ in range(2):
         started = time.perf_counter()
@@ -128,7 +130,7 @@ def measure(
 
 
 def compared(index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidates]) -> dict[str, Any]:
-    """How many rankings are the same, how many but for ties, and how far scores are apart."""
+    """Number of identical rankings, of rankings identical up to ties, and the largest difference of scores."""
     same = tied = 0
     apart = 0.0
     for hits, candidates in zip(found, expected, strict=True):
@@ -136,7 +138,7 @@ def compared(index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidat
         theirs = np.array([hit.score for hit in hits])
         same += [hit.id for hit in hits] == ids
         score_of = dict(zip(ids, scores.tolist(), strict=True))
-        # A document that only they found must score like the last one.
+        # A document that only the engine found must score like the last one.
         ours = np.array([score_of.get(hit.id, scores[-1]) for hit in hits])
         tied += len(hits) == len(ids) and bool(np.allclose(ours, scores, rtol=0, atol=TIED))
         apart = max(apart, float(np.abs(theirs - scores).max()) if len(theirs) == len(scores) else np.inf)
@@ -144,7 +146,7 @@ def compared(index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidat
 
 
 def rounded(queries: Queries, form: Form) -> Queries:
-    """What the engine computes with: 16 bits of the query or, for ``cosine``, of the query times its weights."""
+    """The query as the engine rounds it: to 16 bits, for ``cosine`` after folding the weights in."""
     vectors, weights = queries.tokens.vectors, queries.weights
     if form == "cosine":
         largest = np.repeat(np.maximum.reduceat(weights, queries.tokens.offsets[:-1]), queries.tokens.lengths)
@@ -161,7 +163,7 @@ def each(queries: Queries) -> list[Queries]:
 
 
 def timed(answer: Callable[[Queries], list[Any]], queries: Queries) -> tuple[list[Any], Mapping[str, float]]:
-    """Answer every query, one after the other, after one to warm up."""
+    """Answer the queries one by one, after a warm-up."""
     answer(each(queries)[0])
     found: list[Any] = []
     times = []

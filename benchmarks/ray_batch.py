@@ -1,7 +1,7 @@
-"""Batch work on two Ray nodes, separate processes on loopback, against one process: the same bytes, and how fast.
+"""Batch jobs on two Ray nodes (separate processes on loopback) compared with one process: identical bytes, and speed.
 
-Writes ``results/ray-batch.json``. Every worker has one thread, and so has the process that it is compared with: another
-number of threads may move the last bits of vectors. A worker is killed while the two encode the whole collection.
+Writes ``results/ray-batch.json``. Workers and the process they are compared with have one thread each: another number
+of threads may change the last bits of vectors. A worker is killed while the two encode the whole collection.
 """
 
 import argparse
@@ -39,9 +39,9 @@ from chamfer.workers.jobs import HERE, Table, Workers
 from chamfer.workers.ray_workers import ray_workers
 
 RESULT = Path(__file__).parent / "results" / "ray-batch.json"
-# Documents that rates are taken of, and how often; the whole collection is encoded once by each.
+# Documents per throughput measurement, and repeats; each system encodes the whole collection once.
 SAMPLE, REPEATS = 512, 3
-LENGTH = 64  # of documents, in tokens
+LENGTH = 64  # maximum document length in tokens
 OBJECT_STORE = 2_000_000_000
 ALONE = "one process of 1 thread"
 T = TypeVar("T")
@@ -49,23 +49,23 @@ T = TypeVar("T")
 
 @contextmanager
 def head(object_store: int) -> Iterator[Cluster]:
-    """A cluster of one node with one worker; its processes are our children and end with us."""
+    """A cluster of one node with one worker; its processes are children of this one and end with it."""
     settings = {"num_cpus": 1, "object_store_memory": object_store, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=settings)
     try:
         yield cluster
     finally:
-        cluster.shutdown()  # type: ignore[no-untyped-call]  # of what it started, by process id
+        cluster.shutdown()  # type: ignore[no-untyped-call]  # ends what it started, by process id
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """What work gives, and its seconds."""
+    """The result of a call, and its time in seconds."""
     started = time.perf_counter()
     return work(), time.perf_counter() - started
 
 
 def digest(folder: Path) -> dict[str, str]:
-    """Of every file but databases, whose pages may lie in any order, and locks."""
+    """Digests of all files except databases, whose pages have no fixed order, and locks."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -74,20 +74,20 @@ def digest(folder: Path) -> dict[str, str]:
 
 
 def where(table: Table, advance: Advance) -> Table:
-    """A job that says on which node and in which process it ran."""
+    """A job that reports its node and process."""
     time.sleep(0.5)
     return {"node": [ray.get_runtime_context().get_node_id()], "process": [os.getpid()]}
 
 
 def workers_of(cluster: Cluster) -> list[int]:
-    """Processes of the cluster that work on a table now: children of its raylets, which Ray names by what they do."""
+    """Worker processes that are busy now: children of the raylets, which Ray names after their task."""
     nodes = cluster.list_all_nodes()  # type: ignore[no-untyped-call]
     raylets = {node.all_processes["raylet"][0].process.pid for node in nodes}
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             name, status = (path / "cmdline").read_bytes(), (path / "status").read_text()
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended
             continue
         parent = int(status.split("PPid:")[1].split()[0])
         if parent in raylets and name.startswith(b"ray::MapBatches"):
@@ -99,8 +99,8 @@ def main() -> None:
     """Measure, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("collection", type=Path, nargs="?", default=Path("../shared/data/scifact"))
-    parser.add_argument("--documents", type=int, help="only the first so many")
-    parser.add_argument("--queries", type=int, help="only the first so many judged queries")
+    parser.add_argument("--documents", type=int, help="number of documents (default: all)")
+    parser.add_argument("--queries", type=int, help="number of judged queries (default: all)")
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     collection = part_of(load_collection(arguments.collection), arguments.documents, arguments.queries)
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 class Bench:
-    """One collection, by one process and by two nodes."""
+    """Process one collection in one process and on two nodes."""
 
     def __init__(self, collection: Collection, folder: Path) -> None:
         self.collection, self.folder = collection, folder
@@ -123,7 +123,7 @@ class Bench:
         self.rates: dict[str, list[float]] = {}
 
     def run(self) -> dict[str, Any]:
-        """Everything, as JSON."""
+        """All results, ready for JSON."""
         threads = torch.get_num_threads()
         self.measure(f"one process of {threads} threads", HERE)
         torch.set_num_threads(1)
@@ -163,7 +163,7 @@ class Bench:
         }
 
     def measure(self, name: str, workers: Workers) -> None:
-        """How many documents are encoded in a second, several times, after one that does not count."""
+        """Documents encoded per second, several times, after a warm-up."""
         documents = dict(list(self.collection.documents.items())[:SAMPLE])
         for turn in range(REPEATS + 1):
             seconds = self.encode(self.folder / f"{name} {turn}", documents, workers)[1]
@@ -174,12 +174,12 @@ class Bench:
     def encode(
         self, cache: Path, documents: Mapping[str, str], workers: Workers, advance: Advance = ignore
     ) -> tuple[EncodedCorpus, float]:
-        """Into a folder, and in how many seconds."""
+        """Encode into a folder, and return the seconds."""
         ids, texts = list(documents), list(documents.values())
         return timed(lambda: encode_cached(cache, self.encoder, ids, texts, workers=workers, advance=advance))
 
     def everything(self, name: str, workers: Workers, advance: Advance = ignore) -> dict[str, Any]:
-        """The vectors, the index, the frequencies and the rankings of the whole collection."""
+        """Vectors, index, frequencies and rankings of the whole collection."""
         collection, index = self.collection, self.folder / f"index-{name}"
         corpus, encoding = self.encode(self.folder / name, collection.documents, workers, advance)
         documents, settings = documents_from(collection.documents), settings_for(self.encoder)
@@ -205,7 +205,7 @@ class Bench:
 
 
 def part_of(collection: Collection, documents: int | None, queries: int | None) -> Collection:
-    """The first documents, those that are judged for the first queries among them, and these queries."""
+    """The first queries and documents, including all judged documents of these queries."""
     if documents is None and queries is None:
         return collection
     judged = dict(list(collection.judgements["test"].items())[:queries])

@@ -1,6 +1,6 @@
-"""Pictures of the page that ``chamfer serve`` shows, for the README: light, dark, and on a phone.
+"""Screenshots of the page of ``chamfer serve`` for the README: light, dark, and on a phone.
 
-Without an index, one of the standard library's docstrings is built, which takes a minute.
+Without an index, one is built from the docstrings of the standard library, which takes a minute.
 
     python benchmarks/screenshots.py                    # writes docs/images/page-*.png
     python benchmarks/screenshots.py my-index/ --query "what helps against osteoporosis"
@@ -23,22 +23,20 @@ from chamfer.data.docstrings import docstring_collection
 DOCS = Path(__file__).parents[1] / "docs" / "images"
 CHROMIUM = "/usr/bin/chromium"
 MOST_BYTES = 300_000
-"""Of a picture, so that the repository stays small."""
+"""Size limit of a picture, to keep the repository small."""
 
 
 def main() -> None:
     """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("index", nargs="?", type=Path, help="the folder of an index")
+    parser.add_argument("index", nargs="?", type=Path, help="index folder")
     parser.add_argument("--query", default="wait until all of the threads are finished")
-    parser.add_argument(
-        "--token", default="threads", help="the token of the query that is pointed at in the dark picture"
-    )
-    parser.add_argument("--most", type=int, default=1500, help="docstrings to index, if no index is given")
+    parser.add_argument("--token", default="threads", help="query token to point at in the dark picture")
+    parser.add_argument("--max-documents", type=int, default=1500, help="docstrings to index, if no index is given")
     parser.add_argument("--out", type=Path, default=DOCS)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        index = asked.index or _build(Path(folder) / "index", asked.most)
+        index = asked.index or _build(Path(folder) / "index", asked.max_documents)
         with _serve(index, Path(folder) / "log") as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             _wide(browser, address, asked.query, asked.token, asked.out)
@@ -80,17 +78,17 @@ def _search(page: Page, query: str) -> None:
 
 
 def _write(page: Page, path: Path) -> None:
-    page.wait_for_timeout(500)  # until nothing moves
+    page.wait_for_timeout(500)  # until animations have ended
     page.screenshot(path=path)
     size = path.stat().st_size
     print(f"{path}: {size / 1000:.0f} KB")
     if size > MOST_BYTES:
-        raise SystemExit(f"{path} has more than {MOST_BYTES / 1000:.0f} KB; make the picture smaller")
+        raise SystemExit(f"{path} is larger than {MOST_BYTES / 1000:.0f} KB; make the picture smaller")
     page.close()
 
 
-def _build(folder: Path, most: int) -> Path:
-    collection = docstring_collection(most)
+def _build(folder: Path, max_documents: int) -> Path:
+    collection = docstring_collection(max_documents)
     print(f"indexing {len(collection.documents)} docstrings")
     build_index(folder, collection.documents, Encoder.load("minilm", document_length=128))
     return folder

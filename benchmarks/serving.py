@@ -1,4 +1,4 @@
-"""The server under load: a closed loop of connections on loopback, its memory meanwhile, and what HTTP itself costs."""
+"""The server under load: a closed loop of connections on loopback, memory, and the overhead of HTTP."""
 
 import argparse
 import asyncio
@@ -26,7 +26,7 @@ LENGTH = 128
 
 @contextmanager
 def served(index: Path) -> Iterator[tuple[int, int]]:
-    """The port and the process id of a server."""
+    """Start a server; gives its port and process id."""
     command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(index), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -36,7 +36,7 @@ def served(index: Path) -> Iterator[tuple[int, int]]:
 
 
 async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, query: str) -> int:
-    """One search on an open connection; its status."""
+    """Send one search on an open connection, and return the status."""
     body = json.dumps({"query": query, "k": 10}).encode()
     head = f"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     writer.write(head.encode() + b"\r\n\r\n" + body)
@@ -47,7 +47,7 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, query:
 
 
 async def load(port: int, pid: int, queries: Sequence[str], connections: int, seconds: float) -> dict[str, Any]:
-    """Every connection asks again as soon as it has its answer."""
+    """Closed loop: every connection sends its next request once it has a response."""
     stop = time.perf_counter() + seconds
     taken: list[float] = []
     statuses: Counter[str] = Counter()
@@ -82,7 +82,7 @@ async def load(port: int, pid: int, queries: Sequence[str], connections: int, se
 
 
 async def _memory(pid: int, seconds: float) -> list[float]:
-    """What the server holds, ten times over the run."""
+    """Memory of the server, sampled ten times."""
     held = []
     for _ in range(10):
         await asyncio.sleep(seconds / 10)
@@ -92,7 +92,7 @@ async def _memory(pid: int, seconds: float) -> list[float]:
 
 
 async def alone(port: int, queries: Sequence[str]) -> list[float]:
-    """Seconds of single searches by HTTP, one after the other."""
+    """Latency of single searches over HTTP."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     taken = []
     for query in queries:
@@ -104,7 +104,7 @@ async def alone(port: int, queries: Sequence[str]) -> list[float]:
 
 
 def by_library(searcher: Searcher, queries: Sequence[str]) -> list[float]:
-    """Seconds of the same searches without a server."""
+    """Latency of the same searches in the library."""
     taken = []
     for query in queries:
         started = time.perf_counter()
@@ -119,7 +119,7 @@ def _quantiles(taken: Sequence[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Build the demo's index if need be, load the server, and write what was measured."""
+    """Build the demo index if necessary, load the server, write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
@@ -132,7 +132,7 @@ def main() -> None:
         first = queries[:300]
         asyncio.run(alone(port, first[:50]))
         by_library(searcher, first[:50])
-        # In turns, so that a slow minute of the machine is in both.
+        # Alternating, so that slow phases of the machine affect both.
         library: list[float] = []
         server: list[float] = []
         for start in range(0, len(first), 50):

@@ -1,4 +1,4 @@
-"""Two shards of two replicas each on one machine, under load while replicas are killed: which answers are wrong."""
+"""Two shards with two replicas each, under load while replicas are killed: whether answers stay correct."""
 
 import argparse
 import asyncio
@@ -28,13 +28,13 @@ RESULTS = Path(__file__).parent / "results" / "sharded.json"
 BUILD = Path(__file__).parents[1] / "build"
 LENGTH = 128
 SHARDS, REPLICAS, K = 2, 2, 10
-# Queries that are encoded together differ in the last bits from those that are encoded alone.
+# Queries encoded in a batch differ in the last bits from those encoded alone.
 CLOSE = 1e-5
 
 
 @contextmanager
 def served(shards: Path, seconds: float) -> Iterator[tuple[int, int]]:
-    """The port and the process id of a server."""
+    """Start a server; gives its port and process id."""
     command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(shards), "--port", "0", "--ray", "local"]
     command += ["--replicas", str(REPLICAS), "--shard-seconds", str(seconds)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
@@ -50,7 +50,7 @@ def served(shards: Path, seconds: float) -> Iterator[tuple[int, int]]:
 
 
 def replicas_of(server: int, shard: str) -> list[int]:
-    """The processes of a shard's replicas, of those that this server has started."""
+    """Processes of a shard's replicas that this server started."""
     parent_of, found = {}, []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -71,7 +71,7 @@ def _ancestors(process: int, parent_of: Mapping[int, int]) -> Iterator[int]:
 
 @dataclass
 class Load:
-    """What a closed loop of connections has seen."""
+    """What the clients of a closed loop saw."""
 
     expected: Mapping[str, Sequence[tuple[str, float]]]
     killed: float = float("inf")
@@ -80,7 +80,7 @@ class Load:
     after: list[float] = field(default_factory=list)
 
     def judge(self, query: str, status: int, answer: dict[str, Any]) -> str:
-        """What an answer is worth."""
+        """Classify a response."""
         if status != 200:
             return f"error {status}"
         found = [(one["id"], one["score"]) for one in answer["hits"]]
@@ -98,7 +98,7 @@ class Load:
         return "wrong" if len(shards) == SHARDS and len(found) == K else "silently partial"
 
     async def connection(self, port: int, queries: Sequence[str], stop: float) -> None:
-        """Ask again as soon as there is an answer."""
+        """Send the next request once there is a response."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for query in cycle(queries):
             started = time.perf_counter()
@@ -116,7 +116,7 @@ class Load:
 
 
 async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, query: str) -> tuple[int, Any]:
-    """One search on an open connection."""
+    """Send one search on an open connection."""
     body = json.dumps({"query": query, "k": K}).encode()
     head = f"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     writer.write(head.encode() + b"\r\n\r\n" + body)
@@ -135,7 +135,7 @@ async def loaded(
     kill: int,
     hide: Path | None = None,
 ) -> dict[str, Any]:
-    """A closed loop of connections; at half time so many replicas of one shard are killed.
+    """Run a closed loop of connections; halfway through, kill replicas of one shard.
 
     Where a folder is given, it is hidden until three quarters of the time are over, so that no replica can open it.
     """
@@ -183,7 +183,7 @@ def _quantiles(taken: Sequence[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Build and split the demo's index if need be, load the server, and write what was seen."""
+    """Build and split the demo index if necessary, load the server, write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=8)
@@ -201,7 +201,7 @@ def main() -> None:
     splitting = time.perf_counter() - started
     queries = list(collection.judged_queries("test").values())[: arguments.queries]
     searcher = Searcher.open(arguments.index)
-    # Some more than are asked for: those that score like the last one may stand in its place.
+    # A few more than k: documents with the score of the last one may take its place.
     expected = {query: [hit[:2] for hit in searcher.search(query, 2 * K)] for query in queries}
     measured: dict[str, Any] = {}
     gone = version_folder(arguments.shards, made.version) / made.shards[0].name

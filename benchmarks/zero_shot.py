@@ -1,7 +1,7 @@
 """Zero-shot weights on whole judged collections: BM25 top 1000, then each weighting.
 
-Writes ``results/zero-shot/COLLECTION.json``, one file per collection, so that an interrupted run keeps what it
-has; a collection whose file is there is passed over unless ``--again``.
+Writes ``results/zero-shot/COLLECTION.json``, one file per collection, so that an interrupted run keeps its
+results; collections with results are skipped unless ``--again`` is given.
 """
 
 import argparse
@@ -24,18 +24,18 @@ from corpora import collections, encoder_for
 
 RESULTS = Path(__file__).parent / "results" / "zero-shot"
 QUERY_MEAN = "idf-soft-query-mean"
-LARGE = "acl-titles"  # known items; measured with the index
+LARGE = "acl-titles"  # known-item search; measured with the index
 
 
 def main() -> None:
-    """Evaluate every collection that is asked for, smallest first."""
+    """Evaluate every collection, smallest first."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", nargs="*", help="names of folders; all if none is given")
-    parser.add_argument("--data", type=Path, required=True, help="where the collections are")
+    parser.add_argument("collections", nargs="*", help="names of collections (default: all)")
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
     parser.add_argument("--cache", type=Path, default=default_cache())
-    parser.add_argument("--again", action="store_true", help="measure also what was measured before")
+    parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
-    measured_on = environment()  # before anyone changes the code below a run of an hour
+    measured_on = environment()  # before the run, which takes an hour in which the code may change
     for folder in collections(arguments.data, arguments.collections):
         out = RESULTS / f"{folder.name}.json"
         if folder.name == LARGE or (out.exists() and not arguments.again):
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def measure_collection(folder: Path, cache: Path) -> Evaluation:
-    """Evaluate the named weightings, and softened IDF once more with the mean IDF of the query tokens.
+    """Evaluate the usual weightings, and softened IDF divided by the mean IDF of the query tokens.
 
     The trial that suggested softened IDF divided by that mean, which a user without queries does not have.
     """
@@ -61,7 +61,7 @@ def measure_collection(folder: Path, cache: Path) -> Evaluation:
         query_mean = Path(temporary) / f"{QUERY_MEAN}.safetensors"
         TokenWeights.soft_idf(frequencies, encoder.vocabulary, mean=mean, made_from={"mean": mean}).save(query_mean)
         evaluation = evaluate(collection, ["uniform", "idf", "idf-soft", str(query_mean)], encoder=encoder, cache=cache)
-    # The temporary folder's name says nothing to a reader of the results.
+    # The name of the temporary folder means nothing to readers of the results.
     systems = tuple(replace(system, name=Path(system.name).stem) for system in evaluation.systems)
     return replace(evaluation, systems=systems)
 

@@ -231,7 +231,7 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
             "needs a BEIR folder",
         ),
         (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "train"], "no split 'train'"),
-        (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no split train or dev"),
+        (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no train or dev split"),
         (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "none.tsv"], "there is no qrels file none.tsv"),
         (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot write"),
         (["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"], "a corpus alone needs --queries FILE"),
@@ -372,11 +372,11 @@ def test_the_demo_compares_answers_and_draws_a_picture(
 ) -> None:
     module_name = docstrings._module_name  # of a part of the library only: all of it takes ten seconds to parse
     monkeypatch.setattr(docstrings, "_module_name", lambda path: module_name(path) if path.stem < "d" else None)
-    done = run("demo", "--most", "40", "--save", "demo.svg")
+    done = run("demo", "--max-documents", "40", "--save", "demo.svg")
     assert done.returncode == 0, done.stderr
     assert "idf-soft" in done.stdout
     assert "threads" in done.stdout
-    assert json.loads(run("demo", "--most", "40", "--json").stdout)["dataset"] == "stdlib-docstrings"
+    assert json.loads(run("demo", "--max-documents", "40", "--json").stdout)["dataset"] == "stdlib-docstrings"
     picture = (tmp_path / "demo.svg").read_text()
     assert picture.startswith("<svg")
     assert "url(http" not in picture

@@ -192,6 +192,17 @@ class TestIndex:
             run("index", "build", "corpus.jsonl", "--out", "corpus.jsonl"), "is a file, but an index is a folder"
         )
 
+    def test_who_interrupts_a_build_learns_that_it_can_be_resumed(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(*_arguments: Any, **_named: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Writer, "add_rows", interrupt)
+        done = run("index", "build", "corpus.jsonl", "--out", "index")
+        assert done.returncode != 0
+        assert "run the same command again to resume" in done.stderr
+
     def test_what_is_cut_is_told(self, run: Run) -> None:
         done = run("index", "build", "corpus.jsonl", "--out", "short", "--document-length", "5")
         assert "documents were truncated to 5 tokens" in done.stderr

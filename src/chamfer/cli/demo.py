@@ -31,8 +31,8 @@ DOCUMENT_LENGTH, DEPTH = 128, 200
 
 def demo(
     save: Annotated[Path | None, typer.Option("--save", help="Also save the output as an .svg picture.")] = None,
-    most: Annotated[
-        int | None, typer.Option("--most", min=10, help="Maximum number of docstrings.", show_default="all")
+    max_documents: Annotated[
+        int | None, typer.Option("--max-documents", min=10, help="Maximum number of docstrings.", show_default="all")
     ] = None,
     cache: CacheFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the evaluation as JSON, without searching.")] = False,
@@ -65,7 +65,7 @@ def demo(
         results.record, results.width = True, 110
     started = time.perf_counter()
     folder = cache or default_cache()
-    collection = docstring_collection(most)
+    collection = docstring_collection(max_documents)
     encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
     say(
         f"{len(collection.documents)} docstrings of Python's standard library: each first sentence is the query, "

@@ -3,7 +3,7 @@
 import typer
 
 from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, CorpusPath, DocumentLength, EncoderName, RayAddress
-from chamfer.cli.terminal import print_json, progress_bar, say, say_truncated
+from chamfer.cli.terminal import print_json, progress_bar, resumable, say, say_truncated
 from chamfer.workers.connect import workers_at
 
 
@@ -32,7 +32,7 @@ def encode(
 
     texts = list(documents.values())
     model = Encoder.load(encoder, document_length=document_length)
-    with workers_at(ray) as workers:
+    with resumable(), workers_at(ray) as workers:
         with progress_bar("encoding documents", len(texts)) as advance:
             encoded = encode_cached(
                 cache or default_cache(), model, list(documents), texts, advance=advance, workers=workers

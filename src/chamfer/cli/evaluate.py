@@ -20,9 +20,9 @@ from chamfer.cli.options import (
     ValidationOption,
     parse_special,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
 from chamfer.errors import InputError
-from chamfer.workers.connect import workers_at
+from chamfer.retrieve.stage import DEFAULT_DEPTH
 
 
 def evaluate(
@@ -40,7 +40,7 @@ def evaluate(
         Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="the first stage's")
     ] = None,
     run: Annotated[list[Path] | None, typer.Option("--run", help="TREC run to evaluate as well. Repeatable.")] = None,
-    depth: Depth = 1000,
+    depth: Depth = DEFAULT_DEPTH,
     form: FormOption = "l2",
     special: SpecialOption = "1",
     validation: ValidationOption = "dev",
@@ -82,25 +82,27 @@ def evaluate(
 
     check_stage(first_stage)
 
-    from chamfer.cache.encoded import default_cache
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.on_collection import evaluate_collection
-    from chamfer.evaluate.setup import Setup
+    from chamfer.evaluate.experiment import evaluate as compare_weights
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with workers_at(ray) as workers:
-        setup = Setup(collection, model, cache or default_cache(), form, depth, progress_bar, workers)
-        evaluation = evaluate_collection(
-            setup,
+    with resumable():
+        evaluation = compare_weights(
+            collection,
             weights,
             split=split,
+            encoder=model,
             first_stage=first_stage,
             candidates=given,
             runs=runs,
+            depth=depth,
+            form=form,
             special=chosen,
             validation=validation,
             baseline=baseline,
+            cache=cache,
+            ray=ray,
         )
     say_truncated("queries", evaluation.truncated["queries"], evaluation.queries, model.query_length)
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)

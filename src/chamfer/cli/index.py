@@ -16,10 +16,9 @@ from chamfer.cli.options import (
     RayAddress,
     Where,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.errors import InputError
 from chamfer.index.settings import Precision
-from chamfer.workers.connect import workers_at
 
 app = typer.Typer(help="Build, update and inspect an index.", no_args_is_help=True)
 
@@ -70,19 +69,16 @@ def build(
     if not len(documents):
         raise InputError(f"{corpus_file(corpus)} holds no documents")
 
-    from chamfer.index.building import build as build_checked
-    from chamfer.index.building import settings_for
+    from chamfer.index.building import build_index
     from chamfer.index.encoder import load_for_building
     from chamfer.index.snapshot import Snapshot
 
     model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
-    settings = settings_for(model, precision=precision, pool=pool, dimensions=dimensions)
-    with workers_at(ray) as workers:
-        report = build_checked(out, documents, model, settings, progress=progress_bar, workers=workers)
-    index = Snapshot.open(out)
+    with resumable():
+        report = build_index(out, documents, model, precision=precision, pool=pool, dimensions=dimensions, ray=ray)
     say_truncated("documents", report.truncated, report.documents, model.document_length)
-    open_stage(first_stage, index)
-    say(f"indexed {index.manifest.documents} documents; search them with: chamfer search {out} 'your query'")
+    open_stage(first_stage, Snapshot.open(out))
+    say(f"indexed {report.documents} documents; search them with: chamfer search {out} 'your query'")
     _print_info(out, as_json)
 
 
@@ -108,16 +104,15 @@ def add(
     if not len(documents):
         raise InputError(f"{corpus} holds no documents to add")
 
-    from chamfer.index.adding import add_documents
-    from chamfer.index.encoder import load_encoder
-    from chamfer.index.writing import writing
+    from chamfer.index.index import Index
 
-    model, total = load_encoder(manifest.settings, "document"), len(documents)
-    with workers_at(ray) as workers, writing(folder) as writer, progress_bar("adding documents", total) as advance:
-        report = add_documents(writer, documents.read(), model, replacing=replace, advance=advance, workers=workers)
-    say_truncated("documents", report.truncated, report.documents, model.document_length)
+    index = Index.open(folder)
+    with resumable():
+        report = index.add(documents, replace=replace, ray=ray)
+    length = manifest.settings.encoder["document_length"]
+    say_truncated("documents", report.truncated, report.documents, length)
     unchanged = f" ({report.skipped} were already there)" if report.skipped else ""
-    say(f"added {report.documents} of {total} documents{unchanged}; {folder} now holds {writer.manifest.documents}")
+    say(f"added {report.documents} of {len(documents)} documents{unchanged}; {folder} now holds {len(index)}")
     _print_info(folder, as_json)
 
 

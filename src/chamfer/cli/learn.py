@@ -19,9 +19,9 @@ from chamfer.cli.options import (
     RayAddress,
     Seed,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.errors import InputError
-from chamfer.workers.connect import workers_at
+from chamfer.retrieve.stage import DEFAULT_DEPTH
 
 if TYPE_CHECKING:
     from chamfer.learn.learnt import Learnt
@@ -48,8 +48,9 @@ def learn(
     hold_out: Annotated[
         float, typer.Option("--hold-out", min=0, max=0.9, help="Fraction of the queries to hold out for testing.")
     ] = 0.0,
-    most: Annotated[
-        int | None, typer.Option("--most", min=3, help="Maximum number of queries per split.", show_default="all")
+    max_queries: Annotated[
+        int | None,
+        typer.Option("--max-queries", min=3, help="Maximum number of queries per split.", show_default="all"),
     ] = None,
     recipe: Annotated[
         str, typer.Option("--recipe", help="Recipe: prior, context, paper, ..., or auto to try all.", metavar="NAME")
@@ -65,7 +66,7 @@ def learn(
     ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = 3,
     seed: Seed = 0,
-    depth: Depth = 1000,
+    depth: Depth = DEFAULT_DEPTH,
     form: FormOption = "l2",
     encoder: EncoderName = "minilm",
     query_length: QueryLength = None,
@@ -108,29 +109,31 @@ def learn(
     if recipe not in ("auto", *RECIPES):
         raise InputError(f"--recipe must be auto, {', '.join(RECIPES)}, not {recipe!r}")
 
-    from chamfer.cache.encoded import default_cache
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.setup import Setup
-    from chamfer.learn.collection import learn_collection
+    from chamfer.learn.collection import learn as learn_weights
     from chamfer.learn.curve import learning_curve
     from chamfer.learn.recipes import Candidate
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with workers_at(ray) as workers:
-        setup = Setup(collection, model, cache or default_cache(), form, depth, progress_bar, workers)
-        learnt = learn_collection(
-            setup,
+    with resumable():
+        learnt = learn_weights(
+            collection,
             splits=splits,
             validation=validation,
             test=test,
             hold_out=hold_out,
-            max_queries=most,
+            max_queries=max_queries,
             recipe=recipe,
             preset=None if preset is None else PRESETS[preset],
+            encoder=model,
+            depth=depth,
+            form=form,
             folds=folds,
             seed=seed,
+            cache=cache,
+            ray=ray,
         )
     learnt.weights.save(out)
     points, theory, members = [], None, learnt.report.members

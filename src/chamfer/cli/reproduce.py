@@ -9,6 +9,7 @@ from chamfer.cli.checks import check_output
 from chamfer.cli.options import AsJson, CacheFolder, Depth, DocumentLength, EncoderName, FormOption, QueryLength, Seed
 from chamfer.cli.terminal import print_json, progress_bar, results, say
 from chamfer.errors import InputError
+from chamfer.retrieve.stage import DEFAULT_DEPTH
 
 PRINTED = ["R@10", "nDCG@10"]
 
@@ -39,9 +40,9 @@ def reproduce(
         typer.Option("--plot", help="Plot the gains in the first --measure to this .png, .svg or .pdf file."),
     ] = None,
     measure: Annotated[list[str], typer.Option("--measure", help="Measure to print. Repeatable.")] = PRINTED,
-    depth: Depth = 1000,
-    most: Annotated[
-        int, typer.Option("--most", min=2, help="Maximum number of queries per split to learn from.")
+    depth: Depth = DEFAULT_DEPTH,
+    max_queries: Annotated[
+        int, typer.Option("--max-queries", min=2, help="Maximum number of queries per split to learn from.")
     ] = 1000,
     seed: Seed = 0,
     form: FormOption = "l2",
@@ -85,7 +86,7 @@ def reproduce(
                 out,
                 datasets or [],
                 run.RunEncoder(encoder, query_length, document_length),
-                Protocol(cache or default_cache(), depth, form, most, seed),
+                Protocol(cache or default_cache(), depth, form, max_queries, seed),
                 settings=[one for one in SETTINGS if setting in ("both", one)],
                 data=data,
                 resume=resume,

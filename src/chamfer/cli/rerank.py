@@ -17,11 +17,10 @@ from chamfer.cli.options import (
     QueryLength,
     RayAddress,
 )
-from chamfer.cli.terminal import progress_bar, say, say_truncated
+from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.workers.connect import workers_at
-
-DEPTH = 1000
 
 
 def rerank(
@@ -48,7 +47,7 @@ def rerank(
         str | None, typer.Option("--split", help="Re-rank the judged queries of a split.", show_default="all queries")
     ] = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", min=1, help="Candidates per query.", show_default=str(DEPTH))
+        int | None, typer.Option("--depth", min=1, help="Candidates per query.", show_default=str(DEFAULT_DEPTH))
     ] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Keep the top k.", show_default="all")] = None,
     form: FormOption = "l2",
@@ -101,7 +100,7 @@ def rerank(
     from chamfer.weights.counting import count_tokens
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with workers_at(ray) as workers:
+    with resumable(), workers_at(ray) as workers:
         counted = count_tokens(model, list(documents.values()), progress=progress_bar, workers=workers)
         say_truncated("documents", counted.truncated, len(documents), model.document_length)
         weighting = weights_by_name(chosen, model, lambda: counted.frequencies, form=form)
@@ -110,7 +109,7 @@ def rerank(
             for answered in workers.map(job, read_requests(workers, allow_empty=allow_empty), gpu=model.may_use_gpu):
                 print_responses(answered, k)
             return
-        found = find_candidates(collection, queries, given=given, depth=depth or DEPTH)
+        found = find_candidates(collection, queries, given=given, depth=depth or DEFAULT_DEPTH)
         say_truncated(
             "queries", model.tokenize(list(queries.values()), "query").truncated, len(queries), model.query_length
         )

@@ -8,21 +8,24 @@ from typing import Any
 
 from rich.console import Console
 
-from chamfer.support.progress import Advance, shown
+from chamfer.support.progress import shown
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 messages = Console(stderr=True, highlight=False, emoji=False)
 
 
+progress_bar = shown(None, messages)
+"""A progress bar on a terminal, and nothing in a pipe."""
+
+
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Advance]:
-    """Show a progress bar on a terminal, and nothing in a pipe."""
+def resumable() -> Iterator[None]:
+    """Tell a person who interrupts long work that it can be resumed."""
     try:
-        with shown(None, messages)(what, total) as advance:
-            yield advance
+        yield
     except KeyboardInterrupt:
-        say(f"interrupted while {what}; finished work is saved, so run the same command again to resume")
+        say("interrupted; finished work is saved, so run the same command again to resume")
         raise
 
 

@@ -21,7 +21,7 @@ from chamfer.cli.options import (
     ValidationOption,
     parse_special,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.errors import InputError
 from chamfer.workers.connect import workers_at
 
@@ -91,7 +91,7 @@ def idf(
 
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with workers_at(ray) as workers:
+    with resumable(), workers_at(ray) as workers:
         counted, truncated = count_tokens(
             model, texts, sample=sample, seed=seed, progress=progress_bar, workers=workers
         )
