@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
-from chamfer.index.settings import CODES, Settings
+from chamfer.index.columns import CODES
+from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chamfer.data.documents import Document
+from chamfer.index.columns import DISTINCT
 from chamfer.index.manifest import read_manifest
-from chamfer.index.settings import DISTINCT, Precision, Settings
+from chamfer.index.settings import Precision, Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer

@@ -68,7 +68,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int
     with pytest.raises(KeyboardInterrupt):
         encode_corpus(tmp_path, IDS, TEXTS, encode=fails_later, made_from=MADE_FROM)
     # what a crash between writing and committing leaves behind
-    for name in (store.VECTORS, store.TOKEN_IDS, store.LENGTHS, store.IDS):
+    for name in (store.VECTORS_FILE, store.TOKEN_IDS_FILE, store.LENGTHS_FILE, store.IDS_FILE):
         with (tmp_path / name).open("ab") as file:
             file.write(b"half a rec")
     if survives:
@@ -102,7 +102,7 @@ def test_two_writers_do_not_mix(tmp_path: Path) -> None:
             encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM)
 
 
-@pytest.mark.parametrize("name", [store.VECTORS, store.TOKEN_IDS, store.LENGTHS, store.IDS])
+@pytest.mark.parametrize("name", [store.VECTORS_FILE, store.TOKEN_IDS_FILE, store.LENGTHS_FILE, store.IDS_FILE])
 def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM)
     (tmp_path / name).write_bytes(b"short")

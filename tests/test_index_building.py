@@ -1,5 +1,6 @@
 """From texts to an index, also in several goes."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -15,24 +16,27 @@ from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
 from chamfer.cache import corpus as store
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
+from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.tokenizing import Tokenized
 from chamfer.errors import WorkerError
-from chamfer.index import building
+from chamfer.index import building, encoded
 from chamfer.index.adding import add_documents
 from chamfer.index.building import build, settings_for
 from chamfer.index.description import describe
+from chamfer.index.encoded import build_encoded
 from chamfer.index.encoder import described, load_encoder
 from chamfer.index.encoding import MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, read_manifest
 from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
-from chamfer.index.writing import writing
+from chamfer.index.writing import Writer, writing
 from chamfer.support.progress import Advance, Progress, ignore
 from chamfer.workers.jobs import Job, Table
 from tests import checkpoints
 from tests.checkpoints import WORDS
 from tests.conftest import write_lines
+from tests.vectors import unit
 
 
 def texts(count: int) -> dict[str, str]:
@@ -423,3 +427,129 @@ def test_a_large_corpus_is_learnt_from_a_sample_of_all_of_it(encoder: Encoder, t
     assert 0 < len(sample) < 20
     assert set(spy.encoded[: len(sample)]) & set(corpus[20:])
     assert sorted(spy.encoded) == sorted(corpus)
+
+
+class TestPasses:
+    def test_a_file_is_read_twice_and_its_sample_by_seeking(
+        self, encoder: Encoder, tmp_path: Path, small_steps: None
+    ) -> None:
+        records = [{"_id": name, "text": text} for name, text in texts(25).items()]
+        write_lines(tmp_path / "c.jsonl", records)
+        size = (tmp_path / "c.jsonl").stat().st_size
+        read: list[int] = []
+        opened = Path.open
+
+        def counting(path: Path, *arguments: Any, **named: Any) -> Any:
+            file = opened(path, *arguments, **named)
+            if path.name == "c.jsonl":
+                read.append(0)
+                number = len(read) - 1
+                file = CountingLines(file, lambda count: read.__setitem__(number, read[number] + count))
+            return file
+
+        with patch.object(Path, "open", counting):
+            build_index(tmp_path / "index", tmp_path / "c.jsonl", encoder)
+        assert read[0] == read[-1] == size, "one pass that checks, one pass that builds"
+        assert len(read) == 4, "and two samples in between"
+        assert all(count < size for count in read[2:-1]), "the second sample is a part of the corpus"
+        assert [document.id for document, _ in contents(tmp_path / "index")] == list(texts(25))
+
+    def test_every_text_is_tokenised_once_beside_the_sample(
+        self, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tokenized: list[str] = []
+        tokenize = Encoder.tokenize
+
+        def counting(self: Encoder, some: list[str], role: Any) -> Any:
+            tokenized.extend(some)
+            return tokenize(self, some, role)
+
+        monkeypatch.setattr(Encoder, "tokenize", counting)
+        monkeypatch.setattr(building, "GLANCE", 1)
+        monkeypatch.setattr(building, "sample_size", lambda _tokens: 1)
+        build_index(tmp_path, texts(25), encoder)
+        assert len(tokenized) <= 25 + 1 + 1
+        before = len(tokenized)
+        with writing(tmp_path) as writer:
+            add_documents(writer, [Document("new", "night"), Document("d00", texts(25)["d00"])], encoder)
+        assert tokenized[before:] == ["night"]
+
+    def test_an_interrupted_build_is_resumed_without_reading_what_is_done(
+        self, encoder: Encoder, tmp_path: Path, small_steps: None
+    ) -> None:
+        write_lines(tmp_path / "c.jsonl", [{"_id": name, "text": text} for name, text in texts(25).items()])
+        corpus = documents_from(tmp_path / "c.jsonl")
+        with stopping_at(15) as progress, pytest.raises(KeyboardInterrupt):
+            build(tmp_path / "index", corpus, encoder, settings_for(encoder), progress=progress)
+        with patch.object(type(corpus), "read", autospec=True, side_effect=type(corpus).read) as read:
+            report = build(tmp_path / "index", corpus, encoder, settings_for(encoder))
+        assert [call.args[1] for call in read.call_args_list] == [12]
+        assert (report.documents, report.resumed) == (25, 12)
+        assert report.tokens == describe(tmp_path / "index")["tokens"]
+
+    def test_what_an_earlier_version_recorded_of_a_corpus_is_recognised(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "c.jsonl", [{"_id": "a", "text": "the cat"}])
+        content = (tmp_path / "c.jsonl").read_bytes()
+        assert documents_from(tmp_path / "c.jsonl").digest == hashlib.sha256(content).hexdigest()[:16]
+        given = [Document("a", "x", metadata={"n": 1}), Document("b", "y")]
+        assert documents_from(given).digest == fingerprint(["a", "b"], ['x{"n": 1}', "y{}"])
+
+
+class TestRefusals:
+    def test_a_sample_that_is_too_small_leaves_no_folder(self, encoder: Encoder, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="projection"):
+            build_index(tmp_path / "index", {"a": "the cat"}, encoder, dimensions=8)
+        assert not (tmp_path / "index").exists()
+
+    def test_an_error_after_encoding_began_keeps_what_was_encoded(
+        self, encoder: Encoder, tmp_path: Path, small_steps: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_arguments: Any, **_named: Any) -> None:
+            raise InputError("the vectors are broken")
+
+        monkeypatch.setattr(MakeRows, "__call__", fail)
+        with pytest.raises(InputError, match="broken"):
+            build_index(tmp_path / "index", texts(25), encoder)
+        assert (tmp_path / "index" / SAMPLE).is_dir()
+
+    def test_vectors_of_another_corpus_do_not_continue_a_build(self, tmp_path: Path) -> None:
+        generator = np.random.default_rng(0)
+        vectors = [unit(generator, 3, 8).astype(np.float32) for _ in range(20)]
+        tokens = TokenBatch.pack(vectors, [[1, 2, 3]] * 20)
+        documents = [Document(f"d{place:02d}", "x") for place in range(20)]
+        settings = Settings(8, 10)
+        with patch.object(encoded, "CHUNK", 12):
+            with patch.object(Writer, "set_building", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+                build_encoded(tmp_path, documents, tokens, settings)
+            other = [Document(document.id, "y") for document in documents]
+            for changed in ((other, tokens), (documents, TokenBatch.pack(vectors, [[1, 2, 4]] * 20))):
+                with pytest.raises(InputError, match="unfinished index of another corpus"):
+                    build_encoded(tmp_path, *changed, settings)
+            build_encoded(tmp_path, documents, tokens, settings)
+        assert describe(tmp_path)["documents"] == 20
+
+
+class CountingLines:
+    """A file that reports how many bytes were read line by line."""
+
+    def __init__(self, file: Any, count: Callable[[int], None]) -> None:
+        self._file, self._count = file, count
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._file:
+            self._count(len(line))
+            yield line
+
+    def readline(self) -> bytes:
+        line: bytes = self._file.readline()
+        self._count(len(line))
+        return line
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

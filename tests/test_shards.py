@@ -16,7 +16,15 @@ from chamfer.index import splitting
 from chamfer.index.adding import add_documents
 from chamfer.index.merging import merged_rows
 from chamfer.index.settings import Precision
-from chamfer.index.shards import Version, current_version, open_head, open_shard, owner_of, read_set, version_folder
+from chamfer.index.shards import (
+    ShardVersion,
+    current_version,
+    open_head,
+    open_shard,
+    owner_of,
+    read_set,
+    version_folder,
+)
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
 from chamfer.index.verify import verify
@@ -90,7 +98,7 @@ class TestSplitting:
         self, folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
         out = tmp_path / "shards"
-        made: list[Version] = []
+        made: list[ShardVersion] = []
         for version in (1, 2, 3):
             with writing(folder) as writer:
                 writer.delete([f"d{version + 20:03d}"])
@@ -176,9 +184,9 @@ class TestSplitting:
             open_shard(out, version, 0)
         assert open_shard(out, version, 1)
         with pytest.raises(InputError, match="no version 7"):
-            read_set(out, Version(7, ""))
+            read_set(out, ShardVersion(7, ""))
         with pytest.raises(InputError, match="holds another version 1 than it did"):
-            read_set(out, Version(1, ""))
+            read_set(out, ShardVersion(1, ""))
         (version_folder(out, 1) / "set.json").write_text("{")
         with pytest.raises(InputError, match="damaged"):
             read_set(out, version)

@@ -16,7 +16,7 @@ from chamfer.tokens.batch import AT_A_TIME, TokenBatch, parts
 
 FORMAT = 1
 FOLDER = "codes"
-MANIFEST, CODES, SCALES, BOUNDS = "manifest.json", "codes.u8", "scales.f32", "bounds.f32"
+MANIFEST, CODES_FILE, SCALES_FILE, BOUNDS_FILE = "manifest.json", "codes.u8", "scales.f32", "bounds.f32"
 
 
 def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -> Codes | None:
@@ -41,15 +41,15 @@ def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -
             logging.getLogger("chamfer").info("no codes for %s, so all vectors are read: %s", folder, error)
             return None
     return Codes(
-        np.memmap(folder / FOLDER / CODES, np.uint8, "r", shape=(len(tokens.vectors), padded(tokens.dimensions))),
-        np.memmap(folder / FOLDER / SCALES, np.float32, "r", shape=(len(tokens.vectors),)),
-        np.fromfile(folder / FOLDER / BOUNDS, np.float32).reshape(4, len(tokens)),
+        np.memmap(folder / FOLDER / CODES_FILE, np.uint8, "r", shape=(len(tokens.vectors), padded(tokens.dimensions))),
+        np.memmap(folder / FOLDER / SCALES_FILE, np.float32, "r", shape=(len(tokens.vectors),)),
+        np.fromfile(folder / FOLDER / BOUNDS_FILE, np.float32).reshape(4, len(tokens)),
     )
 
 
 def _is_whole(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> bool:
     count = len(tokens.vectors)
-    sizes = {CODES: count * padded(tokens.dimensions), SCALES: count * 4, BOUNDS: len(tokens) * 16}
+    sizes = {CODES_FILE: count * padded(tokens.dimensions), SCALES_FILE: count * 4, BOUNDS_FILE: len(tokens) * 16}
     try:
         return json.loads((folder / MANIFEST).read_bytes()) == manifest and all(
             (folder / name).stat().st_size == size for name, size in sizes.items()
@@ -63,13 +63,13 @@ def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     bounds = []
-    with written_whole(unfinished / CODES) as codes, written_whole(unfinished / SCALES) as scales:
+    with written_whole(unfinished / CODES_FILE) as codes, written_whole(unfinished / SCALES_FILE) as scales:
         for part in parts(tokens.offsets, AT_A_TIME):
             made = Codes.of(tokens[part])
             codes.write(made.codes.data)
             scales.write(made.scales.data)
             bounds.append(made.bounds)
-    with written_whole(unfinished / BOUNDS) as file:
+    with written_whole(unfinished / BOUNDS_FILE) as file:
         file.write(np.concatenate(bounds, axis=1).data)
     write_json(unfinished / MANIFEST, manifest)
     shutil.rmtree(folder / FOLDER, ignore_errors=True)

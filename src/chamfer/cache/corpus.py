@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-VECTORS, TOKEN_IDS, LENGTHS, IDS = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
+VECTORS_FILE, TOKEN_IDS_FILE, LENGTHS_FILE, IDS_FILE = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
 
 EMPTY_MANIFEST: dict[str, Any] = {
     "format": FORMAT,
@@ -77,18 +77,18 @@ class EncodedCorpus:
             if found != size:
                 raise InputError(f"{folder / name} should hold {size} bytes; delete {folder} and encode again")
         try:
-            ids = tuple(json.loads(line) for line in (folder / IDS).read_bytes().splitlines())
+            ids = tuple(json.loads(line) for line in (folder / IDS_FILE).read_bytes().splitlines())
         except ValueError:
             ids = ()
         vectors: Vectors
         if tokens:
-            vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(tokens, dimensions))
+            vectors = np.memmap(folder / VECTORS_FILE, np.float16, "r", shape=(tokens, dimensions))
         else:  # an empty file cannot be mapped
             vectors = np.empty((0, dimensions), np.float16)
-        token_ids = np.fromfile(folder / TOKEN_IDS, np.int32)
-        lengths = np.fromfile(folder / LENGTHS, np.int32)
+        token_ids = np.fromfile(folder / TOKEN_IDS_FILE, np.int32)
+        lengths = np.fromfile(folder / LENGTHS_FILE, np.int32)
         if len(ids) != documents:
-            raise InputError(f"{folder / IDS} should hold {documents} ids; delete {folder} and encode again")
+            raise InputError(f"{folder / IDS_FILE} should hold {documents} ids; delete {folder} and encode again")
         return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"], device)
 
     def __reduce__(self) -> "tuple[Callable[..., EncodedCorpus], tuple[Any, ...]]":
@@ -232,10 +232,10 @@ def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: T
         )
     id_lines = "".join(json.dumps(identifier) + "\n" for identifier in ids).encode()
     for name, content in (
-        (VECTORS, batch.vectors.tobytes()),
-        (TOKEN_IDS, batch.token_ids.astype(np.int32).tobytes()),
-        (LENGTHS, batch.lengths.astype(np.int32).tobytes()),
-        (IDS, id_lines),
+        (VECTORS_FILE, batch.vectors.tobytes()),
+        (TOKEN_IDS_FILE, batch.token_ids.astype(np.int32).tobytes()),
+        (LENGTHS_FILE, batch.lengths.astype(np.int32).tobytes()),
+        (IDS_FILE, id_lines),
     ):
         try:
             with (folder / name).open("ab") as file:
@@ -268,10 +268,10 @@ def _drop_uncommitted(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def _sizes(manifest: Mapping[str, Any]) -> dict[str, int]:
     return {
-        VECTORS: manifest["tokens"] * manifest["dimensions"] * 2,
-        TOKEN_IDS: manifest["tokens"] * 4,
-        LENGTHS: manifest["documents"] * 4,
-        IDS: manifest["id_bytes"],
+        VECTORS_FILE: manifest["tokens"] * manifest["dimensions"] * 2,
+        TOKEN_IDS_FILE: manifest["tokens"] * 4,
+        LENGTHS_FILE: manifest["documents"] * 4,
+        IDS_FILE: manifest["id_bytes"],
     }
 
 

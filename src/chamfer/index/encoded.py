@@ -1,27 +1,43 @@
-"""From vectors that are at hand to an index, without a model."""
+"""Building an index from vectors that exist already, without a model."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from chamfer.data.corpus import InMemory
 from chamfer.data.documents import Document
+from chamfer.errors import InputError
 from chamfer.index.settings import Settings
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch, parts
 
-# Tokens between two commits: what an interruption can lose, and what is in memory.
+# Tokens per commit. An interruption loses at most this much, and no more than this is in memory.
 CHUNK = 2**21
 
 
 def build_encoded(
     folder: Path, documents: Sequence[Document], tokens: TokenBatch, settings: Settings, *, progress: Progress = quiet
 ) -> None:
-    """Build an index of documents whose vectors are at hand, or go on with a build that was interrupted."""
+    """Build an index from documents and their vectors, or continue a build that was interrupted.
+
+    Args:
+        folder: folder of the index.
+        documents: the documents.
+        tokens: their vectors, in the same order.
+        settings: settings of the index.
+        progress: progress reporting.
+    """
     with writing(folder, settings) as writer, progress("indexing documents", len(documents)) as advance:
-        building = writer.manifest.building or {"documents": len(documents), "done": 0}
+        begun = {"documents": len(documents), "corpus": _digest(documents, tokens)}
+        building = writer.manifest.building or {**begun, "done": 0}
+        if {key: building.get(key) for key in begun} != begun:
+            raise InputError(
+                f"{folder} holds an unfinished index of another corpus; choose another folder or delete it"
+            )
         if writer.trained is None:
             share = sample_size(len(tokens.vectors)) / max(1, len(tokens.vectors))
             chosen = np.random.default_rng(0).choice(len(tokens), max(1, int(share * len(tokens))), replace=False)
@@ -33,3 +49,11 @@ def build_encoded(
             writer.add(documents[some], tokens[some], building={**building, "done": some.stop})
             advance(part.stop - part.start)
         writer.set_building(None)
+
+
+def _digest(documents: Sequence[Document], tokens: TokenBatch) -> str:
+    """Equal only for the same documents with the same numbers of tokens and the same token ids."""
+    digest = hashlib.sha256(InMemory(tuple(documents)).digest.encode())
+    for values in (tokens.offsets, tokens.token_ids):
+        digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()[:16]

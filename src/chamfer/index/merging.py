@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
+from chamfer.index.columns import LENGTHS
 from chamfer.index.manifest import Entry
 from chamfer.index.rows import Rows, coded_again, gather
 from chamfer.index.segment import Segment
-from chamfer.index.settings import LENGTHS, Settings
+from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained, sample_size, train_kept
 from chamfer.tokens.batch import offsets_of, parts
 

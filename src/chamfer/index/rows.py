@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
-from chamfer.index.settings import (
+from chamfer.index.columns import (
     BOUNDS,
     CENTROIDS,
     CODES,
@@ -21,8 +21,8 @@ from chamfer.index.settings import (
     SCALES,
     TOKEN_IDS,
     VECTORS,
-    Settings,
 )
+from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
 from chamfer.support.threads import free_cores, in_threads

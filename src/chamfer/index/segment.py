@@ -18,20 +18,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.index.columns import BOUNDS, CENTROIDS, CODES, DISTINCT_LENGTHS, KINDS, LENGTHS, SCALES, TOKEN_IDS, VECTORS
 from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
 from chamfer.index.rows import Columns, Rows, Source, decoded
-from chamfer.index.settings import (
-    BOUNDS,
-    CENTROIDS,
-    CODES,
-    DISTINCT_LENGTHS,
-    KINDS,
-    LENGTHS,
-    SCALES,
-    TOKEN_IDS,
-    VECTORS,
-    Settings,
-)
+from chamfer.index.settings import Settings
 from chamfer.index.texts import TEXTS, Texts, TextWriter
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes

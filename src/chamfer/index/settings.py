@@ -2,29 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple, Self, get_args
-
-import numpy as np
+from typing import Any, Literal, Self, get_args
 
 from chamfer.errors import InputError
+from chamfer.index.columns import (
+    BOUNDS,
+    CENTROIDS,
+    CODES,
+    DISTINCT,
+    DISTINCT_LENGTHS,
+    LENGTHS,
+    RESIDUALS,
+    SCALES,
+    TOKEN_IDS,
+    VECTORS,
+    Column,
+)
 from chamfer.kernels.codes import padded
 
 Precision = Literal["float16", "int8", "4bit", "2bit"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
-
-# File names are the names of columns; the ending says how numbers are written.
-TOKEN_IDS, LENGTHS, CENTROIDS = "token_ids.i32", "lengths.i32", "centroids.u16"
-DISTINCT, DISTINCT_LENGTHS = "distinct.i32", "distinct_lengths.i32"
-VECTORS, CODES, SCALES, BOUNDS, RESIDUALS = "vectors.f16", "codes.u8", "scales.f32", "bounds.f32", "residuals.u8"
-
-KINDS = {"i32": np.int32, "u16": np.uint16, "f16": np.float16, "u8": np.uint8, "f32": np.float32}
-
-
-class Column(NamedTuple):
-    """One array of a segment: how many numbers there are for each document, token or distinct token."""
-
-    per: Literal["document", "token", "distinct"]
-    width: int = 1
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ CURRENT = "shards.json"
 SET = "set.json"
 
 
-class Version(NamedTuple):
+class ShardVersion(NamedTuple):
     """One version of a set: its number, which begins anew in a new folder, and the checksum of what it is made of."""
 
     number: int
@@ -80,31 +80,31 @@ def holds_shards(folder: Path) -> bool:
     return (folder / CURRENT).is_file()
 
 
-def current_version(folder: Path) -> Version:
+def current_version(folder: Path) -> ShardVersion:
     """The version that counts."""
     if not holds_shards(folder):
         raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
     try:
         content = json.loads((folder / CURRENT).read_bytes())
-        return Version(int(content["version"]), str(content["sha256"]))
+        return ShardVersion(int(content["version"]), str(content["sha256"]))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / CURRENT} is damaged; split the index again, into another folder") from error
 
 
-def use_version(folder: Path, version: Version) -> None:
+def use_version(folder: Path, version: ShardVersion) -> None:
     """Make a version the one that counts: before this nothing of it does, afterwards all of it."""
     write_json(folder / CURRENT, {"version": version.number, "sha256": version.checksum})
 
 
-def write_set(folder: Path, whole: ShardSet) -> Version:
+def write_set(folder: Path, whole: ShardSet) -> ShardVersion:
     """Write what a version is made of into its folder."""
     content = {"format": FORMAT, **asdict(whole)}
     checksum = _checksum(content)
     write_json(folder / SET, {"sha256": checksum, "set": content})
-    return Version(whole.version, checksum)
+    return ShardVersion(whole.version, checksum)
 
 
-def read_set(folder: Path, version: Version) -> ShardSet:
+def read_set(folder: Path, version: ShardVersion) -> ShardSet:
     """Read what a version is made of."""
     path = version_folder(folder, version.number) / SET
     if not path.is_file():
@@ -134,7 +134,7 @@ def read_set(folder: Path, version: Version) -> ShardSet:
         raise InputError(f"{path} is damaged; split the index again") from error
 
 
-def open_head(folder: Path, version: Version) -> Snapshot:
+def open_head(folder: Path, version: ShardVersion) -> Snapshot:
     """A version without its documents: enough to encode queries for it and to weigh their tokens.
 
     Its frequencies are those of the whole corpus, so that ``idf`` means what it means for the index that was split.
@@ -153,7 +153,7 @@ def open_head(folder: Path, version: Version) -> Snapshot:
     )
 
 
-def open_shard(folder: Path, version: Version, number: int) -> Snapshot:
+def open_shard(folder: Path, version: ShardVersion, number: int) -> Snapshot:
     """One shard of a version, as it was when the set was written."""
     part = read_set(folder, version).shards[number]
     index = Snapshot.open(version_folder(folder, version.number) / part.name)

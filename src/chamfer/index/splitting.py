@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.index.columns import DISTINCT
+from chamfer.index.frequencies import write_counts
 from chamfer.index.manifest import (
     MANIFEST,
     SEGMENTS,
@@ -22,11 +24,10 @@ from chamfer.index.manifest import (
 )
 from chamfer.index.merging import merged_rows
 from chamfer.index.segment import SegmentWriter
-from chamfer.index.settings import DISTINCT
 from chamfer.index.shards import (
     Part,
     ShardSet,
-    Version,
+    ShardVersion,
     current_version,
     holds_shards,
     owner_of,
@@ -36,7 +37,7 @@ from chamfer.index.shards import (
     write_set,
 )
 from chamfer.index.snapshot import Snapshot
-from chamfer.support.files import keep_names, only_writer, written_whole
+from chamfer.support.files import keep_names, only_writer
 from chamfer.support.progress import Progress, quiet
 
 Places = npt.NDArray[np.int64]
@@ -95,7 +96,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
 
 def _write_as_it_is(
     folder: Path, shards: int, unfinished: Path, number: int, progress: Progress
-) -> tuple[ShardSet, Version]:
+) -> tuple[ShardSet, ShardVersion]:
     """Write a version of the last commit of an index, which a writer may change meanwhile."""
     while True:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -143,7 +144,7 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
         number,
         manifest.settings,
         File.of(folder / TRAINED),
-        _write_counts(folder / FREQUENCIES, counts),
+        write_counts(folder / FREQUENCIES, counts),
         manifest.documents,
         tuple(parts),
         (index.folder.resolve().name, manifest.version),
@@ -163,12 +164,6 @@ def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt
                 counts += np.bincount(rows.columns[DISTINCT], minlength=len(counts))
             entries.append(segment.finish())
     os.link(folder.parent / TRAINED, folder / TRAINED)
-    frequencies = _write_counts(folder / FREQUENCIES, counts)
+    frequencies = write_counts(folder / FREQUENCIES, counts)
     write_manifest(folder, Manifest(1, settings, File.of(folder / TRAINED), frequencies, tuple(entries)))
     return counts
-
-
-def _write_counts(path: Path, counts: npt.NDArray[np.int64]) -> File:
-    with written_whole(path) as file:
-        file.write(counts.data)
-    return File.of(path)

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.index.columns import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column
 from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
-from chamfer.index.settings import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column, Settings
+from chamfer.index.settings import Settings
 from chamfer.index.texts import TEXTS
 from chamfer.index.trained import Trained
 from chamfer.support.progress import Advance, Progress, quiet

@@ -1,8 +1,6 @@
 """An index that changes: documents are added and deleted, segments merged, each by one commit."""
 
 import logging
-import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,11 +14,11 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.clusters import count_for
+from chamfer.index.columns import DISTINCT
 from chamfer.index.filters import Filter
+from chamfer.index.frequencies import Counts, count, read_counts, write_counts
 from chamfer.index.manifest import (
-    DERIVED,
     MANIFEST,
-    SAMPLE,
     SEGMENTS,
     Entry,
     File,
@@ -33,19 +31,14 @@ from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merge
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, check_unit, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
-from chamfer.index.settings import DISTINCT, Settings
+from chamfer.index.settings import Settings
+from chamfer.index.sweeping import has_orphans, sweep
 from chamfer.index.texts import check_storable, stored
 from chamfer.index.trained import Trained, train
 from chamfer.support.files import only_writer, written_whole
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
-# What this file writes beside segments, finished or not. A folder may hold what is not ours, which no sweep removes.
-OWN = re.compile(
-    r"(?:trained-\d{8,}\.safetensors|frequencies-\d{8,}\.i64|deleted-\d{8,}-\d{8,}\.bits)"
-    r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
-)
-OWN_SEGMENT = re.compile(r"\d{8,}")
 # So many segments of like size become one: a document is copied once for each power of eight at most. Large ones stay
 # as they are, so that the time to add a document does not grow with the index.
 FAN, LARGE = 8, 2**17
@@ -66,8 +59,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
     with only_writer(folder):
         manifest = read_manifest(folder)
         if manifest is None:
-            orphans = any(OWN_SEGMENT.fullmatch(path.name) for path in (folder / SEGMENTS).glob("*"))
-            if settings is None or orphans:
+            if settings is None or has_orphans(folder):
                 raise InputError(
                     f"{folder / MANIFEST} is missing; choose another folder, or delete it and build the index again"
                 )
@@ -76,7 +68,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
         elif settings is not None and settings != manifest.settings:
             raise InputError(f"the index in {folder} has other settings; choose another folder or delete it")
         writer = Writer(folder, manifest)
-        writer.sweep()
+        sweep(folder, manifest)
         yield writer
 
 
@@ -236,21 +228,6 @@ class Writer:
         """Say how far a build is; None when it is complete."""
         self._commit(building=building)
 
-    def sweep(self) -> None:
-        """Remove what no commit names: left by a crash, or by commits before the last."""
-        manifest = self.manifest
-        named = {file.name for file in manifest.files}
-        for path in self._folder.iterdir():
-            if OWN.fullmatch(path.name) and path.name not in named:
-                path.unlink(missing_ok=True)
-        if manifest.building is None:
-            shutil.rmtree(self._folder / SAMPLE, ignore_errors=True)
-        kept = {entry.name for entry in manifest.segments}
-        for place in (SEGMENTS, DERIVED):
-            for path in (self._folder / place).glob("*"):
-                if OWN_SEGMENT.fullmatch(path.name) and path.name not in kept:
-                    shutil.rmtree(path, ignore_errors=True)
-
     def _merge_small(self) -> None:
         """Merge the last segments while there are many of like size, so that their number grows like a logarithm."""
         while (run := like_the_last(self.manifest.segments, FAN)) >= FAN:
@@ -328,25 +305,14 @@ class Writer:
                 entries.append(entry)
         return removed, entries
 
-    def _counts(self, token_ids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        size = self.manifest.settings.vocabulary_size
-        outside = token_ids[(token_ids < 0) | (token_ids >= size)]
-        if len(outside):
-            raise InputError(
-                f"token id {outside[0]} lies outside the vocabulary of {size} tokens; "
-                "encode with the model that the index was built with"
-            )
-        return np.bincount(token_ids, minlength=size)
+    def _counts(self, token_ids: npt.NDArray[np.integer]) -> Counts:
+        return count(token_ids, self.manifest.settings.vocabulary_size)
 
-    def _frequencies(self, change: npt.NDArray[np.int64]) -> File:
+    def _frequencies(self, change: Counts) -> File:
         before = self.manifest.frequencies
         if before is not None:
-            before.check(self._folder)
-            change = change + np.fromfile(self._folder / before.name, np.int64)
-        path = self._folder / f"frequencies-{self._next_name()}.i64"
-        with written_whole(path) as file:
-            file.write(change.astype(np.int64).data)
-        return File.of(path)
+            change = change + read_counts(self._folder, before)
+        return write_counts(self._folder / f"frequencies-{self._next_name()}.i64", change)
 
     def _keep(self, learnt: Trained) -> File:
         path = self._folder / f"trained-{self._next_name()}.safetensors"
@@ -377,4 +343,4 @@ class Writer:
             self._segments = {}
         self._segments = {entry: kept for entry, kept in self._segments.items() if entry in manifest.segments}
         self.manifest = manifest
-        self.sweep()
+        sweep(self._folder, manifest)

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.index.columns import DISTINCT
 from chamfer.index.segment import Segment
-from chamfer.index.settings import DISTINCT
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.kernels.lists import Lists

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from chamfer.errors import InputError
-from chamfer.index.shards import Version, current_version, read_set
+from chamfer.index.shards import ShardVersion, current_version, read_set
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
 from chamfer.serve.sharded.question import Response
@@ -51,27 +51,27 @@ class ShardReplica:
         """Asked by Ray: a replica whose work hangs does not answer, and is replaced."""
         await _run(self._working, int)
 
-    async def prepare(self, version: Version) -> Opened:
+    async def prepare(self, version: ShardVersion) -> Opened:
         """See :meth:`Shard.prepare`."""
         return await _run(self._opening, self._shard.prepare, version)
 
-    async def ready(self, version: Version) -> Opened:
+    async def ready(self, version: ShardVersion) -> Opened:
         """See :meth:`Shard.ready`; behind other questions, as any."""
         return await _run(self._working, self._shard.ready, version)
 
-    async def holds(self, version: Version) -> bool:
+    async def holds(self, version: ShardVersion) -> bool:
         """See :meth:`Shard.holds`."""
         return self._shard.holds(version)
 
-    async def rank(self, version: Version, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+    async def rank(self, version: ShardVersion, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
         """See :meth:`Shard.rank`."""
         return await _run(self._working, self._shard.rank, version, queries, k, where)
 
-    async def documents(self, version: Version, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+    async def documents(self, version: ShardVersion, ids: Sequence[str], where: str | None = None) -> list[Kept]:
         """See :meth:`Shard.documents`."""
         return await _run(self._working, self._shard.documents, version, ids, where)
 
-    async def about(self, _version: Version) -> tuple[int, list[Version]]:
+    async def about(self, _version: ShardVersion) -> tuple[int, list[ShardVersion]]:
         """The process of the replica that answers, and the versions that it has open."""
         return os.getpid(), self._shard.versions
 

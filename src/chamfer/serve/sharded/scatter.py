@@ -7,7 +7,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
 from chamfer.errors import last_line
-from chamfer.index.shards import Version
+from chamfer.index.shards import ShardVersion
 from chamfer.serve.sharded.question import Question, Replicas
 
 # A shard is looked at for so long before the next one is, in seconds.
@@ -38,7 +38,7 @@ class Scatter:
         self.shards, self._seconds = dict(shards), seconds
         self._lost: dict[str, float] = {}  # when it is looked at again
         self._patience: dict[str, float] = {}
-        self._version: Version | None = None
+        self._version: ShardVersion | None = None
         self._turns = Lock()
         self._watching: Thread | None = None
         self._closed = Event()
@@ -53,7 +53,7 @@ class Scatter:
         with self._turns:
             return list(self._lost)
 
-    def ask(self, version: Version, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
+    def ask(self, version: ShardVersion, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
         """Ask some shards at once, and wait for all of them.
 
         Args:
@@ -72,7 +72,7 @@ class Scatter:
         return Gathered(gathered.answers, sorted({*gathered.missing, *(name for name in arguments if name in lost)}))
 
     def ask_all(
-        self, version: Version, method: str, arguments: Mapping[str, Sequence[Any]], *, seconds: float
+        self, version: ShardVersion, method: str, arguments: Mapping[str, Sequence[Any]], *, seconds: float
     ) -> Gathered:
         """Like :meth:`ask`, also those that are lost; who gives no answer is not lost for that."""
         stop = time.monotonic() + seconds
@@ -119,7 +119,7 @@ class Scatter:
                     else:
                         self._lost[name] = time.monotonic() + LOOK
 
-    def _is_ready(self, name: str, version: Version) -> bool:
+    def _is_ready(self, name: str, version: ShardVersion) -> bool:
         try:
             response = self.shards[name].ask("ready", version)
         except Exception:  # not yet

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError, last_line
 from chamfer.index.filters import parse_filter
-from chamfer.index.shards import Version, current_version, owner_of
+from chamfer.index.shards import ShardVersion, current_version, owner_of
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hits, make_hits
 from chamfer.search.searcher import Searcher
@@ -80,13 +80,13 @@ class ShardedService(Service):
             # Nobody waits for this thread at the end, which may wait for shards for minutes.
             Thread(target=self._prepare, args=(newest, self._coming), name="serve-next-version", daemon=True).start()
 
-    def _prepare(self, version: Version, coming: "Future[SetSearcher]") -> None:
+    def _prepare(self, version: ShardVersion, coming: "Future[SetSearcher]") -> None:
         try:
             coming.set_result(self.prepared(version))
         except BaseException as error:
             coming.set_exception(error)
 
-    def prepared(self, version: Version) -> SetSearcher:
+    def prepared(self, version: ShardVersion) -> SetSearcher:
         """Have every shard open a version, all of its replicas if they can be reached; the searcher for it."""
         before = self.searcher
         searcher = SetSearcher(before.index.folder, version, before.encoder, form=before.form)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.filters import as_filter
-from chamfer.index.shards import Version, current_version, open_shard
+from chamfer.index.shards import ShardVersion, current_version, open_shard
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
@@ -61,12 +61,12 @@ class Shard:
     def __init__(self, folder: str | Path, number: int, *, form: Form = "l2", first_stage: str = "auto") -> None:
         self._folder, self._number, self._form, self._first_stage = Path(folder), number, form, first_stage
         self._name = uuid4().hex
-        self._opened: dict[Version, Ranker] = {}
+        self._opened: dict[ShardVersion, Ranker] = {}
         self._turns, self._opening = Lock(), Lock()
         self.follow()
 
     @property
-    def versions(self) -> list[Version]:
+    def versions(self) -> list[ShardVersion]:
         """Those that are open."""
         with self._turns:
             return sorted(self._opened)
@@ -78,27 +78,27 @@ class Shard:
         except (InputError, OSError) as error:
             logging.getLogger("chamfer").warning("shard %d is not opened yet: %s", self._number, error)
 
-    def prepare(self, version: Version) -> Opened:
+    def prepare(self, version: ShardVersion) -> Opened:
         """Open a version, with all that its first stage needs."""
         return Opened(self._name, self._ranker(version).index.manifest.documents)
 
-    def ready(self, version: Version) -> Opened:
+    def ready(self, version: ShardVersion) -> Opened:
         """The same, asked to know whether questions would be answered."""
         return self.prepare(version)
 
-    def holds(self, version: Version) -> bool:
+    def holds(self, version: ShardVersion) -> bool:
         """Whether a version is open."""
         with self._turns:
             return version in self._opened
 
-    def rank(self, version: Version, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+    def rank(self, version: ShardVersion, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
         """The best ``k`` documents for each query, of those that a filter holds for."""
         ranker = self._ranker(version)
         index = ranker.index
         found = ranker.rank(queries, k, allowed=index.allowed(as_filter(where)))
         return [Ranked(index.documents(one.places), one.scores) for one in found]
 
-    def documents(self, version: Version, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+    def documents(self, version: ShardVersion, ids: Sequence[str], where: str | None = None) -> list[Kept]:
         """Those of some documents that are in this shard, with their vectors."""
         index = self._ranker(version).index
         among = index.allowed(None, ids)
@@ -109,7 +109,7 @@ class Shard:
             for place, document in zip(places.tolist(), index.documents(places), strict=True)
         ]
 
-    def _ranker(self, version: Version) -> Ranker:
+    def _ranker(self, version: ShardVersion) -> Ranker:
         found = self._open(version)
         if found is not None:
             return found
@@ -126,7 +126,7 @@ class Shard:
                     del self._opened[next(iter(self._opened))]
             return ranker
 
-    def _open(self, version: Version) -> Ranker | None:
+    def _open(self, version: ShardVersion) -> Ranker | None:
         with self._turns:
             if version in self._opened:
                 self._opened[version] = self._opened.pop(version)  # the last to go

@@ -1,0 +1,34 @@
+"""Removing files that no commit names: left by a crash, or by commits before the last."""
+
+import re
+import shutil
+from pathlib import Path
+
+from chamfer.index.manifest import DERIVED, SAMPLE, SEGMENTS, Manifest
+
+# Names of our own files beside segments, finished or not. The folder may hold files of others, which must stay.
+OWN = re.compile(
+    r"(?:trained-\d{8,}\.safetensors|frequencies-\d{8,}\.i64|deleted-\d{8,}-\d{8,}\.bits)"
+    r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
+)
+OWN_SEGMENT = re.compile(r"\d{8,}")
+
+
+def sweep(folder: Path, manifest: Manifest) -> None:
+    """Remove our own files that a manifest does not name."""
+    named = {file.name for file in manifest.files}
+    for path in folder.iterdir():
+        if OWN.fullmatch(path.name) and path.name not in named:
+            path.unlink(missing_ok=True)
+    if manifest.building is None:
+        shutil.rmtree(folder / SAMPLE, ignore_errors=True)
+    kept = {entry.name for entry in manifest.segments}
+    for place in (SEGMENTS, DERIVED):
+        for path in (folder / place).glob("*"):
+            if OWN_SEGMENT.fullmatch(path.name) and path.name not in kept:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def has_orphans(folder: Path) -> bool:
+    """Whether there are segments, which without a manifest belong to an index that was damaged."""
+    return any(OWN_SEGMENT.fullmatch(path.name) for path in (folder / SEGMENTS).glob("*"))
