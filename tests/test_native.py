@@ -1,4 +1,4 @@
-"""The native kernel against the definition, on every kind of instructions that this machine has."""
+"""The native kernel against the definition, with every instruction set that this machine has."""
 
 import logging
 import pickle
@@ -331,7 +331,7 @@ def test_numpy_gives_the_same_best(form: Form) -> None:
 
 def test_without_a_compiler_numpy_is_used_and_one_line_says_so(caplog: pytest.LogCaptureFixture) -> None:
     query, documents = planted(np.random.default_rng(3))
-    native._say_that_it_is_missing.cache_clear()
+    native._warn_that_it_is_missing.cache_clear()
     with patch.object(native, "_native", None), caplog.at_level(logging.WARNING):
         coded = CodedDocuments.of(documents)
         assert coded.codes is None
@@ -339,13 +339,13 @@ def test_without_a_compiler_numpy_is_used_and_one_line_says_so(caplog: pytest.Lo
             [found] = dispatch.best(query, np.ones(40, np.float32), coded, k=3)
             assert len(found.places) == 3
     [record] = caplog.records
-    assert "works without its native kernel, but much more slowly" in record.message
+    assert "the native kernel is missing, so chamfer is much slower" in record.message
 
 
 def test_instructions_that_are_not_there_are_named() -> None:
     with (
         patch.dict("os.environ", {native.VARIABLE: "neon"}),
-        pytest.raises(InputError, match=r"CHAMFER_KERNEL is 'neon', but this installation has .*numpy"),
+        pytest.raises(InputError, match=r"CHAMFER_KERNEL is 'neon', but this machine supports .*numpy"),
     ):
         native.path()
 
@@ -426,7 +426,7 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
         kernel.rank("portable", good, query * np.float32(np.nan), ones, np.array([0]), 1, True, 1)
     with pytest.raises(InputError, match="finite"):
         Codes.of(TokenBatch.trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
-    with pytest.raises(InputError, match="16-bit vectors, not of float32"):
+    with pytest.raises(InputError, match="16-bit vectors, not from float32"):
         Codes.of(batch_of(np.eye(4, dtype=np.float32), [4]))
 
 

@@ -17,7 +17,7 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
 from chamfer.kernels import reference
 from chamfer.kernels.form import Form
-from chamfer.kernels.lists import Lists
+from chamfer.kernels.inverted_lists import InvertedLists
 from chamfer.retrieve import centroids
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import Exhaustive, best
@@ -117,10 +117,10 @@ class TestCentroids:
         self, index: Snapshot, documents: TokenBatch
     ) -> None:
         seen: list[npt.NDArray[np.int64]] = []
-        probe = Lists.probe
+        probe = InvertedLists.probe
 
         def spy(
-            self: Lists,
+            self: InvertedLists,
             ends: npt.NDArray[np.int64],
             chosen: npt.NDArray[np.int64],
             gains: npt.NDArray[np.float32],
@@ -131,7 +131,7 @@ class TestCentroids:
             seen.append(np.diff(ends, prepend=0))
             return probe(self, ends, chosen, gains, depth=depth, allowed=allowed)
 
-        with patch.object(Lists, "probe", spy):
+        with patch.object(InvertedLists, "probe", spy):
             Centroids(index, probes=10).find(asked(like(documents, 7), [1, 1, 2, 0, 4, 0]), 10, None)
         assert len(seen) == len(index.segments)
         for many in seen:
@@ -173,7 +173,7 @@ class TestCentroids:
 
     def test_lists_are_made_once(self, index: Snapshot) -> None:
         Centroids(index)
-        with patch.object(Lists, "of", side_effect=AssertionError("made again")):
+        with patch.object(InvertedLists, "of", side_effect=AssertionError("made again")):
             Centroids(Snapshot.open(index.folder))
 
 

@@ -1,1 +1,1 @@
-"""The score: its definition, the fast implementations, and the one place that chooses among them."""
+"""The score: its definition, the fast implementations, and the one place that chooses between them."""

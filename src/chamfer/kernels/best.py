@@ -1,4 +1,4 @@
-"""What a search among documents finds."""
+"""The result of a search."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Best:
-    """The best documents for one query.
+    """The top k documents for one query.
 
     Args:
-        places: ``(k,)`` where they are among the documents, best first; of equal scores the earlier candidate.
+        places: ``(k,)`` places of documents, best first; ties broken by the order of the candidates.
         scores: ``(k,)`` float32; higher is closer.
-        read: how many documents' 16-bit vectors were looked at.
-        saved: the share of products of two tokens that screening did not compute.
+        read: number of documents whose 16-bit vectors were read.
+        saved: share of the products of two tokens that screening skipped.
     """
 
     places: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""The minima by matrix products, on any machine with NumPy."""
+"""The minima by matrix products: runs wherever NumPy runs."""
 
 import threading
 
@@ -10,15 +10,15 @@ from chamfer.kernels.limits import NOISE
 from chamfer.support.threads import in_threads
 from chamfer.tokens.batch import TokenBatch, Vectors
 
-# Document tokens per product. 8,192 x 384 x 4 bytes = 12 MB: large enough for BLAS, small enough that
-# re-ranking from a memory-mapped corpus needs no memory worth mentioning.
+# Document tokens per product. 8,192 x 384 x 4 bytes = 12 MB: large enough for BLAS, and small enough that re-ranking
+# from a memory-mapped corpus needs little memory.
 BLOCK = 8192
 
 
 def minima(
     query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = "l2"
 ) -> npt.NDArray[np.float32]:
-    """Compute :func:`chamfer.kernels.reference.minima` for the chosen documents, in their order.
+    """Compute :func:`chamfer.kernels.reference.minima` for the candidates, in their order.
 
     One product finds all ``<q_i, d_j>``; with ``||q - d||^2 = |q|^2 + (|d|^2 - 2 <q, d>)`` the square root
     is taken after the minimum, once per query token and document.
@@ -49,19 +49,19 @@ def minima(
 
 
 def _in_32_bits(vectors: Vectors) -> npt.NDArray[np.float32]:
-    """Turn 16 bits into 32 in a buffer of this thread, good until its next call.
+    """Convert vectors to 32 bits, in a buffer of this thread that the next call overwrites.
 
-    Torch does it in a twentieth of NumPy's time, and a new array each time would cost as much again in page faults.
+    Torch takes a twentieth of NumPy's time, and a new array for each call would cost as much again in page faults.
     """
-    import torch  # here, so that what needs no scores starts quickly
+    import torch  # here, so that commands that compute no scores start quickly
 
     needed = vectors.size
-    if len(getattr(_own, "buffer", ())) < needed:
-        _own.buffer = torch.empty(max(needed, BLOCK * vectors.shape[1]), dtype=torch.float32)
-    kept = _own.buffer[:needed].view(vectors.shape)
-    kept.copy_(torch.from_numpy(vectors))
-    found: npt.NDArray[np.float32] = kept.numpy()
-    return found
+    if len(getattr(_thread, "buffer", ())) < needed:
+        _thread.buffer = torch.empty(max(needed, BLOCK * vectors.shape[1]), dtype=torch.float32)
+    part = _thread.buffer[:needed].view(vectors.shape)
+    part.copy_(torch.from_numpy(vectors))
+    converted: npt.NDArray[np.float32] = part.numpy()
+    return converted
 
 
-_own = threading.local()
+_thread = threading.local()

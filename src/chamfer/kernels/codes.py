@@ -1,4 +1,4 @@
-"""Documents in 8 bits: enough to tell which of them can be among the best."""
+"""Token vectors in 8 bits: enough to tell which documents can be in the top k."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,15 +14,15 @@ from chamfer.tokens.batch import TokenBatch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """Token vectors rounded to 8 bits, and what that can cost.
+    """Token vectors quantized to 8 bits, with error bounds.
 
-    Dimension ``k`` of token ``j`` is ``(codes[j, k] - 128) * scales[j]``, up to an error whose norm is known.
+    Dimension ``k`` of token ``j`` is ``(codes[j, k] - 128) * scales[j]``, up to an error whose norm is bounded.
 
     Args:
-        codes: ``(tokens, dimensions)`` uint8, the last dimension padded to a multiple of 4.
+        codes: ``(tokens, padded dimensions)`` uint8, see :func:`padded`.
         scales: ``(tokens,)`` float32.
-        bounds: ``(4, documents)`` float32. Of each document's tokens the largest error divided by the scale, the
-            largest error, the largest norm and the smallest.
+        bounds: ``(4, documents)`` float32: over the tokens of each document, the largest error divided by the scale,
+            the largest error, the largest norm and the smallest norm.
     """
 
     codes: npt.NDArray[np.uint8]
@@ -31,9 +31,9 @@ class Codes:
 
     @classmethod
     def of(cls, documents: TokenBatch) -> Self:
-        """Round the 16-bit vectors of some documents."""
+        """Quantize the 16-bit vectors of some documents."""
         if documents.vectors.dtype != np.float16:
-            raise InputError(f"codes are made of 16-bit vectors, not of {documents.vectors.dtype}")
+            raise InputError(f"codes are made from 16-bit vectors, not from {documents.vectors.dtype}")
         tokens = len(documents.vectors)
         if native.path() is None:
             return cls._of_vectors(documents)
@@ -47,16 +47,16 @@ class Codes:
 
     @classmethod
     def _of_vectors(cls, documents: TokenBatch) -> Self:
-        """The same without the native kernel."""
+        """Quantize without the native kernel."""
         vectors = documents.vectors.astype(np.float32)
         scales = np.abs(vectors).max(axis=1, initial=0) / np.float32(127)
         codes = np.full((len(vectors), padded(documents.dimensions)), 128, np.uint8)
         rounded = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None])
-        codes[:, : documents.dimensions] = (rounded + 128).astype(np.uint8)  # a negative number has no defined code
+        codes[:, : documents.dimensions] = (rounded + 128).astype(np.uint8)  # casting a negative number is undefined
         return cls(codes, scales, _bounds(codes, scales, documents))
 
     def vectors(self, dimensions: int, rows: npt.NDArray[np.int64] | slice = slice(None)) -> npt.NDArray[np.float16]:
-        """``(rows, dimensions)`` what the codes of some tokens stand for, in 16 bits."""
+        """``(rows, dimensions)`` decoded 16-bit vectors of some tokens."""
         if native.path():
             chosen = np.arange(len(self.codes))[rows] if isinstance(rows, slice) else rows
             return native.decode_codes(self.codes, self.scales, dimensions, chosen)
@@ -70,7 +70,7 @@ class Codes:
         centred = self.codes[:, : documents.dimensions].astype(np.float32)
         centred -= 128
         norms = self.scales * np.sqrt(np.einsum("td,td->t", centred, centred)).astype(np.float64)
-        # Rounding to 16 bits loses up to 2^-11 of a number, or 2^-25; sums of many squares are off in 32 bits.
+        # Rounding to 16 bits loses up to 2^-11 of a number, or 2^-25; long sums of squares lose some of their 32 bits.
         lost = norms * (2**-11 + 1e-6 + documents.dimensions * 2**-24) + documents.dimensions**0.5 * 2**-25
         return type(self)(self.codes, self.scales, _largest(lost, norms + lost, norms - lost, self.scales, documents))
 
@@ -92,7 +92,7 @@ def _largest(
     scales: npt.NDArray[np.float32],
     documents: TokenBatch,
 ) -> npt.NDArray[np.float32]:
-    """The bounds of each document from those of its tokens, rounded outwards, so that they hold."""
+    """The bounds of each document from those of its tokens, rounded outwards so that they hold."""
     relative = np.divide(errors, scales, out=np.zeros_like(errors), where=scales > 0)
     bounds = np.zeros((4, len(documents)), np.float32)
     filled = np.flatnonzero(documents.lengths)

@@ -1,7 +1,7 @@
-"""The score on the processor's vector units, compiled from ``native/``.
+"""The native kernel: the score with the vector instructions of the CPU, compiled from ``native/``.
 
-Which instructions are used is decided when a score is asked for; ``CHAMFER_KERNEL`` forces one of ``avx512``, ``avx2``,
-``portable``, or ``numpy`` for none.
+The instruction set is chosen at run time. The environment variable ``CHAMFER_KERNEL`` forces ``avx512``, ``avx2``,
+``portable``, or ``numpy``, which does without the native kernel.
 """
 
 import logging
@@ -18,7 +18,7 @@ from chamfer.kernels.form import Form
 from chamfer.support.threads import free_cores
 from chamfer.tokens.batch import TokenBatch, Vectors
 
-_why = "it was not compiled when chamfer was installed; with a C++ compiler, install it again"
+_why = "chamfer was installed without a C++ compiler; install it again with one"
 try:
     import chamfer.kernels._native as _native
 except ModuleNotFoundError:
@@ -35,35 +35,35 @@ NUMPY = "numpy"
 
 
 def paths() -> list[str]:
-    """The kinds of instructions that this machine and this installation have, fastest first."""
+    """The instruction sets that this machine and this installation support, fastest first."""
     return [] if _native is None else _native.paths()
 
 
 def path() -> str | None:
-    """The kind of instructions to use, or None for NumPy."""
+    """The instruction set to use, or None for NumPy."""
     asked = os.environ.get(VARIABLE, "").lower()
     if asked == NUMPY:
         return None
     found = paths()
     if asked:
         if asked not in found:
-            raise InputError(f"{VARIABLE} is {asked!r}, but this installation has {', '.join([*found, NUMPY])}")
+            raise InputError(f"{VARIABLE} is {asked!r}, but this machine supports {', '.join([*found, NUMPY])}")
         return asked
     if not found:
-        _say_that_it_is_missing()
+        _warn_that_it_is_missing()
         return None
     return found[0]
 
 
 @cache
-def _say_that_it_is_missing() -> None:
-    logging.getLogger("chamfer").warning("chamfer works without its native kernel, but much more slowly: %s", _why)
+def _warn_that_it_is_missing() -> None:
+    logging.getLogger("chamfer").warning("the native kernel is missing, so chamfer is much slower: %s", _why)
 
 
 def minima(
     query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = "l2"
 ) -> npt.NDArray[np.float32]:
-    """Compute :func:`chamfer.kernels.reference.minima` for the chosen 16-bit documents, in their order."""
+    """Compute :func:`chamfer.kernels.reference.minima` for candidates among 16-bit documents, in their order."""
     with _input_errors():
         packed = _native.Packed(*_arrays(documents))
         return _native.minima(_path(), packed, _in_32_bits(query), candidates, form == "l2", free_cores())
@@ -78,10 +78,11 @@ def best(
     form: Form,
     threads: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], int, int, int]:
-    """Find the best of some candidates: their places among the candidates and their scores.
+    """Find the top k of some candidates.
 
-    Also says how many documents' vectors were read, how many products of two tokens were computed to choose them, and
-    how many there are.
+    Returns:
+        Their positions among the candidates, their scores, the number of documents whose vectors were read, the number
+        of products of two tokens that screening computed, and the number that it could have computed.
     """
     with _input_errors():
         return _native.rank(
@@ -97,7 +98,7 @@ def survivors(
     k: int,
     form: Form,
 ) -> npt.NDArray[np.int64]:
-    """Which candidates can be among the best ``k``, by their codes alone: their places among the candidates."""
+    """Positions of the candidates that can be in the top k, by their codes alone."""
     with _input_errors():
         numbers = _in_32_bits(query), _in_32_bits(weights)
         return _native.survivors(_path(), documents, *numbers, candidates, k, form == "l2", free_cores())
@@ -114,7 +115,7 @@ def probe(
     allowed: npt.NDArray[np.bool_] | None,
     depth: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Compute :meth:`chamfer.kernels.lists.Lists.probe`."""
+    """Compute :meth:`chamfer.kernels.inverted_lists.InvertedLists.probe`."""
     mask = np.empty(0, np.uint8) if allowed is None else np.ascontiguousarray(allowed).view(np.uint8)
     with _input_errors():
         return _native.probe(starts, places, documents, ends, lists, gains, mask, depth)
@@ -149,7 +150,7 @@ def quantize(
     scales: npt.NDArray[np.float32],
     bounds: npt.NDArray[np.float32],
 ) -> None:
-    """Fill in the codes of 16-bit documents."""
+    """Compute the codes of 16-bit documents, into the given arrays."""
     with _input_errors():
         _native.quantize(_path(), *_arrays(documents), codes, scales, bounds, free_cores())
 
@@ -160,7 +161,7 @@ def coded(
     scales: npt.NDArray[np.float32],
     bounds: npt.NDArray[np.float32],
 ) -> "_native.Coded":
-    """Join documents and their codes, or say that they do not belong together."""
+    """Documents and their codes as the native kernel takes them."""
     with _input_errors():
         return _native.Coded(*_arrays(documents), codes, scales, bounds)
 
@@ -172,14 +173,14 @@ def codes_only(
     scales: npt.NDArray[np.float32],
     bounds: npt.NDArray[np.float32],
 ) -> "_native.CodesOnly":
-    """Codes of documents, without their vectors."""
+    """Codes without vectors as the native kernel takes them."""
     with _input_errors():
         return _native.CodesOnly(dimensions, np.ascontiguousarray(offsets), codes, scales, bounds)
 
 
 @contextmanager
 def _input_errors() -> Iterator[None]:
-    """The native code checks what it is given, and says what is wrong in one sentence."""
+    """Turn the errors of the native kernel, which validates its arguments, into ours."""
     try:
         yield
     except ValueError as error:
@@ -189,7 +190,7 @@ def _input_errors() -> Iterator[None]:
 def _path() -> str:
     chosen = path()
     if chosen is None:
-        raise InputError("this needs chamfer's native kernel, which is not installed or switched off")
+        raise InputError(f"this needs the native kernel, which is missing or switched off by {VARIABLE}={NUMPY}")
     return chosen
 
 

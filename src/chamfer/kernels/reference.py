@@ -1,4 +1,4 @@
-"""The definition of the score, in plain NumPy. Slow on purpose: every faster file is tested against it."""
+"""The definition of the score in plain NumPy. Slow on purpose: every faster implementation is tested against it."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,10 +8,10 @@ from chamfer.tokens.batch import TokenBatch, Vectors
 
 
 def minima(query: Vectors, documents: TokenBatch, form: Form = "l2") -> npt.NDArray[np.float64]:
-    """Give the distance of each query token to the closest token of each document.
+    """Compute the distance from each query token to the closest token of each document.
 
-    ``l2``: ``min_j ||q_i - d_j||``, the paper's form. ``cosine``: ``min_j -<q_i, d_j>``, which is the
-    cosine for the unit vectors that encoders give.
+    ``l2``: ``min_j ||q_i - d_j||``, as in the paper. ``cosine``: ``min_j -<q_i, d_j>``, the negative cosine for unit
+    vectors, which encoders return.
 
     Returns:
         ``(documents, query tokens)`` float64; infinite for a document without tokens.
@@ -22,9 +22,9 @@ def minima(query: Vectors, documents: TokenBatch, form: Form = "l2") -> npt.NDAr
 def match(
     query: Vectors, documents: TokenBatch, form: Form = "l2"
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Like :func:`minima`, and which token of each document was the closest (-1 if it has none).
+    """Like :func:`minima`, and also return which token of each document is the closest (-1 if it has none).
 
-    Among equally close tokens the first counts.
+    Of equally close tokens, it is the first.
     """
     distances = np.full((len(documents), len(query)), np.inf)
     places = np.full((len(documents), len(query)), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a centroid leaves of a vector, in 4 or 2 bits for each dimension."""
+"""Residuals: the difference between a vector and its centroid, in 4 or 2 bits per dimension."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +14,11 @@ ROUNDS = 20
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Levels to which residuals are rounded: ``spread[k] * levels[code]`` in dimension ``k``.
+    """The levels that residuals are quantized to: ``spread[k] * levels[code]`` in dimension ``k``.
 
     Args:
-        levels: ``(4,)`` or ``(16,)`` float32, rising.
-        spread: ``(dimensions,)`` float32, how much residuals vary in each dimension.
+        levels: ``(4,)`` or ``(16,)`` float32, ascending.
+        spread: ``(dimensions,)`` float32, the standard deviation of residuals in each dimension.
     """
 
     levels: npt.NDArray[np.float32]
@@ -26,7 +26,7 @@ class Residuals:
 
     @property
     def bits(self) -> int:
-        """Bits for each dimension."""
+        """Bits per dimension."""
         return len(self.levels).bit_length() - 1
 
     def encode(self, residuals: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
@@ -50,9 +50,9 @@ class Residuals:
 
         Args:
             packed: codes of all vectors.
-            centroids: all there are.
+            centroids: all centroids.
             chosen: the centroid of each vector.
-            rows: which vectors are wanted.
+            rows: the vectors to decode.
         """
         if native.path():
             wanted = np.arange(len(packed))[rows] if isinstance(rows, slice) else rows
@@ -67,14 +67,14 @@ class Residuals:
 
     @cached_property
     def _of_byte(self) -> npt.NDArray[np.float32]:
-        """``(256, dimensions in a byte)`` the levels that a byte stands for."""
+        """``(256, dimensions per byte)`` the levels that each byte stands for."""
         shifts = np.arange(0, 8, self.bits)
         levels: npt.NDArray[np.float32] = self.levels[(np.arange(256)[:, None] >> shifts) & (len(self.levels) - 1)]
         return levels
 
 
 def train_residuals(residuals: npt.NDArray[np.float32], bits: int) -> Residuals:
-    """Choose the levels that lose least of some residuals: one-dimensional k-means, from quantiles on."""
+    """Choose the levels with the least error on some residuals: one-dimensional k-means, starting from quantiles."""
     spread = np.maximum(residuals.std(axis=0), 1e-6).astype(np.float32)
     values = np.sort((residuals / spread).ravel())
     values = values[:: max(1, len(values) // 2**20)]

@@ -11,7 +11,7 @@ from chamfer.index.columns import DISTINCT
 from chamfer.index.segment import Segment
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
-from chamfer.kernels.lists import Lists
+from chamfer.kernels.inverted_lists import InvertedLists
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.support.threads import in_threads
 from chamfer.tokens.batch import TokenBatch, TokenIds
@@ -118,13 +118,13 @@ class Centroids:
         return values
 
 
-def _lists(segment: Segment, count: int, vocabulary: int) -> Lists:
+def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
     """The documents of each centroid, and behind these the documents of each token of the vocabulary."""
 
     def make(folder: Path) -> None:
-        near = Lists.of(segment.centroids, segment.offsets, count)
+        near = InvertedLists.of(segment.centroids, segment.offsets, count)
         distinct = segment.source
-        same = Lists.of(distinct.columns[DISTINCT], distinct.offsets["distinct"], vocabulary)
+        same = InvertedLists.of(distinct.columns[DISTINCT], distinct.offsets["distinct"], vocabulary)
         np.save(folder / STARTS, np.concatenate([near.starts, near.starts[-1] + same.starts[1:]]))
         np.save(folder / PLACES, np.concatenate([near.places, same.places]))
 
@@ -133,7 +133,7 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> Lists:
         starts, places = np.load(folder / STARTS), np.load(folder / PLACES, mmap_mode="r")
     except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a broken header may give
         raise InputError(f"{folder} is damaged; delete it, and it is made again") from error
-    return Lists(starts, places, len(segment))
+    return InvertedLists(starts, places, len(segment))
 
 
 # Candidates are ordered by an estimate of the score itself, so fewer than those of other stages are enough.

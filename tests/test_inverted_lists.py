@@ -1,4 +1,4 @@
-"""Lists of documents, and what is found by looking into some of them."""
+"""Inverted lists, and the candidates found by probing them."""
 
 from typing import Any
 from unittest.mock import patch
@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from chamfer import InputError
 from chamfer.kernels import native
-from chamfer.kernels.lists import Lists
+from chamfer.kernels.inverted_lists import InvertedLists
 from chamfer.tokens.batch import offsets_of
 
 compiled = pytest.mark.skipif(not native.paths(), reason="chamfer was installed without a C++ compiler")
 
 
-def random_lists(generator: np.random.Generator, documents: int, count: int, tokens: int) -> Lists:
+def random_lists(generator: np.random.Generator, documents: int, count: int, tokens: int) -> InvertedLists:
     document = np.sort(generator.integers(documents, size=tokens)) if documents else np.empty(0, np.int64)
     offsets = offsets_of(np.bincount(document, minlength=documents))
-    return Lists.of(generator.integers(count, size=len(document)), offsets, count)
+    return InvertedLists.of(generator.integers(count, size=len(document)), offsets, count)
 
 
 def random_probes(
@@ -34,7 +34,7 @@ def random_probes(
 
 
 def by_hand(
-    lists: Lists,
+    lists: InvertedLists,
     probes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]],
     depth: int,
     allowed: npt.NDArray[np.bool_] | None,
@@ -99,8 +99,8 @@ def test_a_document_is_in_a_list_once_and_lists_rise() -> None:
     generator = np.random.default_rng(1)
     chosen, document = generator.integers(5, size=200), np.sort(generator.integers(20, size=200))
     offsets = offsets_of(np.bincount(document, minlength=20))
-    with patch("chamfer.kernels.lists.AT_A_TIME", 6):  # several parts
-        lists = Lists.of(chosen.astype(np.uint16), offsets, 7)
+    with patch("chamfer.kernels.inverted_lists.AT_A_TIME", 6):  # several parts
+        lists = InvertedLists.of(chosen.astype(np.uint16), offsets, 7)
     assert len(lists.starts) == 8
     for number in range(7):
         own = lists.places[lists.starts[number] : lists.starts[number + 1]].tolist()

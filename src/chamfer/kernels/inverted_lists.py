@@ -1,4 +1,4 @@
-"""Lists of documents, one for each centroid, and what is found by looking into some of them."""
+"""Inverted lists: the documents at each centroid, and the candidates found by probing some of them."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,18 +9,18 @@ import numpy.typing as npt
 from chamfer.kernels import native
 from chamfer.tokens.batch import Offsets, offsets_of
 
-# Documents that are sorted into lists at a time.
+# Documents sorted into lists at a time.
 AT_A_TIME = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """Which documents have a token at each centroid.
+class InvertedLists:
+    """The documents that have a token at each centroid.
 
     Args:
-        starts: ``(lists + 1,)`` where in ``places`` each list starts.
-        places: the documents of all lists, behind each other, rising in each.
-        documents: how many there are.
+        starts: ``(lists + 1,)`` where each list starts in ``places``.
+        places: the documents of all lists, concatenated, in ascending order within each list.
+        documents: number of documents.
     """
 
     starts: npt.NDArray[np.int64]
@@ -29,11 +29,11 @@ class Lists:
 
     @classmethod
     def of(cls, chosen: npt.NDArray[np.integer], offsets: Offsets, count: int) -> Self:
-        """Make ``count`` lists from the list that each token of some documents is in.
+        """Build ``count`` lists from the number of the list that each token of some documents belongs to.
 
-        Memory is some six bytes a token: documents are sorted into lists part by part, then the parts are joined.
+        Takes about six bytes of memory per token: documents are sorted into lists part by part, then parts are merged.
 
-        >>> lists = Lists.of(np.array([1, 0, 1]), np.array([0, 1, 3]), count=2)
+        >>> lists = InvertedLists.of(np.array([1, 0, 1]), np.array([0, 1, 3]), count=2)
         >>> lists.starts.tolist(), lists.places.tolist()
         ([0, 1, 3], [1, 0, 1])
         """
@@ -62,18 +62,18 @@ class Lists:
         depth: int,
         allowed: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """Find the documents that gain most from being in lists.
+        """Find the documents with the largest total gain.
 
         Args:
-            ends: ``(query tokens,)`` where in ``chosen`` the lists of each token end.
-            chosen: the lists that tokens look into, closest first; a document gains for each token by the first of
-                these that it is in.
-            gains: what each list offers.
-            depth: how many documents to find.
-            allowed: ``(documents,)`` which may be found; all if not given.
+            ends: ``(query tokens,)`` where the lists of each token end in ``chosen``.
+            chosen: the lists to probe for each token, closest first; for each token, a document gains the gain of the
+                first of these that contains it.
+            gains: the gain of each chosen list.
+            depth: number of documents to find.
+            allowed: ``(documents,)`` mask of the documents that may be found; all by default.
 
         Returns:
-            Their places and what they gained, largest first, of equal ones the earlier.
+            Their places and gains, largest gain first; ties broken by place.
         """
         if native.path():
             return native.probe(
