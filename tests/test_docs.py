@@ -91,6 +91,18 @@ def test_files_that_are_named_exist(page: str) -> None:
         assert any((root / named).exists() for root in (ROOT, ROOT / "src", ROOT / "src" / "chamfer")), named
 
 
+# Options of other programs.
+FOREIGN = {"--address", "--data-binary"}
+
+
+def test_options_that_are_named_exist() -> None:
+    known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(generated.command_line()))) | FOREIGN
+    for page in PAGES:
+        prose = re.sub(r"```python.*?```", "", page.read_text(), flags=re.DOTALL)
+        named = set(re.findall(r"(?<![\w!<-])--[a-z][a-z-]+", prose))
+        assert named <= known, f"{page.relative_to(ROOT)}: {sorted(named - known)}"
+
+
 def test_the_reference_holds_every_public_name_command_and_endpoint() -> None:
     api = "\n".join(generated.python_api())
     assert all(re.search(rf"^::: chamfer\.\S+\.{name}$", api, re.MULTILINE) for name in chamfer.__all__)
