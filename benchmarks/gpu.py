@@ -44,8 +44,8 @@ from gpu_works import (
     works,
 )
 
-HERE = Path(__file__).parent
-RESULT = HERE / "results" / "gpu.json"
+IN_PROCESS = Path(__file__).parent
+RESULT = IN_PROCESS / "results" / "gpu.json"
 PEERS = ("late-interaction-kernels", "flash-maxsim")
 # 40 million token vectors are more than 2^32 numbers, and far more than 2^31 bytes.
 MANY, MANY_LENGTH = 40_000_000, 160
@@ -185,7 +185,7 @@ def sanitizer(_: argparse.Namespace) -> dict[str, Any]:
     found = {}
     for tool in ("memcheck", "racecheck"):
         done = subprocess.run(
-            [program, "--tool", tool, sys.executable, str(HERE / "gpu_parity.py")],
+            [program, "--tool", tool, sys.executable, str(IN_PROCESS / "gpu_parity.py")],
             env=os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
             capture_output=True,
             text=True,
@@ -198,7 +198,7 @@ def sanitizer(_: argparse.Namespace) -> dict[str, Any]:
 
 def end_to_end(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
     """Encode, build, search and learn, in a separate process."""
-    command = [sys.executable, str(HERE / "gpu_end_to_end.py"), str(arguments.data), arguments.encoder]
+    command = [sys.executable, str(IN_PROCESS / "gpu_end_to_end.py"), str(arguments.data), arguments.encoder]
     asked = os.environ | {"CHAMFER_DEVICE": device}
     done = subprocess.run(command, env=asked, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)

@@ -38,8 +38,8 @@ from chamfer.tokens.batch import TokenBatch, offsets_of
 from plaid_environment import HOME, peer_python
 from plaid_peer import THREADS, K, Material, bytes_in, memory_watched, read_material, timed
 
-HERE = Path(__file__).parent
-RESULT = HERE / "results" / "plaid.json"
+IN_PROCESS = Path(__file__).parent
+RESULT = IN_PROCESS / "results" / "plaid.json"
 STAGE = "centroids"
 
 # The defaults are 8 lists per token and 4,096 documents.
@@ -168,7 +168,7 @@ def write_material(
 
 def measure_trial(trial: Trial, python: Path) -> dict[str, Any]:
     """Measure every precision of ours and every setting of fast-plaid."""
-    ours, peer = [sys.executable, __file__, "--side"], [str(python), str(HERE / "plaid_peer.py")]
+    ours, peer = [sys.executable, __file__, "--side"], [str(python), str(IN_PROCESS / "plaid_peer.py")]
     rows = []
 
     def search(row: dict[str, Any], command: list[str], index: Path, settings: Mapping[str, Any]) -> None:

@@ -7,9 +7,9 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).parent
-HOME = HERE.parent / "build" / "plaid"
-PEERS = HERE / "plaid-peers.txt"
+IN_PROCESS = Path(__file__).parent
+HOME = IN_PROCESS.parent / "build" / "plaid"
+PEERS = IN_PROCESS / "plaid-peers.txt"
 TORCH = "2.11.0"
 
 

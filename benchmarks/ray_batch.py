@@ -35,7 +35,7 @@ from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from chamfer.support.progress import Advance, ignore
 from chamfer.weights.counting import count_tokens
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 from chamfer.workers.ray_workers import ray_workers
 
 RESULT = Path(__file__).parent / "results" / "ray-batch.json"
@@ -125,10 +125,10 @@ class Bench:
     def run(self) -> dict[str, Any]:
         """All results, ready for JSON."""
         threads = torch.get_num_threads()
-        self.measure(f"one process of {threads} threads", HERE)
+        self.measure(f"one process of {threads} threads", IN_PROCESS)
         torch.set_num_threads(1)
-        self.measure(ALONE, HERE)
-        expected = self.everything(ALONE, HERE)
+        self.measure(ALONE, IN_PROCESS)
+        expected = self.everything(ALONE, IN_PROCESS)
         killed: list[int] = []
         with head(OBJECT_STORE) as cluster:
             with ray_workers(cluster.address) as workers:

@@ -11,7 +11,7 @@ import pytest
 from chamfer import InputError, TokenBatch
 from chamfer.cache import corpus as store
 from chamfer.cache.corpus import EncodedCorpus, encode_corpus
-from chamfer.support.files import write_json, written_whole
+from chamfer.support.files import atomic_write, write_json
 from chamfer.support.progress import Advance
 
 TEXTS = [f"{'x' * (i % 4)}" for i in range(10)]
@@ -162,7 +162,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     write_json(path, {"a": 1})
 
     def fail_halfway() -> None:
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(b'{"a"')
             raise RuntimeError
 

@@ -265,7 +265,7 @@ def test_deleted_documents_are_gone_until_an_index_brings_them_back(
     assert searcher.rank(queries, 1, first_stage="exhaustive")[0] == first[1:]
     assert push(client, name, index) == Pushed(sent=1, reweighted=0, removed=0, kept=59)
     assert searcher.rank(queries, 2, first_stage="exhaustive")[0] == first
-    with pytest.raises(InputError, match="give a list of ids"):
+    with pytest.raises(InputError, match="ids must be a list of strings"):
         delete(client, name, "d1")
 
 

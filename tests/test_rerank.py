@@ -63,9 +63,9 @@ def test_a_candidate_that_is_not_in_the_corpus_is_named(encoder: Encoder, tmp_pa
 
 
 def test_one_text_is_not_a_list_of_letters(encoder: Encoder) -> None:
-    with pytest.raises(InputError, match="give a list of documents"):
+    with pytest.raises(InputError, match="documents must be a list of strings"):
         rerank("dog", "cat", encoder=encoder)
-    with pytest.raises(InputError, match="give a list of texts"):
+    with pytest.raises(InputError, match="texts must be a list of strings"):
         encoder.encode_queries("dog")
 
 

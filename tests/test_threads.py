@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from chamfer import InputError
-from chamfer.support.threads import free_cores, in_threads
+from chamfer.support.threads import free_cores, map_in_threads
 
 
 def blas_threads() -> set[int]:
@@ -25,19 +25,19 @@ def square(number: int) -> int:
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
-    assert in_threads(square, range(50)) == [number * number for number in range(50)]
-    assert in_threads(square, []) == []
+    assert map_in_threads(square, range(50)) == [number * number for number in range(50)]
+    assert map_in_threads(square, []) == []
 
 
 def test_blas_has_one_thread_inside_and_its_own_again_outside() -> None:
     np.ones((2, 2)) @ np.ones((2, 2))
     before = blas_threads()
-    assert in_threads(lambda _: blas_threads(), [1]) == [{1}]
+    assert map_in_threads(lambda _: blas_threads(), [1]) == [{1}]
     assert blas_threads() == before
 
 
 def test_shared_work_may_share_its_work() -> None:
-    assert in_threads(lambda size: sum(in_threads(square, range(size))), [3, 4, 5, 6]) == [5, 14, 30, 55]
+    assert map_in_threads(lambda size: sum(map_in_threads(square, range(size))), [3, 4, 5, 6]) == [5, 14, 30, 55]
 
 
 def test_an_error_is_raised_and_the_rest_never_begins() -> None:
@@ -50,15 +50,25 @@ def test_an_error_is_raised_and_the_rest_never_begins() -> None:
         threading.Event().wait(0.01)
 
     with pytest.raises(ValueError, match="no"):
-        in_threads(fail, range(1000))
+        map_in_threads(fail, range(1000))
     assert len(begun) < 1000
 
 
 @pytest.mark.filterwarnings("ignore:This process")  # Python warns of forks while there are threads: that is the point
 def test_a_forked_child_has_threads_of_its_own() -> None:
-    in_threads(square, range(8))
+    map_in_threads(square, range(8))
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply_async(in_threads, (square, range(4))).get(timeout=20) == [0, 1, 4, 9]
+        assert pool.apply_async(map_in_threads, (square, range(4))).get(timeout=20) == [0, 1, 4, 9]
+
+
+def test_only_threads_of_the_pool_are_workers_whatever_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAMFER_THREADS", "3")
+    found: list[int] = []
+    stranger = threading.Thread(target=lambda: found.append(free_cores()), name="chamfer_0")
+    stranger.start()
+    stranger.join()
+    assert found == [3]
+    assert map_in_threads(lambda _: free_cores(), range(4)) == [1, 1, 1, 1]
 
 
 def test_the_number_of_threads_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from chamfer.weights.counting import count_tokens
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers import ray_workers as ray_workers_in
 from chamfer.workers.connect import workers_at
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 from chamfer.workers.ray_workers import Crew, crew_of, ray_workers
 from tests.checkpoints import WORDS
 from tests.conftest import write_collection
@@ -142,7 +142,7 @@ class TestOnRay:
         self, encoder: Encoder, tmp_path: Path, on_ray: Workers, settings: dict[str, object]
     ) -> None:
         more = [Document(f"e{place}", text) for place, text in enumerate(TEXTS.values())]
-        for name, workers in (("here", HERE), ("there", on_ray)):
+        for name, workers in (("here", IN_PROCESS), ("there", on_ray)):
             kept = settings_for(encoder, **settings)  # type: ignore[arg-type]
             build(tmp_path / name, documents_from(TEXTS), encoder, kept, workers=workers)
             with writing(tmp_path / name) as writer:
@@ -157,7 +157,7 @@ class TestOnRay:
         texts = list(TEXTS.values())
         tables: list[Table] = [{"text": texts[at : at + 16]} for at in range(0, len(texts), 16)]
         job = EncodeTexts(encoder.encode_documents)
-        expected = list(HERE.map(job, tables))
+        expected = list(IN_PROCESS.map(job, tables))
         assert list(on_ray.map(DieOnce(job, tmp_path / "died"), tables)) == expected
         assert (tmp_path / "died").exists()
         assert capfd.readouterr().out == "", "results may go to standard output"
@@ -202,7 +202,7 @@ class TestOnRay:
     ) -> None:
         collection = load_collection(write_collection(tmp_path / "pets"))
         results = []
-        for name, workers in (("here", HERE), ("there", on_ray)):
+        for name, workers in (("here", IN_PROCESS), ("there", on_ray)):
             setup = Setup(collection, encoder, tmp_path / name, workers=workers)
             ranked = evaluate_collection(setup, ["uniform", "idf-soft"])
             results.append((ranked, learn_collection(setup, splits=["test"], folds=2)))
@@ -233,7 +233,7 @@ class TestOnRay:
     def test_errors_of_the_disk_arrive_as_such_and_empty_results_too(self, on_ray: Workers) -> None:
         tables: list[Table] = [{"number": numbers} for numbers in ([], [1], [2, 3])]
         done: list[int] = []
-        assert list(on_ray.map(odd, tables, advance=done.append)) == list(HERE.map(odd, tables))
+        assert list(on_ray.map(odd, tables, advance=done.append)) == list(IN_PROCESS.map(odd, tables))
         assert sum(done) == 3
         with pytest.raises(OSError, match="No space left on device") as caught:
             list(on_ray.map(odd, [{"number": [28]}, {"number": [1]}]))

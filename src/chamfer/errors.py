@@ -1,7 +1,5 @@
 """Errors that a person can act on. Any other exception is a bug in chamfer and keeps its traceback."""
 
-import reprlib
-
 
 class InputError(ValueError):
     """The input cannot be used; the message is one sentence that says why and what to do about it.
@@ -20,17 +18,6 @@ class WorkerError(RuntimeError):
     Either it was lost more often than it is restarted, or its job raised an unexpected exception. Finished work stays
     on disk, so the same call resumes it. The command line prints the sentence and exits with code 1.
     """
-
-
-def refuse_single_text(values: object, what: str) -> None:
-    """Refuse a string where a list of strings belongs: its letters would pass for its elements.
-
-    >>> refuse_single_text("a text", "texts")
-    Traceback (most recent call last):
-    chamfer.errors.InputError: give a list of texts, not the single string 'a text'; put it in a list
-    """
-    if isinstance(values, str):
-        raise InputError(f"give a list of {what}, not the single string {reprlib.repr(values)}; put it in a list")
 
 
 def last_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chamfer.kernels import native
 from chamfer.kernels.codes import Codes, padded
-from chamfer.support.files import InUseError, only_writer, write_json, written_whole
+from chamfer.support.files import InUseError, atomic_write, write_json, writer_lock
 from chamfer.tokens.batch import AT_A_TIME, TokenBatch, parts
 
 FORMAT = 1
@@ -35,7 +35,7 @@ def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -
     manifest = {"format": FORMAT, "made_from": dict(made_from), "tokens": len(tokens.vectors), "documents": len(tokens)}
     if not _is_whole(folder / FOLDER, tokens, manifest):
         try:
-            with only_writer(folder):
+            with writer_lock(folder):
                 _make(folder, tokens, manifest)
         except (InUseError, OSError) as error:  # another process writes, or the disk is read-only or full
             logging.getLogger("chamfer").info("no codes for %s, so all vectors are read: %s", folder, error)
@@ -63,13 +63,13 @@ def _make(folder: Path, tokens: TokenBatch, manifest: Mapping[str, Any]) -> None
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     bounds = []
-    with written_whole(unfinished / CODES_FILE) as codes, written_whole(unfinished / SCALES_FILE) as scales:
+    with atomic_write(unfinished / CODES_FILE) as codes, atomic_write(unfinished / SCALES_FILE) as scales:
         for part in parts(tokens.offsets, AT_A_TIME):
             made = Codes.of(tokens[part])
             codes.write(made.codes.data)
             scales.write(made.scales.data)
             bounds.append(made.bounds)
-    with written_whole(unfinished / BOUNDS_FILE) as file:
+    with atomic_write(unfinished / BOUNDS_FILE) as file:
         file.write(np.concatenate(bounds, axis=1).data)
     write_json(unfinished / MANIFEST, manifest)
     shutil.rmtree(folder / FOLDER, ignore_errors=True)

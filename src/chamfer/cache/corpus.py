@@ -15,10 +15,10 @@ from chamfer.cache.codes import open_codes
 from chamfer.errors import InputError
 from chamfer.kernels.documents import CodedDocuments
 from chamfer.support.devices import CPU, chosen_device, scoring_device
-from chamfer.support.files import only_writer, write_json
+from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 from chamfer.workers.token_columns import from_columns, to_columns
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def encode_corpus(
     made_from: Mapping[str, Any],
     advance: Advance = ignore,
     device: str = CPU,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
     gpu: bool = False,
 ) -> EncodedCorpus:
     """Encode a corpus into a folder, from where an earlier call stopped.
@@ -178,7 +178,7 @@ def encode_corpus(
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
         advance(len(ids))
         return EncodedCorpus.open(folder, device)  # reading needs no lock
-    with only_writer(folder):
+    with writer_lock(folder):
         manifest = _read_manifest(folder)
         if manifest is None:
             manifest = {**EMPTY_MANIFEST, "made_from": dict(made_from)}

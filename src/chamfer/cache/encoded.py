@@ -11,7 +11,7 @@ from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import Role
 from chamfer.support.progress import Advance, ignore
-from chamfer.workers.jobs import HERE, Workers
+from chamfer.workers.jobs import IN_PROCESS, Workers
 
 
 def default_cache() -> Path:
@@ -28,7 +28,7 @@ def encode_cached(
     role: Role = "document",
     digest: str | None = None,
     advance: Advance = ignore,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> EncodedCorpus:
     """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
 

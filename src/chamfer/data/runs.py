@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.support.files import written_whole
+from chamfer.support.files import atomic_write
 
 SPACES = {ord(sign): space for sign, space in zip("␠␉␊␍␋␌", " \t\n\r\v\f", strict=True)}
 SIGNS = {ord(space): chr(sign) for sign, space in SPACES.items()}
@@ -28,7 +28,7 @@ def format_run(rankings: Iterable[Ranking], *, k: int | None = None, tag: str = 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, k: int | None = None, tag: str = "chamfer") -> None:
     """Write a run file, whole or not at all."""
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.writelines(line.encode() for line in format_run(rankings, k=k, tag=tag))
 
 

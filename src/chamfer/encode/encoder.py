@@ -21,7 +21,7 @@ from chamfer.encode.tokenizing import ModelTokenizer, Tokenized
 from chamfer.errors import InputError
 from chamfer.support.devices import AUTO, CPU, chosen_device, only_cpu, scoring_device
 from chamfer.support.progress import Advance, ignore
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.vocabulary import Vocabulary
 
@@ -308,7 +308,7 @@ class Encoder:
         rows = [row for row, places in places_of.items() if not is_blank[places[0]]]
         made = batched_inputs(tokenized.inputs, rows, self._model.device)
         if self.engine == "openvino":
-            in_threads(encode, made)
+            map_in_threads(encode, made)
         else:  # torch uses several threads for each batch
             for batch in made:
                 encode(batch)

@@ -11,7 +11,7 @@ from sentence_transformers import MultiVectorEncoder
 
 from chamfer.encode.lengths import Lengths
 from chamfer.encode.settings import Role
-from chamfer.errors import refuse_single_text
+from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenIds
 from chamfer.tokens.vocabulary import Vocabulary
 
@@ -77,7 +77,7 @@ class ModelTokenizer:
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
         """Tokenise texts once, for counting and for the model alike."""
-        refuse_single_text(texts, "texts")
+        texts = list_of_strings(texts, "texts")
         row_of: dict[str, int] = {}
         for text in texts:
             row_of.setdefault(text, len(row_of))

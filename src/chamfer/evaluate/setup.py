@@ -15,7 +15,7 @@ from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.counting import Counted, count_tokens
-from chamfer.workers.jobs import HERE, Workers
+from chamfer.workers.jobs import IN_PROCESS, Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Setup:
     form: Form = "l2"
     depth: int = DEFAULT_DEPTH
     progress: Progress = quiet
-    workers: Workers = HERE
+    workers: Workers = IN_PROCESS
 
     @cached_property
     def digest(self) -> str:

@@ -13,7 +13,7 @@ from chamfer.index.manifest import check_finished
 from chamfer.index.report import BuildReport
 from chamfer.index.writing import Writer
 from chamfer.support.progress import Advance, ignore
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 
 def add_documents(
@@ -23,7 +23,7 @@ def add_documents(
     *,
     replacing: bool = False,
     advance: Advance = ignore,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> BuildReport:
     """Encode documents and add them in chunks, one commit per chunk. Documents that are there unchanged are skipped.
 

@@ -26,7 +26,7 @@ from chamfer.index.trained import Trained, sample_size
 from chamfer.index.writing import Writer, writing
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.workers.connect import workers_at
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 # Documents per commit, and an upper bound on their tokens. An interruption loses at most this much, some twenty seconds
 # of work on two cores, and no more than this is in memory.
@@ -102,7 +102,7 @@ def build(
     settings: Settings,
     *,
     progress: Progress = quiet,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> BuildReport:
     """Build an index from a corpus that was checked, or continue a build that was interrupted.
 

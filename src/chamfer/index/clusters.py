@@ -13,7 +13,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import Vectors
 
 MOST = 2**16
@@ -79,7 +79,7 @@ def train_clusters(vectors: Vectors, count: int, *, seed: int = 0) -> Clusters:
     sizes = np.bincount(cell_of, minlength=len(cells))
     shares = 1 + ((count - len(cells)) * sizes // max(len(vectors), 1))  # in all no more than were asked for
     filled = np.flatnonzero(sizes)
-    centroids = in_threads(lambda cell: _k_means(vectors[cell_of == cell], shares[cell], seed), filled)
+    centroids = map_in_threads(lambda cell: _k_means(vectors[cell_of == cell], shares[cell], seed), filled)
     starts = np.concatenate([[0], np.cumsum([len(part) for part in centroids])]).astype(np.int64)
     return Clusters(np.concatenate(centroids), starts, cells[filled])
 

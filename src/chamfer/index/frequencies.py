@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.manifest import File
-from chamfer.support.files import written_whole
+from chamfer.support.files import atomic_write
 
 Counts = npt.NDArray[np.int64]
 """``(vocabulary,)`` number of documents that contain each token."""
@@ -26,7 +26,7 @@ def count(token_ids: npt.NDArray[np.integer], vocabulary_size: int) -> Counts:
 
 def write_counts(path: Path, counts: Counts) -> File:
     """Write counts to a new file."""
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(counts.astype(np.int64).data)
     return File.of(path)
 

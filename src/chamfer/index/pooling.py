@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 
 
@@ -15,7 +15,7 @@ def pool(tokens: TokenBatch, factor: int) -> TokenBatch:
     if factor == 1:
         return tokens
     texts = [tokens[place] for place in range(len(tokens))]
-    pooled = in_threads(lambda text: _pool_one(text.vectors.astype(np.float32), text.token_ids, factor), texts)
+    pooled = map_in_threads(lambda text: _pool_one(text.vectors.astype(np.float32), text.token_ids, factor), texts)
     if not pooled:
         return tokens
     return TokenBatch.pack([vectors for vectors, _ in pooled], [ids for _, ids in pooled])

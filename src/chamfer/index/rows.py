@@ -25,7 +25,7 @@ from chamfer.index.columns import (
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
-from chamfer.support.threads import free_cores, in_threads
+from chamfer.support.threads import free_cores, map_in_threads
 from chamfer.tokens.batch import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, parts, rows_at
 
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -59,7 +59,7 @@ def columns_in_parts(
 
     waiting = parts(tokens.offsets)
     while some := list(islice(waiting, free_cores())):
-        yield from in_threads(make, some)
+        yield from map_in_threads(make, some)
 
 
 def _columns(tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Settings, trained: Trained) -> Columns:
@@ -96,7 +96,7 @@ def check_unit(tokens: TokenBatch) -> None:
                 f"an index takes token vectors of length 1, not {norms[wrong[0]]:.4g}; normalise them first"
             )
 
-    in_threads(check, range(0, len(tokens.vectors), AT_A_TIME))
+    map_in_threads(check, range(0, len(tokens.vectors), AT_A_TIME))
 
 
 def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Settings, trained: Trained) -> Vectors:

@@ -27,7 +27,7 @@ from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.support.devices import CPU
-from chamfer.support.files import keep_names
+from chamfer.support.files import sync_folder
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class SegmentWriter:
         self._texts.finish()
         _sync(self._folder / TEXTS)
         files.append(File.of(self._folder / TEXTS))
-        keep_names(self._folder)
-        keep_names(self._folder.parent)
+        sync_folder(self._folder)
+        sync_folder(self._folder.parent)
         return Entry(self._name, self._documents, self._tokens, tuple(files))
 
 
@@ -238,7 +238,7 @@ class Segment:
             make(unfinished)
             for path in unfinished.iterdir():
                 _sync(path)
-            keep_names(unfinished)
+            sync_folder(unfinished)
             unfinished.rename(folder)
         except OSError:
             if not folder.is_dir():  # else another process was faster, with the same files

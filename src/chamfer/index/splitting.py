@@ -37,7 +37,7 @@ from chamfer.index.shards import (
     write_set,
 )
 from chamfer.index.snapshot import Snapshot
-from chamfer.support.files import keep_names, only_writer
+from chamfer.support.files import sync_folder, writer_lock
 from chamfer.support.progress import Progress, quiet
 
 Places = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         raise InputError(f"{out} holds an index; shards need a folder of their own")
     if not holds_shards(out) and out.is_dir() and any(not OURS.fullmatch(path.name) for path in out.iterdir()):
         raise InputError(f"{out} holds something else; shards need a folder of their own")
-    with only_writer(out):
+    with writer_lock(out):
         last = 0
         if holds_shards(out):
             before = current_version(out)
@@ -84,7 +84,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         try:
             whole, version = _write_as_it_is(folder, shards, unfinished, last + 1, progress)
             unfinished.rename(version_folder(out, last + 1))
-            keep_names(out)
+            sync_folder(out)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         use_version(out, version)

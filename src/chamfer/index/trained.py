@@ -14,7 +14,7 @@ from chamfer.index.clusters import TOKENS_PER_CENTROID, Clusters, count_for, tra
 from chamfer.index.projection import fit_projection, projected
 from chamfer.index.settings import Settings
 from chamfer.kernels.residuals import Residuals, train_residuals
-from chamfer.support.files import written_whole
+from chamfer.support.files import atomic_write
 from chamfer.tokens.batch import TokenBatch, Vectors
 
 # Numbers that are enough to learn levels from.
@@ -56,7 +56,7 @@ class Trained:
             arrays["projection"] = self.projection
         if self.residuals is not None:
             arrays |= {"levels": self.residuals.levels, "spread": self.residuals.spread}
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(save(arrays))
 
     @classmethod

@@ -35,7 +35,7 @@ from chamfer.index.settings import Settings
 from chamfer.index.sweeping import has_orphans, sweep
 from chamfer.index.texts import check_storable, stored
 from chamfer.index.trained import Trained, train
-from chamfer.support.files import only_writer, written_whole
+from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
@@ -56,7 +56,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
     """
     if settings is None:
         needed_manifest(folder)  # before a lock file is made in a folder that is none of ours
-    with only_writer(folder):
+    with writer_lock(folder):
         manifest = read_manifest(folder)
         if manifest is None:
             if settings is None or has_orphans(folder):
@@ -298,7 +298,7 @@ class Writer:
                 deleted = np.zeros(len(segment), bool) if segment.deleted is None else segment.deleted.copy()
                 deleted[places] = True
                 path = self._folder / f"deleted-{entry.name}-{self._next_name()}.bits"
-                with written_whole(path) as file:
+                with atomic_write(path) as file:
                     file.write(np.packbits(deleted).data)
                 entry = replace(entry, deleted=File.of(path), dead=int(deleted.sum()))
             if entry.alive:  # else nothing of the segment is left

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from chamfer.kernels.form import Form
 from chamfer.kernels.limits import NOISE
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch, Vectors
 
 # Document tokens per product. 8,192 x 384 x 4 bytes = 12 MB: large enough for BLAS, and small enough that re-ranking
@@ -38,7 +38,7 @@ def minima(
     filled = np.flatnonzero(lengths)
     block_of = np.cumsum(lengths[filled]) // BLOCK
     blocks = np.split(filled, np.flatnonzero(np.diff(block_of)) + 1) if len(filled) else []
-    in_threads(fill, blocks)
+    map_in_threads(fill, blocks)
     if form == "l2":
         squares = np.einsum("td,td->t", query, query)
         closest += squares

@@ -13,7 +13,7 @@ from chamfer.kernels.checks import check_queries, checked_candidates, checked_k,
 from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments
 from chamfer.kernels.form import Form
 from chamfer.support.devices import CPU
-from chamfer.support.threads import free_cores, in_threads
+from chamfer.support.threads import free_cores, map_in_threads
 from chamfer.tokens.batch import TokenBatch
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _screened(
 
     numbers = range(len(queries))
     if len(queries) >= free_cores() > 1:  # a query for each thread, rather than all threads for a query
-        return in_threads(lambda n: find(n, 1), numbers)
+        return map_in_threads(lambda n: find(n, 1), numbers)
     return [find(n, free_cores()) for n in numbers]
 
 
@@ -196,7 +196,7 @@ def _scored(
         return _top(chosen[n], score(distances, _own(weights, queries, n)), k)
 
     numbers = range(len(queries))
-    return in_threads(find, numbers) if len(queries) >= free_cores() > 1 else [find(n) for n in numbers]
+    return map_in_threads(find, numbers) if len(queries) >= free_cores() > 1 else [find(n) for n in numbers]
 
 
 def _survivors(

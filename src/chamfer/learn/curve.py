@@ -10,7 +10,7 @@ from chamfer.learn.quality import quality
 from chamfer.learn.recipes import Candidate, Start, fit_blend
 from chamfer.learn.splits import divide
 from chamfer.support.progress import Progress, quiet
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 
 FIRST = 10
 
@@ -64,7 +64,7 @@ def learning_curve(
             return ndcg, recall
 
         tasks = [(repeat, size) for repeat in range(repeats) for size in sizes]
-        values = np.array(in_threads(measure, tasks)).reshape(repeats, len(sizes), 2)
+        values = np.array(map_in_threads(measure, tasks)).reshape(repeats, len(sizes), 2)
     means = values.mean(axis=0)
     gains = values[:, :, 0] - values[:, :1, 0]  # on the same queries, so that it does not matter which are held out
     return [

@@ -17,7 +17,7 @@ from chamfer.learn.selection import Choice, better_half, choose, measure_blend
 from chamfer.learn.trials import Trial, cross_validation, fit_trials, measure_trials
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.jobs import HERE, Workers
+from chamfer.workers.jobs import IN_PROCESS, Workers
 
 # Bootstrap samples of the intervals.
 SAMPLES = 1000
@@ -100,7 +100,7 @@ def fit_weights(
     folds: int = FOLDS,
     seed: int = 0,
     progress: Progress = quiet,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> Fitted:
     """Learn weights from judged queries and choose them by what they do on queries they were not fitted to.
 

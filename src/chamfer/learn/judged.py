@@ -15,10 +15,10 @@ from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
 from chamfer.support.devices import CPU
-from chamfer.support.files import only_writer, written_whole
+from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenIds, Vectors
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 # Queries per file on disk: what an interruption can lose.
 PART = 64
@@ -106,7 +106,7 @@ def judged_minima(
     *,
     form: Form = "l2",
     advance: Advance = ignore,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> list[JudgedQuery]:
     """Compute the minima of every judged query, or read those that an earlier call left in ``folder``.
 
@@ -117,7 +117,7 @@ def judged_minima(
     folder = folder / f"minima-{key}"
     parts = [(folder / f"{start // PART:05}.npy", plans[start : start + PART]) for start in range(0, len(plans), PART)]
     if not all(path.exists() for path, _ in parts):
-        with only_writer(folder):
+        with writer_lock(folder):
             missing = [(path, part) for path, part in parts if not path.exists()]
             advance(len(plans) - sum(len(part) for _, part in missing))
             tables: Iterator[Table] = (
@@ -128,7 +128,7 @@ def judged_minima(
                 ComputeMinima(queries, corpus, form), tables, advance=advance, gpu=corpus.device != CPU
             )
             for (path, _), table in zip(missing, computed, strict=True):
-                with written_whole(path) as file:
+                with atomic_write(path) as file:
                     np.save(file, np.frombuffer(b"".join(table["minima"]), np.float32))
     return [query for path, part in parts for query in _read(path, part, queries, judgements)]
 

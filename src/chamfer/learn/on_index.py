@@ -18,7 +18,7 @@ from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.jobs import HERE, Workers
+from chamfer.workers.jobs import IN_PROCESS, Workers
 
 DEPTH = 100
 """Candidates that each of the two weightings finds."""
@@ -72,7 +72,7 @@ def learn_judged(
     seed: int = 0,
     unknown: int = 0,
     progress: Progress = quiet,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> Learnt:
     """Learn weights from judged queries of an index; the arguments are those of :func:`chamfer.learn`.
 

@@ -12,7 +12,7 @@ from chamfer.learn.curve import Point
 from chamfer.learn.fit import LearningReport
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
-from chamfer.support.files import written_whole
+from chamfer.support.files import atomic_write
 from chamfer.weights.token_weights import TokenWeights
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def save_figure(path: Path, figure: "Figure") -> None:
     """Write a picture, whole or not at all."""
     drawn = BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], dpi=150)
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(drawn.getvalue())
 
 

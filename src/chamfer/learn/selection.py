@@ -10,7 +10,7 @@ from chamfer.evaluate.significance import one_sided_p_value
 from chamfer.learn.blend import blend
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.trials import Trial
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.weights.token_weights import TokenWeights
 
 CHANCE = 0.05
@@ -80,7 +80,7 @@ def measure_blend(
         blended = blend([fitted[name][at] for name in better_half(elsewhere, list(fitted))])
         values[own] = quality([trials[at].held_out[int(place)] for place in group], blended)
 
-    in_threads(measure, groups)
+    map_in_threads(measure, groups)
     return values
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from chamfer.data.collection import Collection
 from chamfer.errors import InputError
+from chamfer.support.strings import list_of_strings
 
 T = TypeVar("T")
 
@@ -36,8 +37,7 @@ def splits_to_learn_from(
         test: split to measure on.
         hold_out: share of the queries to hold out for measuring.
     """
-    if isinstance(splits, str):
-        raise InputError(f"splits must be a list of names, [{splits!r}], not a string")
+    splits = list_of_strings(splits, "splits")
     if not collection.judgements:
         raise InputError(f"{collection.name} has no judgements to learn from; give a file of judgements (--qrels FILE)")
     if test is not None and hold_out:

@@ -12,9 +12,9 @@ from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipes import Candidate, Start, alike_of, fit_candidates
 from chamfer.support.progress import Advance, ignore
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 
 class Trial(NamedTuple):
@@ -48,7 +48,7 @@ def fit_trials(
     candidates: Sequence[Candidate],
     advance: Advance = ignore,
     *,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> dict[str, list[TokenWeights]]:
     """Fit every candidate in every trial; by the name of the candidate, its weights of each trial."""
     alike = alike_of(candidates)
@@ -92,7 +92,7 @@ class FitCandidates(NamedTuple):
             return found
 
         tasks = zip(table["trial"], table["alike"], strict=True)
-        fitted = [one for found in in_threads(fit, tasks) for one in found]
+        fitted = [one for found in map_in_threads(fit, tasks) for one in found]
         return {
             "candidate": [name for name, _ in fitted],
             "table": [weights.table.tobytes() for _, weights in fitted],
@@ -110,4 +110,4 @@ def measure_trials(trials: Sequence[Trial], weights: Mapping[str, Sequence[Token
             values[trial.places] = quality(trial.held_out, own)
         return values
 
-    return dict(zip(weights, in_threads(measure, weights.values()), strict=True))
+    return dict(zip(weights, map_in_threads(measure, weights.values()), strict=True))

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from chamfer.errors import InputError
-from chamfer.support.files import only_writer
+from chamfer.support.files import writer_lock
 from chamfer.support.progress import Progress, quiet
 
 CHUNK = 1 << 20
@@ -33,7 +33,7 @@ def fetch(url: str, md5: str, folder: Path, *, progress: Progress = quiet) -> Pa
         return target
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{name}.zip.part"
-    with only_writer(folder):
+    with writer_lock(folder):
         if not (part.is_file() and _md5(part) == md5):
             _download(url, part, progress)
             if _md5(part) != md5:

@@ -25,7 +25,7 @@ from chamfer.reproduce.environment import environment
 from chamfer.reproduce.paper import SETTINGS, Setting
 from chamfer.reproduce.protocol import reproduce_dataset
 from chamfer.reproduce.scoring import Protocol
-from chamfer.support.files import only_writer, write_json
+from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Progress, quiet
 
 RUN, RESULT = "run.json", "result.json"
@@ -111,7 +111,7 @@ def run(
     }
     skipped: list[Skipped] = []
     absent: list[Dataset] = []
-    with only_writer(out):
+    with writer_lock(out):
         _begin(out, made_with, resume=resume)
         for dataset in chosen:
             missing = [setting for setting in settings if _read(out / dataset.name / setting / RESULT) is None]

@@ -13,7 +13,7 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.kernels.inverted_lists import InvertedLists
 from chamfer.retrieve.stage import Candidates, Queries, Stage
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch, TokenIds
 
 STARTS, PLACES = "starts.npy", "places.npy"
@@ -54,7 +54,7 @@ class Centroids:
         def one(place: int) -> Candidates:
             return self._find(queries.tokens[place], queries.weights_of(place), depth, allowed)
 
-        return in_threads(one, range(len(queries.tokens)))
+        return map_in_threads(one, range(len(queries.tokens)))
 
     def _find(
         self,

@@ -18,12 +18,13 @@ from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
 from chamfer.support.devices import CPU
-from chamfer.support.files import only_writer, write_json
+from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Advance, ignore
+from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.jobs import HERE, Table, Workers, add_row
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row
 
 # Queries that a worker re-ranks at a time: a second of work or so.
 TOGETHER = 16
@@ -58,9 +59,8 @@ def rerank(
     >>> rerank("how to make bread", texts, encoder=Encoder.load("minilm")).document_ids
     ('1', '0')
     """
-    if isinstance(documents, str):
-        raise InputError("give a list of documents, not one text, whose letters would be ranked one by one")
     if not isinstance(documents, Mapping):
+        documents = list_of_strings(documents, "documents")
         width = len(str(len(documents)))  # only while sorting: ties must fall in the order of the list
         ranking = rerank(
             query,
@@ -174,7 +174,7 @@ def rerank_all(
     k: int | None = None,
     keep: Path | None = None,
     advance: Advance = ignore,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> dict[str, list[Ranking]]:
     """Rank the candidates of many queries again, once for each weighting; workers read the vectors where they lie.
 
@@ -214,7 +214,7 @@ def _kept(
 ) -> list[Table]:
     """Work through tables, each of which has a file once it is done; the folder goes when all are."""
     paths = [folder / f"{place:06d}.json" for place in range(len(tables))]
-    with only_writer(folder):
+    with writer_lock(folder):
         missing = [place for place, path in enumerate(paths) if not path.exists()]
         advance(sum(len(table["query"]) for table in tables) - sum(len(tables[place]["query"]) for place in missing))
         made = workers.map(job, (tables[place] for place in missing), advance=advance, gpu=on_gpu)

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.support.files import InUseError, only_writer, write_json
+from chamfer.support.files import InUseError, write_json, writer_lock
 from chamfer.weights.token_weights import TokenWeights
 
 LIST = "versions.json"
@@ -60,7 +60,7 @@ class Versions:
         self._current, self._next = 0, 1
         self._held = ExitStack()
         if folder is not None:
-            self._held.enter_context(only_writer(folder))
+            self._held.enter_context(writer_lock(folder))
         try:
             if self.kept_in(folder):
                 self._read()

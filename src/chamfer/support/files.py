@@ -14,7 +14,7 @@ from chamfer.errors import InputError
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that takes its name only after all of it is on disk.
 
     Until then, and for ever if an error comes first, whatever stood at ``path`` stands there unchanged.
@@ -32,7 +32,7 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-        keep_names(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         error.filename = error.filename or str(path)  # a full disk does not say which file it cannot take
         raise
@@ -40,7 +40,7 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
         unfinished.unlink(missing_ok=True)
 
 
-def keep_names(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make sure that the names of a folder's files are on disk too, not only what is in these."""
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -51,7 +51,7 @@ def keep_names(folder: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text, whole or not at all."""
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode())
 
 
@@ -65,7 +65,7 @@ class InUseError(InputError):
 
 
 @contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
+def writer_lock(folder: Path) -> Iterator[None]:
     """Hold a folder for writing; a second writer gets an error at once, not a mixed-up folder.
 
     The lock goes with the process, however it ends.

@@ -69,7 +69,7 @@ def _is_watched(console: "Console") -> bool:
 
 
 @contextmanager
-def hushed(*names: str, below: int = logging.ERROR) -> Iterator[None]:
+def quiet_loggers(*names: str, below: int = logging.ERROR) -> Iterator[None]:
     """Keep the loggers of other libraries off the terminal, up to a level, and put their settings back."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

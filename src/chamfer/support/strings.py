@@ -1,5 +1,6 @@
 """Lists of strings."""
 
+import reprlib
 from collections.abc import Iterable
 
 from chamfer.errors import InputError
@@ -17,5 +18,5 @@ def list_of_strings(values: Iterable[str], what: str) -> list[str]:
     chamfer.errors.InputError: ids must be a list of strings, not one string; write ['doc1']
     """
     if isinstance(values, str):
-        raise InputError(f"{what} must be a list of strings, not one string; write [{values!r}]")
+        raise InputError(f"{what} must be a list of strings, not one string; write [{reprlib.repr(values)}]")
     return list(values)

@@ -1,4 +1,4 @@
-"""Work shared among threads, each with a BLAS of one thread.
+"""A thread pool for the whole process, in which BLAS uses one thread per call.
 
 BLAS splits small products badly, and its threads and ours would wait for each other.
 """
@@ -19,16 +19,27 @@ from chamfer.errors import InputError
 T = TypeVar("T")
 R = TypeVar("R")
 
-PREFIX = "chamfer"
 VARIABLE = "CHAMFER_THREADS"
 
 
-def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Call a function for every item, on all cores, and give the results in the order of the items.
+class _Thread(threading.local):
+    """What a thread knows about itself."""
 
-    After an error or an interruption, what has not begun never does.
+    is_worker = False
+
+
+_thread = _Thread()
+
+
+def map_in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Call a function for every item, on all cores; results come in the order of the items.
+
+    After an error or an interruption, no further call starts.
+
+    >>> map_in_threads(abs, [-1, 2, -3])
+    [1, 2, 3]
     """
-    if _is_worker():  # all threads are busy: waiting for one would be for ever
+    if _thread.is_worker:  # all threads are taken: waiting for one would be a deadlock
         return [function(item) for item in items]
     with _one_blas_thread():
         futures = [_pool().submit(function, item) for item in items]
@@ -41,12 +52,8 @@ def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 def free_cores() -> int:
-    """How many threads of its own a caller may start: one where others already keep the cores busy."""
-    return 1 if _is_worker() else _cores()
-
-
-def _is_worker() -> bool:
-    return threading.current_thread().name.startswith(f"{PREFIX}_")  # as the pool names them
+    """Number of threads that a caller may start: one inside :func:`map_in_threads`, where all cores are busy."""
+    return 1 if _thread.is_worker else _cores()
 
 
 def _cores() -> int:
@@ -60,12 +67,16 @@ def _cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_cores(), thread_name_prefix=PREFIX)
+    return ThreadPoolExecutor(_cores(), thread_name_prefix="chamfer", initializer=_mark_as_worker)
+
+
+def _mark_as_worker() -> None:
+    _thread.is_worker = True
 
 
 @cache
 def _libraries(loaded: frozenset[str]) -> ThreadpoolController:
-    """Every BLAS of the process; looked up again when a package was loaded that brings one of its own."""
+    """Every BLAS of the process. The argument makes for a new lookup after a package brought another one."""
     return ThreadpoolController()
 
 
@@ -80,7 +91,7 @@ _limit: Any = None
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """BLAS's number of threads belongs to the process: the first caller in lowers it, the last one out restores it."""
+    """Limit BLAS to one thread. The limit is global: the first caller in sets it, the last one out restores it."""
     global _inside, _limit
     with _lock:
         _inside += 1
@@ -95,11 +106,12 @@ def _one_blas_thread() -> Iterator[None]:
                 _limit.restore_original_limits()
 
 
-def _start_anew() -> None:
-    """A forked child has none of its parent's threads, only the pool that believes in them."""
+def _reset_after_fork() -> None:
+    """Forget the pool in a forked child, which has none of its parent's threads."""
     global _lock, _inside
     _pool.cache_clear()
     _lock, _inside = threading.Lock(), 0
+    _thread.is_worker = False
 
 
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)

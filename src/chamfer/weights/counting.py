@@ -10,7 +10,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.support.progress import Advance, Progress, quiet, shown
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.workers.connect import workers_at
-from chamfer.workers.jobs import HERE, Table, Workers
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 # Documents per table of the job.
 CHUNK = 1024
@@ -61,7 +61,7 @@ def count_tokens(
     sample: float = 1.0,
     seed: int = 0,
     progress: Progress = quiet,
-    workers: Workers = HERE,
+    workers: Workers = IN_PROCESS,
 ) -> Counted:
     """Count document frequencies, and how many documents the encoder truncates."""
     frequencies, truncated = DocumentFrequencies.count([], vocabulary_size=len(encoder.vocabulary)), 0

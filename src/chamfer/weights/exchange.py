@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.support.files import written_whole
+from chamfer.support.files import atomic_write
 from chamfer.tokens.vocabulary import Vocabulary
 
 SUFFIXES = (".json", ".txt")
@@ -54,7 +54,7 @@ def write_table(path: Path, vocabulary: Vocabulary, table: npt.NDArray[np.float3
         if broken is not None:
             raise InputError(f"the token {broken!r} contains a tab or a newline; save the weights as .json instead")
         content = "".join(f"{token}\t{weight!r}\n" for token, weight in pairs.items())
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(content.encode())
 
 

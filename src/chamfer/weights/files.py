@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from chamfer.errors import InputError
-from chamfer.support.files import written_whole
+from chamfer.support.files import atomic_write
 from chamfer.tokens.vocabulary import Vocabulary
 
 FORMAT = "chamfer-weights-1"
@@ -39,7 +39,7 @@ def write_weights(path: Path, content: Content) -> None:
     tensors: dict[str, npt.NDArray[Any]] = {"table": content.table, "tokens": tokens}
     if content.context is not None:
         tensors["context"] = content.context
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(save(tensors, metadata))
 
 

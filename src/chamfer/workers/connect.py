@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from chamfer.workers.jobs import HERE, Workers
+from chamfer.workers.jobs import IN_PROCESS, Workers
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def workers_at(address: str | None) -> Iterator[Workers]:
     [{'twice': [2, 4]}, {'twice': [6]}]
     """
     if address is None:
-        yield HERE
+        yield IN_PROCESS
         return
     from chamfer.workers.ray_workers import ray_workers  # here, because Ray is an extra and takes seconds to import
 

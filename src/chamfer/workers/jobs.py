@@ -60,4 +60,4 @@ class InProcess:
             yield job(table, advance)
 
 
-HERE: Workers = InProcess()
+IN_PROCESS: Workers = InProcess()

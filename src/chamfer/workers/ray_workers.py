@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from chamfer.errors import InputError, WorkerError, last_line
 from chamfer.support import devices, threads
-from chamfer.support.progress import Advance, hushed, ignore
-from chamfer.workers.jobs import HERE, Job, Table
+from chamfer.support.progress import Advance, ignore, quiet_loggers
+from chamfer.workers.jobs import IN_PROCESS, Job, Table
 from chamfer.workers.ray_cluster import imported, joined
 from chamfer.workers.ray_process import DONE, ERROR, TABLE, Worker, packed, row_of, table_of, work
 
@@ -33,7 +33,10 @@ def ray_workers(address: str, *, object_store: int | None = None) -> Iterator["R
     each = devices.threads_of_torch()
     cores = max(threads.free_cores(), each)
     # The library tells what it does by `advance`, and what failed in a sentence.
-    with hushed("ray", "ray.data", below=logging.CRITICAL), joined(address, cores=cores, object_store=object_store):
+    with (
+        quiet_loggers("ray", "ray.data", below=logging.CRITICAL),
+        joined(address, cores=cores, object_store=object_store),
+    ):
         yield RayWorkers(each)
 
 
@@ -82,7 +85,7 @@ class RayWorkers:
         waiting = iter(tables)
         first = list(islice(waiting, 2))
         if len(first) < 2 and not crew.gpus:  # to start a worker would take longer, and it would be the only one
-            yield from HERE.map(job, first, advance=advance)
+            yield from IN_PROCESS.map(job, first, advance=advance)
             return
         # Which rows are together decides the last bits of vectors, so a table travels whole, as one row.
         sent = [ray.put(row_of(table)) for table in chain(first, waiting)]

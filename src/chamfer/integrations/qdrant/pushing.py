@@ -25,6 +25,7 @@ from chamfer.integrations.qdrant.points import (
 from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.sparse import sparse_documents
 from chamfer.support.progress import Progress, quiet
+from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, parts
 
 # Tokens per request: with 385 numbers each, about 15 MB of JSON; a server accepts 32 MB by default.
@@ -111,9 +112,7 @@ def push(client: Client, name: str, index: Snapshot, *, progress: Progress = qui
 
 def delete(client: Client, name: str, ids: Iterable[str]) -> None:
     """Remove documents from a collection; pushing an index that still has them adds them again."""
-    if isinstance(ids, str):
-        raise InputError("give a list of ids, not one string")
-    client.delete(name, [point_id(identifier) for identifier in ids])
+    client.delete(name, [point_id(identifier) for identifier in list_of_strings(ids, "ids")])
 
 
 def _batches(index: Snapshot) -> Iterator[tuple[npt.NDArray[np.int64], list[Document], TokenBatch]]:

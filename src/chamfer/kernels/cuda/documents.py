@@ -13,7 +13,7 @@ import torch
 
 from chamfer.errors import InputError
 from chamfer.kernels.cuda.arrays import LARGEST, Packed, Precision, to_device
-from chamfer.support.threads import in_threads
+from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import Offsets, TokenBatch, Vectors, offsets_of, parts
 
 Take = Callable[[npt.NDArray[np.int64] | slice], TokenBatch]
@@ -247,7 +247,7 @@ class _Sender:
         kind = torch.float16 if vectors.dtype == np.float16 else torch.float32
         packed = buffer[: vectors.nbytes].view(kind).view(vectors.shape)
         into = packed.numpy()
-        in_threads(
+        map_in_threads(
             lambda start: np.copyto(into[start : start + COPIED], vectors[start : start + COPIED]),
             range(0, len(into), COPIED),
         )
