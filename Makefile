@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DATA ?= ../shared/data
 
-PARALLEL ?= -n 2 --dist loadgroup --no-loadscope-reorder
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 

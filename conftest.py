@@ -3,6 +3,7 @@
 import os
 from importlib.util import find_spec
 from itertools import compress
+from typing import Any
 
 import pytest
 
@@ -28,14 +29,15 @@ collect_ignore = [
 ]
 collect_ignore_glob = [f"src/chamfer/{path}" for path, library in NEEDED.items() if find_spec(library) is None]
 
-# The slowest files start first, or one worker of `make test` would end with them while the other waits.
+BROWSER = "tests/browser/"
+# The slowest files start first, or one process of `make test` would end with them while the other waits.
 FIRST = (
-    "test_serve_sharded_ray.py",
-    "test_cuda.py",
-    "test_workers.py",
-    "browser",
-    "test_cli.py",
-    "test_serve_running.py",
+    "tests/test_serve_sharded_ray.py",
+    "tests/test_cuda.py",
+    "tests/test_workers.py",
+    BROWSER,
+    "tests/test_cli.py",
+    "tests/test_serve_running.py",
 )
 
 
@@ -44,23 +46,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the campaigns at full length, and nothing else")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without ``--long`` leave out the tests marked long; with it, keep those and the ones that ask for ``long``."""
     long = config.getoption("--long")
     wanted = [is_campaign(item) if long else item.get_closest_marker("long") is None for item in items]
     config.hook.pytest_deselected(items=[item for item, is_wanted in zip(items, wanted, strict=True) if not is_wanted])
-    items[:] = sorted(
-        compress(items, wanted), key=lambda item: FIRST.index(unit(item)) if unit(item) in FIRST else len(FIRST)
-    )
-    if WORKERS > 1:
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(unit(item)))
+    items[:] = sorted(compress(items, wanted), key=lambda item: place(unit(item.nodeid)))
 
 
-def unit(item: pytest.Item) -> str:
-    """What one worker runs whole: a file, or all tests of the page, which share a server and a browser."""
-    return "browser" if item.path.parent.name == "browser" else item.path.name
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # noqa: ANN401 -- pytest-xdist may be missing
+    """``--dist loadfile``, with the tests of the page taken for one file."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit(nodeid)
+
+    return Scheduling(config, log)
+
+
+def unit(nodeid: str) -> str:
+    """What one process runs whole: a file, or all tests of the page, which share a server and a browser."""
+    return BROWSER if nodeid.startswith(BROWSER) else nodeid.partition("::")[0]
+
+
+def place(unit: str) -> int:
+    """When a file is run: the slowest in their order, then the others."""
+    return FIRST.index(unit) if unit in FIRST else len(FIRST)
 
 
 def is_campaign(item: pytest.Item) -> bool:
