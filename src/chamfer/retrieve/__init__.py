@@ -1,1 +1,1 @@
-"""First stages: queries in, ranked document ids out."""
+"""First stages: queries in, candidates out."""

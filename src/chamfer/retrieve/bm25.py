@@ -25,7 +25,7 @@ K1, B = 1.5, 0.75
 class BM25:
     """The Lucene variant, English stop words and stemming, ``k1 = 1.5`` and ``b = 0.75``.
 
-    Token weights play no part here: BM25 has weights of its own.
+    Token weights have no effect: BM25 has its own.
 
     >>> stage = BM25({"a": "the cat sat", "b": "dogs bark at cats", "c": "no animal"})
     >>> stage.search({"q": "barking dog"}, k=10)[0].document_ids
@@ -38,13 +38,13 @@ class BM25:
         self._ids = list(documents)
         self._engine = bm25s.BM25(method="lucene", k1=k1, b=b)
         words = words_of(list(documents.values()))
-        # An engine without a single word cannot be built; every search over it is empty.
+        # bm25s cannot index a corpus without a single word; every search over it is empty.
         self._has_words = any(words)
         if self._has_words:
             self._engine.index(words, show_progress=False)
 
     def search(self, queries: Mapping[str, str], k: int = 1000) -> list[Ranking]:
-        """Rank, for each query, the best ``k`` of the documents that share a word with it."""
+        """Rank the top k documents for each query, among those that share a word with it."""
         words = words_of(list(queries.values()))
         return [self._rank(query_id, terms, k) for query_id, terms in zip(queries, words, strict=True)]
 
@@ -53,13 +53,13 @@ class BM25:
             return Ranking(query_id, (), ())
         scores = self._engine.get_scores(words)
         found = np.flatnonzero(scores > 0)
-        if len(found) > k:  # drop what cannot be among the best k before sorting the rest by score and id
+        if len(found) > k:  # drop what cannot be in the top k before sorting the rest by score and id
             found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
         return Ranking.of(query_id, [self._ids[place] for place in found], scores[found], k)
 
 
 class Documents(Protocol):
-    """What BM25 needs of an index: its segments, where each starts, and which documents are not deleted."""
+    """What BM25 needs from an index: its segments, where each starts, and which documents are not deleted."""
 
     @property
     def segments(self) -> Sequence[Texts]:
@@ -71,49 +71,49 @@ class Documents(Protocol):
 
     @property
     def live(self) -> npt.NDArray[np.bool_] | None:
-        """``(places,)`` which documents are not deleted; ``None``: all of them."""
+        """``(places,)`` mask of the documents that are not deleted; None if none is deleted."""
 
 
 class BM25Stage:
-    """The same scores over an index that changes.
+    """The same scores over an index that can change.
 
     ``score[d] = sum_w idf(w) * count(w, d) / (count(w, d) + k1 * (1 - b + b * length(d) / average))`` over the
-    words of the query, a repeated word as often as it is there, with
+    words of the query, repeated words counted each time, with
     ``idf(w) = log(1 + (N - n(w) + 0.5) / (n(w) + 0.5))``. The number of documents ``N``, how many contain a word
-    ``n(w)`` and the average length are those of all documents that are not deleted, so scores do not depend on
-    how the index is cut into segments, nor on a filter.
+    ``n(w)`` and the average length are taken over all documents that are not deleted, so scores depend neither on
+    how the index is divided into segments nor on a filter.
 
-    Token weights play no part here: BM25 has weights of its own.
+    Token weights have no effect: BM25 has its own.
 
     Args:
-        index: where to search; what each segment needs is made once and lies beside it.
-        k1: how slowly a word that is repeated in a document stops to count, 0 or more.
-        b: how much long documents are held back, from 0 to 1.
+        index: the index to search; the postings of each segment are computed once and stored beside it.
+        k1: how slowly repetitions of a word in a document saturate, 0 or more.
+        b: how strongly long documents are penalised, from 0 to 1.
     """
 
     def __init__(self, index: Documents, *, k1: float = K1, b: float = B) -> None:
         if not 0 <= k1 < math.inf or not 0 <= b <= 1:
-            raise InputError(f"BM25 needs k1 of 0 or more and b from 0 to 1, not k1 = {k1} and b = {b}")
+            raise InputError(f"k1 must be 0 or more and b from 0 to 1, not k1 = {k1} and b = {b}")
         self._postings = [Postings.of(segment) for segment in index.segments]
         self._starts = index.starts
         self._live = index.live
         lengths = np.concatenate([np.zeros(0, np.int32), *(postings.lengths for postings in self._postings)])
         if len(lengths) != self._starts[-1]:
             raise InputError(
-                f"the files for BM25 count {len(lengths)} documents but the index holds {self._starts[-1]}; "
-                "delete these files, and they are made again"
+                f"the BM25 files count {len(lengths)} documents but the index holds {self._starts[-1]}; "
+                "delete these files, and they are computed again"
             )
         counted = lengths if self._live is None else lengths[self._live]
         self._documents = len(counted)
-        # Without a single word nothing is ever found, and any average will do.
+        # Without a single word nothing is ever found, so any average will do.
         average = int(counted.sum(dtype=np.int64)) / max(len(counted), 1) or 1.0
         self._idfs: dict[str, float] = {}
-        self._half = k1 * ((1 - b) + b * lengths / average)  # the count that gives a word half of its idf
+        self._half = k1 * ((1 - b) + b * lengths / average)  # the count at which a word adds half of its idf
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
-        """Find, for each query, the best ``depth`` of the allowed documents that share a word with its text."""
+        """Find the top ``depth`` documents for each query, among the allowed ones that share a word with it."""
         if depth < 1:
-            raise InputError(f"the number of documents to find must be at least 1, not {depth}")
+            raise InputError(f"depth must be at least 1, not {depth}")
         if allowed is not None and allowed.shape != self._half.shape:
             raise InputError(f"a filter needs one entry per place, {len(self._half)}, not {allowed.shape}")
         if self._live is not None:
@@ -121,11 +121,11 @@ class BM25Stage:
         return [self._best(words, depth, allowed) for words in words_of(queries.texts)]
 
     def gains(self, places: Places, texts: Sequence[str]) -> list[dict[str, float]]:
-        """What each word of some documents adds to their scores, as often as the word is in a query.
+        """What each word of some documents adds to their scores, each time that it occurs in a query.
 
         Args:
-            places: of the documents.
-            texts: of the documents, in the same order.
+            places: places of the documents.
+            texts: their texts, in the same order.
         """
         counted = [Counter(words) for words in words_of(texts)]
         for word in {word for counts in counted for word in counts} - self._idfs.keys():
@@ -143,29 +143,29 @@ class BM25Stage:
             scores[places] += gain
         found = np.flatnonzero(scores > 0 if allowed is None else (scores > 0) & allowed)
         of_found = scores[found]
-        if len(found) > depth:  # drop what cannot be among the best before sorting the rest
+        if len(found) > depth:  # drop what cannot be in the top before sorting the rest
             kept = of_found >= np.partition(of_found, -depth)[-depth]
             found, of_found = found[kept], of_found[kept]
-        order = np.argsort(-of_found, kind="stable")[:depth]  # equal scores stay in the order of places
+        order = np.argsort(-of_found, kind="stable")[:depth]  # ties broken by place
         return Candidates(found[order], of_found[order])
 
     def _gain(self, word: str) -> tuple[Places, Scores]:
-        """The documents with a word, deleted ones included, and what the word adds to the score of each."""
+        """The documents that contain a word, including deleted ones, and what it adds to the score of each."""
         places, counts = self._found(word)
         return places, (self._idf(places) * (counts / (self._half[places] + counts))).astype(np.float32)
 
     def _found(self, word: str) -> tuple[Places, npt.NDArray[np.int32]]:
-        """The documents with a word, deleted ones included, and how often it stands in each."""
+        """The documents that contain a word, including deleted ones, and its count in each."""
         found = [postings.find(word) for postings in self._postings]
         parts = [documents + start for (documents, _), start in zip(found, self._starts, strict=False)]
         places = np.concatenate([np.zeros(0, np.int64), *parts])
         return places, np.concatenate([np.zeros(0, np.int32), *(counts for _, counts in found)])
 
     def _idf(self, places: Places) -> float:
-        """Of a word that is at these places."""
-        # Deleted documents do not count; to score them and drop them with the filter is faster than to cut them out.
+        """The idf of a word that occurs at these places."""
+        # Deleted documents do not count; filtering them out after scoring is faster than removing them here.
         n = len(places) if self._live is None else np.count_nonzero(self._live[places])
-        # 64 bits here and 32 in the sum, as in bm25s: then even ties are the same.
+        # 64 bits here and 32 in the sum, as in bm25s, so that even ties are the same.
         return float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))
 
 

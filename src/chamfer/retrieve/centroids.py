@@ -1,4 +1,4 @@
-"""Documents that have tokens near a query's: lists of centroids, looked into where the weight is."""
+"""Candidates with tokens near those of the query: inverted lists of centroids, probed in proportion to weight."""
 
 from pathlib import Path
 from tokenize import TokenError
@@ -18,29 +18,30 @@ from chamfer.tokens.batch import TokenBatch, TokenIds
 
 STARTS, PLACES = "starts.npy", "places.npy"
 
-# Where the lists of each token end, these lists, and what each of them offers.
-Probed = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]
+# Where the lists of each token end, the lists to probe, and the gain of each.
+Probes = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 PROBES = 32
-"""Lists that a token of average weight looks into."""
+"""Number of lists to probe for a token of average weight."""
 
 SAME = 0.95
-"""The cosine that a rare query token is taken to have with the same token in a document."""
+"""The assumed cosine between a rare query token and the same token in a document."""
 
 RARE = 0.02
-"""The share of documents up to which a token counts as rare."""
+"""A token is rare if it occurs in at most this share of the documents."""
 
 
 class Centroids:
     """Inverted lists over the centroids of token vectors.
 
-    A token of weight ``w`` looks into about ``probes * w / mean w`` lists, those of the centroids closest to it; one
-    without weight into none. A document that is in one of them is taken to have a token at the closest such centroid,
-    one that is in none to have one just behind the last. Weighted and added up, this orders the candidates. Where
-    these lists hold fewer documents than are wanted, because few are allowed, more are looked into.
+    A query token of weight ``w`` probes about ``probes * w / mean w`` lists, those of the centroids closest to it; a
+    token of weight 0 probes none. A document in one of these lists is assumed to have a token at the closest such
+    centroid; a document in none of them, to have one just beyond the last. The weighted sum of these estimates orders
+    the candidates. If the lists hold too few documents, because a filter allows few, more lists are probed.
 
-    Centroids are too few to have one near every rare token, a name for instance, and these weigh most. So a rare token
-    looks into one list more, of the documents that contain that very token, taken to be at a cosine of :data:`SAME`.
+    There are too few centroids for each rare token, such as a name, to have one nearby, and rare tokens weigh most. So
+    a rare token probes one more list: the documents that contain this very token, at an assumed cosine of
+    :data:`SAME`.
     """
 
     def __init__(self, index: Snapshot, *, form: Form = "l2", probes: int = PROBES) -> None:
@@ -49,7 +50,7 @@ class Centroids:
         self._lists = [_lists(segment, self._count, index.settings.vocabulary_size) for segment in index.segments]
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
-        """Find the documents that gain most from the lists that tokens look into."""
+        """Find the documents with the largest total gain from the probed lists."""
 
         def one(place: int) -> Candidates:
             return self._find(queries.tokens[place], queries.weights_of(place), depth, allowed)
@@ -71,14 +72,14 @@ class Centroids:
         wanted = min(depth, len(self._index) if allowed is None else np.count_nonzero(allowed))
         probes = self._probes
         while True:
-            found = self._look(self._probe_for(products, token_ids, weights[heavy], probes), depth, allowed)
+            found = self._probe(self._probes_for(products, token_ids, weights[heavy], probes), depth, allowed)
             if len(found.places) >= wanted or probes >= products.shape[1]:
                 return found
-            probes *= 4  # the closest lists hold too few of what is allowed
+            probes *= 4  # the closest lists hold too few of the allowed documents
 
-    def _look(self, probe_for: Probed, depth: int, allowed: npt.NDArray[np.bool_] | None) -> Candidates:
-        """Look into the same lists of every segment."""
-        ends, chosen, gains = probe_for
+    def _probe(self, probes: Probes, depth: int, allowed: npt.NDArray[np.bool_] | None) -> Candidates:
+        """Probe the same lists of every segment."""
+        ends, chosen, gains = probes
         found = []
         for start, stop, lists in zip(self._index.starts, self._index.starts[1:], self._lists, strict=False):
             mask = None if allowed is None else allowed[start:stop]
@@ -89,16 +90,16 @@ class Centroids:
         order = np.argsort(-gained, kind="stable")[:depth] if len(found) > 1 else slice(None)
         return Candidates(places[order], gained[order])
 
-    def _probe_for(
+    def _probes_for(
         self, products: npt.NDArray[np.float32], token_ids: TokenIds, weights: npt.NDArray[np.float32], average: int
-    ) -> Probed:
-        """Which lists each token looks into, closest first, and what a document gains by being in each."""
+    ) -> Probes:
+        """The lists to probe for each token, closest first, and the gain of each."""
         count = products.shape[1]
         ends, chosen, gains = np.zeros(len(weights), np.int64), [], []
         many = np.clip(np.rint(average * weights / max(weights.mean(), 1e-30)), 1, count).astype(int)
         rare = self._index.frequencies.counts[token_ids] <= RARE * self._index.frequencies.documents
         for token, (row, probes) in enumerate(zip(products, many, strict=True)):
-            last = min(probes, count - 1)  # one more than is looked into: what documents elsewhere have at most
+            last = min(probes, count - 1)  # one more than is probed: an upper bound for documents elsewhere
             closest = np.argpartition(-row, last)[: last + 1]
             closest = closest[np.argsort(-row[closest], kind="stable")]
             near = row[closest]
@@ -119,7 +120,7 @@ class Centroids:
 
 
 def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
-    """The documents of each centroid, and behind these the documents of each token of the vocabulary."""
+    """The documents of each centroid, followed by the documents of each token of the vocabulary."""
 
     def make(folder: Path) -> None:
         near = InvertedLists.of(segment.centroids, segment.offsets, count)
@@ -131,8 +132,8 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
     folder = segment.derived("centroids-2", make)
     try:
         starts, places = np.load(folder / STARTS), np.load(folder / PLACES, mmap_mode="r")
-    except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a broken header may give
-        raise InputError(f"{folder} is damaged; delete it, and it is made again") from error
+    except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a damaged header can raise
+        raise InputError(f"{folder} is damaged; delete it, and it is computed again") from error
     return InvertedLists(starts, places, len(segment))
 
 

@@ -1,4 +1,4 @@
-"""One vector per text, the mean of its token vectors: a first stage from the same encoder, without a second model."""
+"""One vector per text, the mean of its token vectors: dense retrieval without a second model."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,32 +9,32 @@ from chamfer.tokens.batch import TokenBatch
 
 Floats = npt.NDArray[np.float32]
 
-# Other numbers in the vectors must change the name.
+# Change the name whenever the vectors change.
 NAME = "dense-1"
 
 
 class Dense:
-    """Finds documents by the cosine of mean token vectors in a vector index.
+    """Finds documents by the cosine of mean token vectors, in a vector index.
 
-    Token weights enter on the side of the query, whose vector is the weighted mean of its tokens; documents are plain
-    means, so that one index serves every weighting. A document without tokens is never found.
+    The vector of a query is the weighted mean of its tokens. Documents are plain means, so that one vector index serves
+    every weighting. A document without tokens is never found.
 
     Args:
-        index: what is searched.
+        index: the index to search.
     """
 
     def __init__(self, index: Vectored) -> None:
         self._nearest = Nearest(index, NAME, mean_vectors, size=index.dimensions)
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
-        """The documents whose mean vectors point most nearly where that of each query points."""
+        """Find the documents whose mean vectors have the largest cosine with that of each query."""
         return self._nearest.find(mean_vectors(queries.tokens, queries.weights), depth, allowed)
 
 
 def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
-    """``(texts, dimensions)`` the weighted mean of each text's token vectors, at unit length.
+    """``(texts, dimensions)`` the weighted mean of the token vectors of each text, normalised to unit length.
 
-    A text without tokens, or whose weights are all 0, becomes zeros.
+    A text without tokens, or with weights that are all 0, becomes zeros.
 
     >>> batch = TokenBatch.pack([np.eye(2), np.empty((0, 2))], [[0, 0], []])
     >>> print(mean_vectors(batch).round(2))

@@ -1,4 +1,4 @@
-"""Every document, by the score itself: exact, and the fastest way through a small index."""
+"""Every document is scored: exact, and the fastest stage for a small index."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from chamfer.retrieve.stage import Candidates, Queries, Stage
 
 
 class Exhaustive:
-    """The kernel over everything. Token weights decide the order, as they do in the end."""
+    """Scores every document, so that its candidates are the final answer."""
 
     def __init__(self, index: Snapshot, *, form: Form = "l2") -> None:
         self._index, self._form = index, form
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
-        """Find the best documents of all."""
+        """Find the top ``depth`` of the allowed documents."""
         places = None if allowed is None else [np.flatnonzero(allowed)] * len(queries.tokens)
         return best(self._index, queries, depth, places, form=self._form)
 
@@ -31,18 +31,14 @@ def best(
     *,
     form: Form = "l2",
 ) -> list[Candidates]:
-    """Find the best ``k`` of some candidates, or of all places, for each query: equal scores are ordered by id.
-
-    Where 16-bit vectors are kept, scores are those of 64-bit arithmetic on them; else of the vectors that codes stand
-    for.
-    """
+    """Find the top k of some candidates, or of all places, for each query; ties broken by document id."""
     found: list[list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]] = [[] for _ in range(len(queries.tokens))]
     for number, segment in enumerate(index.segments):
         start, stop = index.starts[number], index.starts[number + 1]
         chosen = None
         if candidates is not None:
-            # A segment's documents lie in the order of their ids, so rising places order equal scores by id.
-            different = {id(places): places for places in candidates}  # a list that queries share is cut once
+            # The documents of a segment are sorted by id, so ascending places break ties by id.
+            different = {id(places): places for places in candidates}  # a list that queries share is processed once
             own = {key: np.sort(one[(one >= start) & (one < stop)]) - start for key, one in different.items()}
             chosen = [own[id(places)] for places in candidates]
         answers = dispatch.best(queries.tokens, queries.weights, segment, k=k, candidates=chosen, form=form)
@@ -54,11 +50,11 @@ def best(
 def _merged(
     index: Snapshot, answers: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]], k: int
 ) -> Candidates:
-    """The best of what each segment found; ids are looked up only where scores are equal."""
+    """The top k over all segments; ids are looked up only for ties."""
     places = np.concatenate([places for places, _ in answers] or [np.empty(0, np.int64)])
     scores = np.concatenate([scores for _, scores in answers] or [np.empty(0, np.float32)])
     order = np.argsort(-scores, kind="stable")
-    if len(order) > k > 0:  # those that score like the last one may come before it
+    if len(order) > k > 0:  # documents that tie with the last one may come before it
         order = order[: int(np.searchsorted(-scores[order], -scores[order[k - 1]], side="right"))]
     if len(answers) > 1:
         same = scores[order[1:]] == scores[order[:-1]]  # not by differences: infinite scores are equal too

@@ -1,4 +1,4 @@
-"""Two first stages at once: what either finds, by reciprocal rank."""
+"""Reciprocal rank fusion of two or more first stages."""
 
 from collections.abc import Sequence
 
@@ -7,27 +7,27 @@ import numpy.typing as npt
 
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
 
-# As in the work that introduced it (Cormack, Clarke and Buettcher, 2009).
+# As in the original paper (Cormack, Clarke and Buettcher, 2009).
 CONSTANT = 60
 
 
 class Fusion:
-    """Candidates of several stages; each gives a document ``1 / (60 + its rank)``, and these are added up.
+    """Fuses the candidates of several stages: a document scores the sum of ``1 / (60 + its rank)`` over the stages.
 
-    Token weights enter through the stages that use them.
+    Token weights take effect through the stages that use them.
     """
 
     def __init__(self, stages: Sequence[FirstStage]) -> None:
         self._stages = stages
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
-        """Find the documents that the stages rank highest together."""
+        """Find the documents with the highest fused scores."""
         answers = [stage.find(queries, depth, allowed) for stage in self._stages]
         return [fuse(of_one_query, depth) for of_one_query in zip(*answers, strict=True)]
 
 
 def fuse(answers: Sequence[Candidates], depth: int) -> Candidates:
-    """Join what several stages found for one query.
+    """Fuse the candidates that several stages found for one query.
 
     >>> first = Candidates(np.array([7, 3]), np.array([2.0, 1.0], np.float32))
     >>> second = Candidates(np.array([3, 9]), np.array([0.5, 0.1], np.float32))

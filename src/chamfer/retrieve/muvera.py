@@ -1,4 +1,4 @@
-"""MUVERA: one long vector per document, whose product with that of a query is near their Chamfer similarity."""
+"""MUVERA: one long vector per text; the product of two approximates their Chamfer similarity."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,35 +14,35 @@ from chamfer.tokens.batch import TokenBatch
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 
-# Other numbers in the vectors must change the name.
+# Change the name whenever the vectors change.
 NAME = "muvera-1"
 
-# 2,560 numbers a document. With MiniLM's vectors, few buckets and wide projections spend them best. Of the exhaustive
-# top 10 without weights, the best 500 hold 0.985 (SciFact) and 0.936 (NFCorpus); with 3 bits and 16 dimensions 0.984
-# and 0.931, with 4 and 8 0.963 (SciFact), with 1 and 64 0.988 and 0.952, at twice the work for each token.
+# 2,560 numbers per document. With vectors from MiniLM, few buckets and wide projections use them best. Recall of the
+# exhaustive top 10 (uniform weights) in the top 500 is 0.985 on SciFact and 0.936 on NFCorpus; with 3 bits and 16
+# dimensions 0.984 and 0.931, with 4 and 8 0.963 (SciFact), with 1 and 64 0.988 and 0.952 at twice the work per token.
 REPETITIONS, BITS, PROJECTED, SEED = 20, 2, 32, 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedEncoding:
-    """Encodes token vectors of any number as one vector of ``repetitions * 2**bits * projected`` numbers.
+    """Encodes any number of token vectors as one vector of ``repetitions * 2**bits * projected`` numbers.
 
     Each repetition splits space by ``bits`` random hyperplanes into buckets and projects vectors with random signs.
-    A query's bucket holds the weighted *sum* of its tokens there, a document's the *mean*: so a query token meets an
-    average of document tokens on its side of every plane, the best match probably among them, and
+    A bucket of a query holds the weighted *sum* of its tokens there, a bucket of a document the *mean*. So a query
+    token meets the average of the document tokens on its side of every plane, the best match probably among them, and
 
     ``queries[q] @ documents[d] ~ sum_i w_i * max_j <q_i, d_j>``
 
-    A document's empty bucket takes the token whose own bucket differs in the fewest planes, the first of several.
+    An empty bucket of a document takes the token whose own bucket differs in the fewest planes, the first of several.
 
     Dhulipala et al., "MUVERA: Multi-Vector Retrieval via Fixed Dimensional Encodings", 2024.
 
     Args:
         planes: ``(dimensions, repetitions * bits)`` the normals of the hyperplanes.
         signs: ``(dimensions, repetitions * projected)`` all ``+-1 / sqrt(projected)``.
-        repetitions: how often it is done anew; the average counts.
-        bits: hyperplanes of a repetition.
-        projected: numbers that are left of a vector.
+        repetitions: number of repetitions to average over.
+        bits: number of hyperplanes per repetition.
+        projected: number of dimensions after projection.
 
     >>> encoding = FixedEncoding.random(3, repetitions=50, bits=2, projected=8)
     >>> batch = TokenBatch.pack([np.eye(3)], [[0, 0, 0]])
@@ -66,7 +66,7 @@ class FixedEncoding:
         projected: int = PROJECTED,
         seed: int = SEED,
     ) -> Self:
-        """Draw planes and signs; a seed gives the same ones everywhere."""
+        """Draw planes and signs; the same on every machine for a given seed."""
         if repetitions < 1 or projected < 1 or not 1 <= bits <= 8:
             raise InputError(
                 "an encoding needs at least 1 repetition and 1 projected dimension, and from 1 to 8 bits, "
@@ -80,32 +80,32 @@ class FixedEncoding:
 
     @property
     def size(self) -> int:
-        """How many numbers a text becomes."""
+        """Length of an encoding."""
         return self.repetitions * (1 << self.bits) * self.projected
 
     def queries(self, batch: TokenBatch, weights: Floats) -> Floats:
-        """``(texts, size)`` the weighted sums of each bucket, divided by the repetitions."""
+        """``(texts, size)`` the weighted sum of each bucket, divided by the number of repetitions."""
         owners, projections = self._buckets(batch)
         each = np.repeat(weights.astype(np.float32) / np.float32(self.repetitions), self.repetitions)
         return summed(projections, each, owners, self._owners(batch)).reshape(len(batch), self.size)
 
     def documents(self, batch: TokenBatch) -> Floats:
-        """``(texts, size)`` the means of each bucket; zeros for a text without tokens."""
+        """``(texts, size)`` the mean of each bucket; zeros for a text without tokens."""
         owners, projections = self._buckets(batch)
         sums = summed(projections, np.ones(len(owners), np.float32), owners, self._owners(batch))
         counts = np.bincount(owners, minlength=len(sums))
         sums /= np.maximum(counts, 1).astype(np.float32)[:, None]
         empty = np.flatnonzero(counts == 0)
         nearest = self._nearest(owners, len(sums))[empty]
-        filled = nearest < len(owners)  # all others belong to texts without tokens
+        filled = nearest < len(owners)  # the others belong to texts without tokens
         sums[empty[filled]] = projections[nearest[filled]]
         return sums.reshape(len(batch), self.size)
 
     def _buckets(self, batch: TokenBatch) -> tuple[Integers, Floats]:
-        """For each token, one repetition after the other: the bucket, counted through all texts, and the projection."""
+        """For each token and repetition: the bucket, numbered across all texts, and the projection."""
         vectors = batch.vectors.astype(np.float32)
         sides = (vectors @ self.planes > 0).astype(np.float32).reshape(-1, self.bits)
-        # BLAS multiplies floats only, and 2**bits is far below where they stop being exact.
+        # BLAS multiplies floats only; 2**bits is small enough to be exact in them.
         buckets = (
             (sides @ np.exp2(np.arange(self.bits, dtype=np.float32))).astype(np.int64).reshape(-1, self.repetitions)
         )
@@ -114,14 +114,14 @@ class FixedEncoding:
         return (firsts + buckets).ravel(), (vectors @ self.signs).reshape(-1, self.projected)
 
     def _owners(self, batch: TokenBatch) -> int:
-        """The buckets of all texts."""
+        """Number of buckets of all texts."""
         return len(batch) * self.repetitions * (1 << self.bits)
 
     def _nearest(self, owners: Integers, buckets: int) -> Integers:
         """``(buckets of all texts,)`` the first projection in the bucket that differs in the fewest planes."""
         none = len(owners)
         first = np.full(buckets, none)
-        first[owners[::-1]] = np.arange(none)[::-1]  # of several values, the last written stays
+        first[owners[::-1]] = np.arange(none)[::-1]  # of several assignments, the last one wins
         table = first.reshape(-1, 1 << self.bits)
         places = np.arange(1 << self.bits)
         nearest = table
@@ -133,17 +133,17 @@ class FixedEncoding:
 
 
 class Muvera:
-    """Finds documents by fixed-dimensional encodings in a vector index.
+    """Finds documents by their fixed-dimensional encodings, in a vector index.
 
-    Token weights enter: a query token counts in the encoding of its query as much as it weighs, one of weight 0 not
-    at all. Scores estimate ``sum_i w_i * max_j <q_i, d_j>``. A document without tokens is never found.
+    Token weights scale the query tokens in the encoding of the query. Scores estimate
+    ``sum_i w_i * max_j <q_i, d_j>``. A document without tokens is never found.
 
     Args:
-        index: what is searched.
-        repetitions: of the encoding, see :class:`FixedEncoding`.
-        bits: hyperplanes of a repetition.
-        projected: numbers that are left of a token vector.
-        seed: of planes and signs.
+        index: the index to search.
+        repetitions: number of repetitions, see :class:`FixedEncoding`.
+        bits: number of hyperplanes per repetition.
+        projected: number of dimensions after projection.
+        seed: random seed.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Muvera:
         self._nearest = Nearest(index, name, self._encoding.documents, size=self._encoding.size)
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
-        """The documents whose encodings have the largest products with that of each query."""
+        """Find the documents whose encodings have the largest inner products with that of each query."""
         return self._nearest.find(self._encoding.queries(queries.tokens, queries.weights), depth, allowed)
 
 

@@ -1,4 +1,4 @@
-"""One vector per document, and which of them have the largest products with the vector of a query."""
+"""Vector indexes: one vector per document, searched by inner product."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -20,35 +20,35 @@ Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Up to so many numbers, all vectors are looked at: 87,000 of 384 numbers, or 13,000 of 2,560. One thread takes 0.7 ms
-# for 10 million numbers in 16 bits, so some 3 ms for as many as this.
+# Up to this many numbers, every vector is compared: 87,000 vectors of 384 numbers, or 13,000 of 2,560. One thread takes
+# 0.7 ms for 10 million numbers in 16 bits, so about 3 ms for this many.
 FLAT = 1 << 25
 
-# A file is held in memory, at 8 bits a number, while it is made; a larger segment has several files.
+# A file is built in memory, at 8 bits per number; a larger segment has several files.
 FILE_BYTES = 1 << 30
 
-# Vectors of documents that are made at a time: 20 MB of the longest.
+# Documents encoded at a time: 20 MB of the longest vectors.
 AT_A_TIME = 2_048
 
-# What k-means may hold: 50,000 vectors of 2,560 numbers. It complains of fewer than 39 for each list; 64
-# for each and ten rounds change what is found by less than 0.01, in up to twice the time.
+# Memory for the sample of k-means: 50,000 vectors of 2,560 numbers. faiss warns below 39 vectors per list; with 64 per
+# list and ten rounds recall changes by less than 0.01, in up to twice the time.
 SAMPLE_BYTES = 1 << 29
 PER_LIST = 40
 ROUNDS = 6
 SEED = 0
 
-# Of n vectors in lists, a search looks at about 64 * sqrt(n), and at 16 for each that is asked for. That finds 0.944
-# of the true best 100 among 65,000 mean vectors (by queries of other collections), 0.988 among 27,000 encodings.
+# Of n vectors in lists, a search compares about 64 * sqrt(n), and at least 16 per document to find. That gives a recall
+# of 0.944 at 100 for 65,000 mean vectors (with queries of other collections), and of 0.988 for 27,000 encodings.
 BREADTH = 64
 PER_ASKED = 16
 
 
 class Documents(Protocol):
-    """What is needed of a segment: its token vectors, and a place for what follows from them."""
+    """What is needed from a segment: its token vectors, and a folder for files derived from them."""
 
     @property
     def offsets(self) -> Places:
-        """``(documents + 1,)`` the tokens of each document."""
+        """``(documents + 1,)`` where the tokens of each document start."""
 
     def __len__(self) -> int: ...
 
@@ -56,18 +56,18 @@ class Documents(Protocol):
         """The token vectors of some documents."""
 
     def parts(self) -> Iterator[TokenBatch]:
-        """All documents in order, some at a time."""
+        """All documents in order, in parts."""
 
     def derived(self, name: str, make: Callable[[Path], None]) -> Path:
         """A folder that ``make`` has filled, now or earlier."""
 
 
 class Vectored(Protocol):
-    """What is needed of an index."""
+    """What is needed from an index."""
 
     @property
     def segments(self) -> Sequence[Documents]:
-        """Its parts."""
+        """The segments, in the order of places."""
 
     @property
     def starts(self) -> Places:
@@ -75,34 +75,34 @@ class Vectored(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Of token vectors."""
+        """Number of dimensions of a token vector."""
 
 
 Encode = Callable[[TokenBatch], Floats]
 
 
 def summed(rows: Floats, factors: Floats, owners: Places, count: int) -> Floats:
-    """``(count, size)`` the sums of the rows that each owner has, times their factors.
+    """``(count, size)`` the weighted sum of the rows of each owner.
 
     >>> summed(np.eye(3, dtype=np.float32), np.ones(3, np.float32), np.array([1, 1, 0]), 2).tolist()
     [[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
-    # A sparse matrix with one entry per column adds rows up without sorting them, ten times as fast as `np.add.at`.
+    # A sparse matrix with one entry per column sums rows without sorting them, ten times as fast as `np.add.at`.
     sums: Floats = csc_matrix((factors, owners, np.arange(len(rows) + 1)), shape=(count, len(rows))) @ rows
     return sums
 
 
 class Nearest:
-    """A vector index for every segment: opened if it was made earlier, and mapped into memory.
+    """A memory-mapped vector index for every segment, built if it does not exist yet.
 
-    The vectors of a small segment are kept in 16 bits, and all are looked at. Those of a large one are kept in 8 bits
-    in lists of neighbours (seeded k-means), of which the nearest are looked at.
+    The vectors of a small segment are stored in 16 bits, and a search compares all of them. Those of a large one are
+    stored in 8 bits, in clusters (seeded k-means), and a search compares those of the nearest clusters.
 
     Args:
         index: the documents.
-        name: of the files; other vectors, or another :data:`FILE_BYTES`, need another name.
-        encode: gives ``(documents, size)``, one vector for each document of a batch.
-        size: how long these vectors are.
+        name: name of the files; other vectors, or another :data:`FILE_BYTES`, need another name.
+        encode: returns ``(documents, size)``, one vector per document of a batch.
+        size: length of these vectors.
     """
 
     def __init__(self, index: Vectored, name: str, encode: Encode, *, size: int) -> None:
@@ -114,15 +114,15 @@ class Nearest:
                 self._parts.append(_Part(_file(folder, number), int(start) + places.start, with_tokens, size))
 
     def find(self, queries: Floats, depth: int, allowed: Mask | None = None) -> list[Candidates]:
-        """The ``depth`` documents with the largest products, for each query; fewer only if fewer are allowed.
+        """Find the ``depth`` documents with the largest inner products for each query; fewer only if fewer are allowed.
 
         Args:
-            queries: ``(queries, size)``.
-            depth: how many.
-            allowed: ``(documents,)`` which may be found; None: all that have tokens.
+            queries: ``(queries, size)`` vectors.
+            depth: number of documents to find.
+            allowed: ``(documents,)`` mask of the documents that may be found; by default all that have tokens.
         """
         if depth < 1:
-            raise InputError(f"at least 1 document must be asked for, not {depth}")
+            raise InputError(f"depth must be at least 1, not {depth}")
         scores, places = [np.empty((len(queries), 0), np.float32)], [np.empty((len(queries), 0), np.int64)]
         for part in self._parts:
             own, local = part.find(queries, depth, allowed)
@@ -142,16 +142,16 @@ class _Part:
 
     Args:
         path: the file.
-        start: the place of its first document in the index.
-        with_tokens: ``(documents,)`` which documents have any.
-        size: how long vectors are.
+        start: place of its first document in the index.
+        with_tokens: ``(documents,)`` mask of the documents that have tokens.
+        size: length of the vectors.
     """
 
     def __init__(self, path: Path, start: int, with_tokens: Mask, size: int) -> None:
         self._places, self._with_tokens = slice(start, start + len(with_tokens)), with_tokens
-        remedy = f"delete {path.parent}, and it is made again"
+        remedy = f"delete {path.parent}, and it is computed again"
         try:
-            # Of the two ways to map a file, IO_FLAG_MMAP reads a flat index whole; this one maps both kinds.
+            # IO_FLAG_MMAP would read a flat index into memory; this flag maps both kinds.
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         except RuntimeError as error:
             raise InputError(f"{path} cannot be read; {remedy}") from error
@@ -170,12 +170,12 @@ class _Part:
             scores, places = self._search(queries, depth, selector)
             return scores, places + self._places.start
         lists = self._index.nlist
-        # The narrower a filter, the more lists: as many vectors are compared as without it, in the end all allowed.
+        # The narrower the filter, the more lists: as many vectors are compared as without it, at most all allowed ones.
         wanted = max(BREADTH * np.sqrt(len(mask)), PER_ASKED * depth)
         probes = min(lists, int(np.ceil(lists * wanted / possible)))
         scores, places = self._search(queries, depth, selector, probes)
         starved = np.flatnonzero(places[:, -1] < 0)
-        if len(starved):  # the nearest lists hold too few of what is allowed
+        if len(starved):  # the nearest lists hold too few of the allowed documents
             scores[starved], places[starved] = self._search(queries[starved], depth, selector, lists)
         return scores, places + self._places.start
 
@@ -191,7 +191,7 @@ class _Part:
 
 
 def _selector(mask: Mask) -> faiss.IDSelector:
-    # The declared arguments are those of C++; in Python it takes the bits alone, and keeps them.
+    # The stubs declare the C++ arguments; in Python it takes the bits alone, and keeps a reference to them.
     return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))  # type: ignore[arg-type, call-arg]
 
 
@@ -206,7 +206,7 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def _make(segment: Documents, encode: Encode, size: int, folder: Path) -> None:
-    """Write the files of a segment, one after the other, in one pass over its documents and one over samples."""
+    """Write the files of a segment one by one, in a single pass over its documents and one over samples."""
     batches = _encoded(segment, encode)
     left = np.empty((0, size), np.float32)
     for number, places in enumerate(_portions(len(segment), size)):
@@ -227,7 +227,7 @@ def _encoded(segment: Documents, encode: Encode) -> Iterator[Floats]:
 
 
 def _empty(segment: Documents, places: range, encode: Encode, size: int) -> faiss.Index:
-    """An index without vectors, as the documents at some places need it."""
+    """An empty vector index, trained for the documents at some places."""
     product = faiss.METRIC_INNER_PRODUCT
     some = places.start + np.flatnonzero(np.diff(segment.offsets[places.start : places.stop + 1]))
     if len(some) * size <= FLAT:

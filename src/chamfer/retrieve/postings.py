@@ -1,4 +1,4 @@
-"""Which documents of a segment contain a word, and how often: made once, then mapped into memory."""
+"""Postings: the documents of a segment that contain a word, with counts; computed once, then memory-mapped."""
 
 import os
 from bisect import bisect_left
@@ -15,22 +15,22 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.retrieve.words import words_of
 
-# Another way to split texts into words, or other files, must change the number.
+# Increase the number whenever the splitting into words or the files change.
 NAME = "bm25-1"
 WORDS, STARTS, DOCUMENTS, COUNTS, LENGTHS = "words.txt", "starts.npy", "documents.npy", "counts.npy", "lengths.npy"
 
-# Characters that are split into words at a time; with it, the peak over acl-titles is 94 MB above the start.
+# Characters split into words at a time; memory then peaks 94 MB above the start on acl-titles.
 PORTION = 1 << 22
 
-# What is set aside for each posting while the words are not all known: word and document, then the count.
-SET_ASIDE = np.dtype([("key", "<i8"), ("count", "<i4")])
+# A posting in the temporary file, before all words are known: word and document, then the count.
+TEMPORARY = np.dtype([("key", "<i8"), ("count", "<i4")])
 
 Integers = npt.NDArray[np.int32]
 Starts = npt.NDArray[np.int64]
 
 
 class Texts(Protocol):
-    """What postings need of a segment: its texts, and a place for what follows from them."""
+    """What postings need from a segment: its texts, and a folder for files derived from them."""
 
     def texts(self) -> Iterator[str]:
         """All texts, in the order of places."""
@@ -46,9 +46,9 @@ class Postings:
     Args:
         words: the words in UTF-8, sorted by their bytes.
         starts: ``(words + 1,)`` where the postings of each word start.
-        documents: ``(postings,)`` the documents of the segment with the word, in order.
-        counts: ``(postings,)`` how often the word stands in each.
-        lengths: ``(documents,)`` how many words each document has, repetitions included.
+        documents: ``(postings,)`` the documents that contain the word, in order.
+        counts: ``(postings,)`` the count of the word in each.
+        lengths: ``(documents,)`` number of words in each document, repetitions included.
     """
 
     words: list[bytes]
@@ -59,18 +59,18 @@ class Postings:
 
     @classmethod
     def of(cls, segment: Texts) -> Self:
-        """The postings of a segment, which are made when they are first asked for."""
+        """The postings of a segment, computed at first use."""
         return cls.open(segment.derived(NAME, lambda folder: write_postings(folder, segment.texts())))
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Map what :func:`write_postings` wrote."""
+        """Memory-map the files that :func:`write_postings` wrote."""
         try:
             *words, rest = (folder / WORDS).read_bytes().split(b"\n")  # every word ends with a line feed
             starts, documents, counts, lengths = (
                 np.asarray(np.load(folder / name, mmap_mode="r")) for name in (STARTS, DOCUMENTS, COUNTS, LENGTHS)
             )
-        # What np.load raises for a file cut short, and, the last, for a header that is no longer one.
+        # np.load raises these for a truncated file, and TokenError for a damaged header.
         except (FileNotFoundError, EOFError, ValueError, TokenError) as error:
             raise _damaged(folder) from error
         if rest or len(starts) != len(words) + 1 or not starts[-1] == len(documents) == len(counts):
@@ -78,7 +78,7 @@ class Postings:
         return cls(words, starts, documents, counts, lengths)
 
     def find(self, word: str) -> tuple[Integers, Integers]:
-        """The documents that contain a word, in order, and how often each does; none for an unknown word."""
+        """The documents that contain a word, in order, and its count in each; empty for an unknown word."""
         key = word.encode()
         number = bisect_left(self.words, key)
         if number == len(self.words) or self.words[number] != key:
@@ -90,8 +90,8 @@ class Postings:
 def write_postings(folder: Path, texts: Iterable[str]) -> None:
     """Write the postings of texts into a folder.
 
-    In memory are at any time the different words and one portion of the texts, however many texts there are.
-    What is found is set aside on disk until the last text has told how many postings each word has.
+    Memory holds the distinct words and one portion of the texts at a time, however many texts there are. Postings wait
+    in a temporary file until the number of postings of each word is known.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -100,7 +100,7 @@ def write_postings(folder: Path, texts: Iterable[str]) -> None:
     >>> documents.tolist(), counts.tolist()
     ([0, 2], [2, 1])
     """
-    numbers: dict[str, int] = {}  # of the words, as they come
+    numbers: dict[str, int] = {}  # of the words, in order of appearance
     frequencies = np.zeros(0, np.int64)
     lengths: list[Integers] = []
     sizes: list[int] = []
@@ -112,7 +112,7 @@ def write_postings(folder: Path, texts: Iterable[str]) -> None:
             found = np.array([numbers.setdefault(word, len(numbers)) for each in words for word in each], np.int64)
             documents = np.repeat(np.arange(first, first + len(portion)), lengths[-1])
             keys, counts = np.unique(found << 32 | documents, return_counts=True)
-            rows = np.empty(len(keys), SET_ASIDE)
+            rows = np.empty(len(keys), TEMPORARY)
             rows["key"], rows["count"] = keys, counts
             aside.write(rows.tobytes())
             sizes.append(len(rows))
@@ -123,7 +123,7 @@ def write_postings(folder: Path, texts: Iterable[str]) -> None:
         encoded = [word.encode() for word in numbers]
         order = np.array(sorted(range(len(encoded)), key=encoded.__getitem__), np.int64)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(frequencies[order])])
-        heads = np.empty(len(encoded), np.int64)  # where the next posting of each word belongs
+        heads = np.empty(len(encoded), np.int64)  # where the next posting of each word goes
         heads[order] = starts[:-1]
         aside.seek(0)
         _sort(aside, sizes, heads, _reserve(folder / DOCUMENTS, starts[-1]), _reserve(folder / COUNTS, starts[-1]))
@@ -133,12 +133,12 @@ def write_postings(folder: Path, texts: Iterable[str]) -> None:
 
 
 def _portions(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Neighbouring texts, together about :data:`PORTION` characters."""
+    """Consecutive texts, about :data:`PORTION` characters at a time."""
     portion: list[str] = []
     size = 0
     for text in texts:
         portion.append(text)
-        size += len(text) + 1  # empty texts take room too
+        size += len(text) + 1  # empty texts take memory too
         if size >= PORTION:
             yield portion
             portion, size = [], 0
@@ -147,9 +147,9 @@ def _portions(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _sort(aside: IO[bytes], sizes: list[int], heads: Starts, documents: Integers, counts: Integers) -> None:
-    """Bring postings, sorted by word and document within each portion, to where they belong."""
+    """Move postings, sorted by word and document within each portion, to their final positions."""
     for size in sizes:
-        rows = np.frombuffer(aside.read(size * SET_ASIDE.itemsize), SET_ASIDE)
+        rows = np.frombuffer(aside.read(size * TEMPORARY.itemsize), TEMPORARY)
         words = rows["key"] >> 32
         per_word = np.bincount(words, minlength=len(heads))
         targets = (heads - (np.cumsum(per_word) - per_word))[words] + np.arange(size)
@@ -159,14 +159,14 @@ def _sort(aside: IO[bytes], sizes: list[int], heads: Starts, documents: Integers
 
 
 def _reserve(path: Path, size: int) -> Any:  # noqa: ANN401 -- np.load is not typed more closely
-    """A new file for int32 numbers, mapped for writing."""
+    """A new file of int32 numbers, memory-mapped for writing."""
     with path.open("wb") as file:
         header = {"descr": "<i4", "fortran_order": False, "shape": (int(size),)}
         np.lib.format.write_array_header_1_0(file, header)
-        # On a full disk this is an error; writing to a mapped file without room would end the process.
+        # On a full disk this raises an error; writing to a mapped file without space would kill the process.
         os.posix_fallocate(file.fileno(), 0, file.tell() + 4 * int(size))
     return np.load(path, mmap_mode="r+")
 
 
 def _damaged(folder: Path) -> InputError:
-    return InputError(f"the files for BM25 in {folder} are damaged; delete that folder, and they are made again")
+    return InputError(f"the BM25 files in {folder} are damaged; delete that folder, and they are computed again")

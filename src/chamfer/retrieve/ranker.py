@@ -1,4 +1,4 @@
-"""A first stage and exact scores, joined: queries that are encoded and weighted in, the best documents out."""
+"""A first stage followed by exact scores: encoded and weighted queries in, the top k documents out."""
 
 import operator
 
@@ -14,11 +14,11 @@ from chamfer.retrieve.stages import EXACT, chosen_name, depth_of, open_stage
 
 
 class Ranker:
-    """Ranks the documents of an index. Needs no encoder.
+    """Ranks the documents of an index for queries that are already encoded.
 
     Args:
         index: opened.
-        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+        first_stage: name of a first stage, see :mod:`chamfer.retrieve.stages`.
         form: ``l2`` or ``cosine``.
     """
 
@@ -36,14 +36,14 @@ class Ranker:
         depth: int | None = None,
         allowed: npt.NDArray[np.bool_] | None = None,
     ) -> list[Candidates]:
-        """Places and scores of the best ``k`` documents for each query.
+        """Find the top k documents for each query: their places and scores.
 
         Args:
-            queries: in the dimensions that the index keeps.
-            k: how many documents to find.
-            first_stage: another than the ranker's own.
-            depth: how many candidates of the first stage are scored exactly.
-            allowed: ``(places,)`` which documents may be found; all that were not deleted if not given.
+            queries: queries in the dimensions that the index stores.
+            k: number of documents to find.
+            first_stage: a first stage to use instead of the ranker's own.
+            depth: number of candidates to score exactly; by default as the first stage declares.
+            allowed: ``(places,)`` mask of the documents that may be found; by default all that are not deleted.
         """
         name = chosen_name(first_stage or self._first_stage, self.index)
         stage = self._stage(name)
@@ -54,7 +54,7 @@ class Ranker:
         wanted = depth_of(name) if depth is None else whole(depth, "at least 1 candidate is scored")
         depth = max(k, wanted)
         few = documents if allowed is None else np.count_nonzero(allowed)
-        if few <= depth and few < documents:  # a filter leaves no more than would be scored anyway
+        if few <= depth and few < documents:  # a filter leaves no more documents than would be scored anyway
             return self._stage(EXACT).find(queries, k, allowed)
         found = stage.find(queries, depth, allowed)
         answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self.form)
@@ -69,7 +69,7 @@ class Ranker:
 
 
 def whole(number: int, rule: str) -> int:
-    """A number of at least 1, or an error that states the rule."""
+    """A whole number of at least 1, or an error that states the rule."""
     try:
         counted = operator.index(number)
     except TypeError:

@@ -1,7 +1,7 @@
-"""BM25 as sparse vectors, for engines that keep these: their inner product is our score.
+"""BM25 as sparse vectors, for engines that store these: their inner product is our score.
 
-All statistics are in the document's vector, so that every shard of an engine scores by those of the whole corpus, and
-what asks needs no statistics at all.
+All statistics are part of the document vectors, so that every shard of an engine uses those of the whole corpus, and a
+client needs none.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from chamfer.retrieve.words import words_of
 
 
 class SparseVector(NamedTuple):
-    """Which places of a long vector are not 0, and what is there."""
+    """The non-zero dimensions of a long vector, and their values."""
 
     indices: list[int]
     values: list[float]
@@ -24,15 +24,15 @@ def sparse_documents(stage: BM25Stage, places: Places, texts: Sequence[str]) -> 
     """What each word of some documents adds to their scores.
 
     Args:
-        stage: of the index that the documents are in.
-        places: of the documents.
-        texts: of the documents, in the same order.
+        stage: BM25 over the index of the documents.
+        places: places of the documents.
+        texts: their texts, in the same order.
     """
     return [_vector(gains) for gains in stage.gains(places, texts)]
 
 
 def sparse_query(text: str) -> SparseVector:
-    """How often each word is in a query.
+    """The count of each word in a query.
 
     >>> sparse_query("cats and a cat").values
     [2.0]
@@ -49,5 +49,5 @@ def _vector(values: Mapping[str, float]) -> SparseVector:
 
 
 def _number(word: str) -> int:
-    """The same for a word everywhere; of 100,000 words about one pair shares a number, and then counts as one word."""
+    """The dimension of a word, the same everywhere; of 100,000 words about one pair collides and counts as one."""
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "little")

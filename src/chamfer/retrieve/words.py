@@ -1,4 +1,4 @@
-"""From texts to the words that BM25 counts."""
+"""Splits texts into the words that BM25 counts."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ import Stemmer
 def words_of(texts: Sequence[str]) -> list[list[str]]:
     """Split each text into lower-case words of two letters or more, without English stop words, stemmed.
 
-    What a word becomes depends on that word alone, so texts may be split in any portions.
+    A word is processed independently of the others, so texts may be split in portions of any size.
 
     >>> words_of(["The cats sat, and sat.", "of the"])
     [['cat', 'sat', 'sat'], []]
     """
-    # A stemmer is made in a microsecond and may not be shared among threads.
+    # A stemmer takes a microsecond to create and must not be shared between threads.
     words: list[list[str]] = bm25s.tokenize(
         list(texts), stopwords="en", stemmer=Stemmer.Stemmer("english"), return_ids=False, show_progress=False
     )
