@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chamfer.index.snapshot import Snapshot
-from chamfer.integrations.qdrant import Pushed, push, pushing
+from chamfer.integrations.qdrant import Pushed, pushing
 from chamfer.integrations.qdrant.edge import EdgeClient
+from chamfer.integrations.qdrant.pushing import push_snapshot
 from chamfer.support.progress import Advance
 
 # Two or three of the documents in a request.
@@ -62,7 +63,7 @@ def work(index: Path, folder: Path, telling: int) -> Pushed:
 
     client = EdgeClient(folder)
     try:
-        return push(client, "killed", Snapshot.open(index), progress=progress)
+        return push_snapshot(client, "killed", Snapshot.open(index), progress=progress)
     finally:
         client.close()
 

@@ -181,9 +181,9 @@ def test_a_projected_index_is_searched_with_what_it_was_projected_with(
     if client.collection_exists(name):  # made for all dimensions
         client.delete_collection(name)  # type: ignore[union-attr]
     push(client, name, own.index)
-    found = QdrantSearcher(client, name, encoder, trained=own.index.trained).search("the dog", 5)
+    found = QdrantSearcher(client, name, encoder, index=own.index).search("the dog", 5)
     assert [hit.id for hit in found] == [hit.id for hit in own.search("the dog", 5, first_stage="bm25")]
-    with pytest.raises(InputError, match=r"8 dimensions, but queries have 16; .* trained=index\.trained"):
+    with pytest.raises(InputError, match=r"8 dimensions, but queries have 16; give the index that was pushed"):
         QdrantSearcher(client, name, encoder)
 
 

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 
-from chamfer.encode.encoder import Encoder
-from chamfer.errors import InputError
+from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import Form
 from chamfer.search.hits import DEFAULT_K
-from chamfer.search.reranking import relevance, rerank
-from chamfer.search.searcher import Searcher
-from chamfer.weights.token_weights import TokenWeights
+from chamfer.search.reranking import relevance
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks

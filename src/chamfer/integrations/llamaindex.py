@@ -1,10 +1,7 @@
 """LlamaIndex: a node postprocessor that re-ranks with token weights."""
 
-from chamfer.encode.encoder import Encoder
-from chamfer.errors import InputError
+from chamfer import Encoder, InputError, TokenWeights, rerank
 from chamfer.kernels.form import Form
-from chamfer.search.reranking import rerank
-from chamfer.weights.token_weights import TokenWeights
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.encode.encoder import Encoder
-from chamfer.errors import InputError
+from chamfer import Encoder, InputError, TokenBatch, TokenWeights
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
-from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import check_weights
-from chamfer.weights.token_weights import TokenWeights
 
 try:
     import pandas as pd

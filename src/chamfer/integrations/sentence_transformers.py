@@ -12,14 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from chamfer.encode.encoder import Encoder
-from chamfer.errors import InputError
+from chamfer import Encoder, InputError, TokenBatch, TokenWeights
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
 from chamfer.support.devices import scoring_device
-from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import check_weights
-from chamfer.weights.token_weights import TokenWeights
 
 Matrix = Tensor | npt.NDArray[np.floating]
 Mask = Matrix | Sequence[Matrix]

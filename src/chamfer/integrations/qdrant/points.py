@@ -11,6 +11,8 @@ from qdrant_client import QdrantClient, models
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.fields import fields_of
+from chamfer.index.index import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.retrieve.sparse import SparseVector
 from chamfer.tokens.batch import Vectors
 
@@ -96,6 +98,11 @@ def made_with(client: Client, name: str) -> dict[str, Any]:
         raise InputError(f"there is no collection {name!r}; push an index into it first")
     first, _ = client.scroll(name, limit=1, with_payload=[MODEL, DIMENSIONS])
     return (first[0].payload or {}) if first else {}
+
+
+def snapshot_of(index: Index | Snapshot) -> Snapshot:
+    """The commit of an index to read."""
+    return index.snapshot if isinstance(index, Index) else index
 
 
 def digest(*parts: str | bytes) -> str:

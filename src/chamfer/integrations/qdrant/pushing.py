@@ -9,6 +9,7 @@ from qdrant_client import models
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index.index import Index
 from chamfer.index.snapshot import Snapshot
 from chamfer.integrations.qdrant.points import (
     COMMIT,
@@ -21,10 +22,11 @@ from chamfer.integrations.qdrant.points import (
     digest,
     made_with,
     point_id,
+    snapshot_of,
 )
 from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.sparse import sparse_documents
-from chamfer.support.progress import Progress, quiet
+from chamfer.support.progress import Progress, quiet, shown
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, parts
 
@@ -62,7 +64,7 @@ def collection_settings(dimensions: int) -> dict[str, Any]:
     return {"vectors_config": {TOKENS: tokens}, "sparse_vectors_config": {WORDS: models.SparseVectorParams()}}
 
 
-def push(client: Client, name: str, index: Snapshot, *, progress: Progress = quiet) -> Pushed:
+def push(client: Client, name: str, index: Index | Snapshot, *, progress: bool | None = None) -> Pushed:
     """Make a collection hold the documents of an index.
 
     The collection is created if necessary. Points have ids derived from their documents and a digest of their content,
@@ -73,9 +75,14 @@ def push(client: Client, name: str, index: Snapshot, *, progress: Progress = qui
     Args:
         client: client of the engine.
         name: name of the collection.
-        index: snapshot of the index.
-        progress: progress callback.
+        index: index to push.
+        progress: whether to show a progress bar; by default only if stderr is a terminal.
     """
+    return push_snapshot(client, name, snapshot_of(index), progress=shown(progress))
+
+
+def push_snapshot(client: Client, name: str, index: Snapshot, *, progress: Progress = quiet) -> Pushed:
+    """Push one commit of an index; see :func:`push`."""
     if not client.collection_exists(name):
         client.create_collection(name, **collection_settings(index.dimensions))
     kept = made_with(client, name).get(DIMENSIONS, index.dimensions)

@@ -8,7 +8,8 @@ from qdrant_client import models
 
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.index.trained import Trained
+from chamfer.index.index import Index
+from chamfer.index.snapshot import Snapshot
 from chamfer.integrations.qdrant.filters import condition_of
 from chamfer.integrations.qdrant.points import (
     DIMENSIONS,
@@ -21,6 +22,7 @@ from chamfer.integrations.qdrant.points import (
     Client,
     made_with,
     rows,
+    snapshot_of,
 )
 from chamfer.kernels.fold import fold
 from chamfer.kernels.form import Form
@@ -47,7 +49,7 @@ class QdrantSearcher:
         encoder: the encoder that the index was built with.
         weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
-        trained: ``index.trained``, for an index whose vectors are projected to fewer dimensions.
+        index: the index that was pushed; needed only if its vectors are projected to fewer dimensions.
     """
 
     def __init__(
@@ -58,19 +60,20 @@ class QdrantSearcher:
         weights: TokenWeights | None = None,
         *,
         form: Form = "l2",
-        trained: Trained | None = None,
+        index: Index | Snapshot | None = None,
     ) -> None:
-        self.client, self.name, self.encoder, self.form, self.trained = client, name, encoder, form, trained
+        self.client, self.name, self.encoder, self.form = client, name, encoder, form
+        self._trained = None if index is None else snapshot_of(index).trained
         self.weights = weights or TokenWeights.uniform(encoder.vocabulary)
         check_weights(self.weights, encoder, form)
         pushed = made_with(client, name)
         if pushed.get(MODEL, "") not in ("", encoder.model_fingerprint):
             raise InputError(f"collection {name!r} was encoded with another model; search it with that model")
-        asked = encoder.dimensions if trained is None else trained.clusters.centroids.shape[1]
+        asked = encoder.dimensions if self._trained is None else self._trained.clusters.centroids.shape[1]
         if pushed.get(DIMENSIONS, asked) != asked:
             raise InputError(
                 f"collection {name!r} has vectors of {pushed[DIMENSIONS]} dimensions, but queries have {asked}; "
-                "give the projection of the index: trained=index.trained"
+                "give the index that was pushed, for its projection: index=..."
             )
 
     @overload
@@ -109,7 +112,7 @@ class QdrantSearcher:
         """
         texts = [query] if isinstance(query, str) else query
         tokens = self.encoder.encode_queries(texts)
-        kept = tokens if self.trained is None else self.trained.projected(tokens)
+        kept = tokens if self._trained is None else self._trained.projected(tokens)
         queries = Queries(texts, kept, self.weights.of(tokens))
         hits = self.rank(queries, k, first_stage=first_stage, depth=depth, where=where)
         return hits[0] if isinstance(query, str) else hits
