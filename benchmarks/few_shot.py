@@ -18,11 +18,14 @@ from chamfer.cache.encoded import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.collection import judge_splits, starting_weights
-from chamfer.learn.fit import LearningReport, fit_weights
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.learnt import measure_held_out
-from chamfer.learn.recipes import Recipe, Start, candidates_of, fit_candidates
+from chamfer.learn.registry import configurations_of
+from chamfer.learn.report import LearningReport
 from chamfer.learn.splits import Splits, split_queries
+from chamfer.learn.start import Start
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
@@ -87,11 +90,11 @@ def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
     }
 
 
-def _best_of(recipe: Recipe, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
-    """The best candidate of a recipe on held-out queries, fitted to all queries."""
+def _best_of(recipe: str, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
+    """The best configuration of a recipe on held-out queries, fitted to all queries."""
     best = next(row for row in report.best_of_each() if row.recipe == recipe)
-    candidate = next(one for one in candidates_of([recipe]) if one.name == best.name)
-    return next(fit_candidates(queries, start, [candidate]))[1]
+    configuration = next(one for one in configurations_of([recipe]) if one.name == best.name)
+    return next(fit_configurations(queries, start, [configuration]))[1]
 
 
 def _measured(weights: TokenWeights, splits: Splits[JudgedQuery], start: Start) -> Mapping[str, Any]:

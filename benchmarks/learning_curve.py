@@ -16,7 +16,7 @@ from chamfer.learn.collection import learn
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import plot_learning
-from chamfer.learn.prior import fit_prior
+from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
@@ -42,7 +42,7 @@ def main() -> None:
         "environment": measured_on,
         "dataset": collection.name,
         "queries": len(queries),
-        "curve_of": [candidate.name for candidate in learnt.report.members],
+        "curve_of": [one.name for one in learnt.report.members],
         "curve": [point._asdict() for point in points],
         "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
         "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.recipes import Start
+from chamfer.learn.start import Start
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.token_weights import TokenWeights
 

@@ -306,7 +306,10 @@ def test_learn_writes_weights_that_evaluate_takes(run: Run, collection_folder: P
     assert report["held_out"] is None
     done = run(*arguments, "--recipe", "prior")
     assert "chosen: prior" in done.stdout
-    assert "left out: 2 of the judged queries (q2, q3) have no candidate that is not relevant" in done.stderr
+    assert (
+        "2 judged queries are left out because they have only relevant candidates, and so no negatives (q2, q3)"
+        in done.stderr
+    )
     assert "wrote learnt.safetensors" in done.stderr
     assert TokenWeights.load(tmp_path / "learnt.safetensors").metadata["recipe"] == "prior"
     done = run("evaluate", collection_folder, "--weights", "uniform", "--weights", "learnt.safetensors")

@@ -16,8 +16,8 @@ from chamfer.evaluate.measures import measure
 from chamfer.kernels import dispatch
 from chamfer.learn import judged
 from chamfer.learn.judged import LeftOut, judged_minima, teachable
-from chamfer.learn.prior import fit_prior
 from chamfer.learn.quality import quality
+from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.splits import divide, split_queries
 from tests.problems import random_problem, uniform
 
@@ -141,7 +141,7 @@ class TestJudgedMinima:
         (path,) = tmp_path.glob("minima-*/*.npy")
         for damaged in (path.read_bytes()[:-8], b"", b"nonsense"):
             path.write_bytes(damaged)
-            with pytest.raises(InputError, match="does not hold the minima it should; delete"):
+            with pytest.raises(InputError, match="is damaged; delete"):
                 judged_minima(tmp_path, *parts)
 
     def test_learning_leaves_the_model_as_it_was(self, parts: Parts, tmp_path: Path, encoder: Encoder) -> None:

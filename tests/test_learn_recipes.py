@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError, TokenWeights
+from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.objective import cross_entropy, pack
-from chamfer.learn.paper import PRESETS, Preset, fit_paper
-from chamfer.learn.prior import Learner, fit_prior
+from chamfer.learn.presets import PRESETS, Preset
 from chamfer.learn.quality import quality
-from chamfer.learn.recipes import candidates_of, fit_candidates
+from chamfer.learn.recipe_names import NAMES
+from chamfer.learn.recipes.paper import fit_paper
+from chamfer.learn.recipes.prior import fit_prior
+from chamfer.learn.registry import all_recipes, configurations_of
+from chamfer.learn.solver import Learner
 from tests.problems import random_problem, start, uniform
 
 
@@ -115,9 +119,24 @@ def test_packing_keeps_every_distance_and_every_relevant_document() -> None:
 
 
 def test_every_recipe_is_fitted_under_its_own_name() -> None:
-    candidates = candidates_of(["paper", "prior", "context"], search=True)
-    assert len({candidate.name for candidate in candidates}) == len(candidates)
-    fitted = dict(fit_candidates(random_problem(15, queries=12), start(), candidates[-3:]))
+    assert sorted(all_recipes()) == sorted(NAMES)
+    assert [len(configurations_of([name])) for name in ("paper", "prior", "context")] == [
+        len(set(PRESETS.values())),
+        10,
+        20,
+    ]
+    configurations = configurations_of(NAMES)
+    assert len({one.name for one in configurations}) == len(configurations) == 31
+    assert [one.recipe for one in configurations[::5]] == [
+        "paper",
+        "prior",
+        "context",
+        "context",
+        "prior",
+        "context",
+        "context",
+    ]
+    fitted = dict(fit_configurations(random_problem(15, queries=12), start(), configurations[-3:]))
     assert {weights.metadata["recipe"] for weights in fitted.values()} == {"context"}
     assert all(weights.context is not None for weights in fitted.values())
 

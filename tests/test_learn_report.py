@@ -10,7 +10,8 @@ from chamfer import InputError
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import check_plot, plot_learning
-from chamfer.learn.recipes import Candidate, candidates_of
+from chamfer.learn.registry import configurations_of
+from chamfer.learn.solver import PenaltyConfiguration
 from chamfer.learn.theory import generalisation_bound, pairs_needed, sample_complexity
 from tests.problems import random_problem, start, uniform
 
@@ -38,7 +39,7 @@ def test_the_bounds_fall_with_more_pairs() -> None:
 
 
 def test_the_curve_rises_with_more_judged_queries() -> None:
-    points = learning_curve(random_problem(24, queries=120), start(), [Candidate("prior", penalty=1.0)], repeats=2)
+    points = learning_curve(random_problem(24, queries=120), start(), [PenaltyConfiguration(penalty=1.0)], repeats=2)
     assert [point.queries for point in points] == [0, 10, 20, 40, 80]
     assert points[0].ndcg < points[1].ndcg < points[-1].ndcg
     assert points[0].gain_lowest == points[0].gain == points[0].gain_highest == 0
@@ -50,7 +51,7 @@ def test_the_curve_rises_with_more_judged_queries() -> None:
 def test_a_report_is_drawn(tmp_path: Path, kind: str) -> None:
     queries = random_problem(25, queries=30)
     weights, report = fit_weights(queries, start(), recipe="prior")
-    points = learning_curve(queries, start(), candidates_of(["prior"])[:2], repeats=1)
+    points = learning_curve(queries, start(), configurations_of(["prior"])[:2], repeats=1)
     for curve in ((), points):
         plot_learning(tmp_path / f"report.{kind}", report, weights, uniform(), queries, curve)
         head = (tmp_path / f"report.{kind}").read_bytes()[:300]

@@ -1,4 +1,4 @@
-"""Candidates, trials, blends and the choice between them."""
+"""Configurations, folds, blends and the choice between them."""
 
 import json
 from typing import Any
@@ -9,28 +9,31 @@ import pytest
 from chamfer import InputError, TokenWeights
 from chamfer.learn.blend import blend
 from chamfer.learn.fit import fit_weights
-from chamfer.learn.prior import fit_prior
+from chamfer.learn.folds import cross_validation, fit_folds, measure_folds
 from chamfer.learn.quality import quality
-from chamfer.learn.recipes import candidates_of
-from chamfer.learn.selection import choose
-from chamfer.learn.trials import cross_validation, fit_trials, measure_trials
+from chamfer.learn.recipe import Contender
+from chamfer.learn.recipes.prior import fit_prior
+from chamfer.learn.registry import configurations_of
+from chamfer.learn.selection import BLEND, choose_best, choose_significant
+from chamfer.learn.solver import PenaltyConfiguration
+from chamfer.learn.start import IDF, UNIFORM
 from tests.problems import random_problem, start, uniform
 
 
 def test_cross_validation_measures_every_query_once_on_weights_that_never_saw_it() -> None:
     queries = random_problem(14, queries=31)
-    candidates = candidates_of(["prior"])
-    trials = cross_validation(queries, folds=3)
-    assert sorted(np.concatenate([trial.places for trial in trials])) == list(range(31))
-    for trial in trials:
-        assert len(trial.train) + len(trial.held_out) == 31
-        assert not {query.query_id for query in trial.train} & {query.query_id for query in trial.held_out}
-    fitted = fit_trials(trials, start(), candidates)
-    measured = measure_trials(trials, fitted)
-    assert set(measured) == {candidate.name for candidate in candidates}
-    one = candidates[0].name
-    np.testing.assert_array_equal(measured[one][trials[2].places], quality(trials[2].held_out, fitted[one][2]))
-    again = measure_trials(trials, fit_trials(cross_validation(queries, folds=3), start(), candidates))
+    configurations = configurations_of(["prior"])
+    divided = cross_validation(queries, folds=3)
+    assert sorted(np.concatenate([fold.places for fold in divided])) == list(range(31))
+    for fold in divided:
+        assert len(fold.train) + len(fold.held_out) == 31
+        assert not {query.query_id for query in fold.train} & {query.query_id for query in fold.held_out}
+    fitted = fit_folds(divided, start(), configurations)
+    measured = measure_folds(divided, fitted)
+    assert set(measured) == set(configurations)
+    one = configurations[0]
+    np.testing.assert_array_equal(measured[one][divided[2].places], quality(divided[2].held_out, fitted[one][2]))
+    again = measure_folds(divided, fit_folds(cross_validation(queries, folds=3), start(), configurations))
     np.testing.assert_array_equal(again[one], measured[one])
     with pytest.raises(InputError, match="at least 3 judged queries"):
         cross_validation(queries[:2], folds=3)
@@ -56,27 +59,27 @@ def test_uniform_stays_when_nothing_beats_it_beyond_noise() -> None:
     uniform_values = generator.uniform(0, 1, (50, 2))
     noisy = np.clip(uniform_values + generator.normal(0.001, 0.2, (50, 2)), 0, 1)
     better = np.clip(uniform_values + generator.normal(0.2, 0.1, (50, 2)), 0, 1)
-    assert choose({"uniform": uniform_values, "blend": uniform_values - 0.1}, "blend").name == "uniform"
-    assert choose({"uniform": uniform_values, "blend": better}, "blend").name == "blend"
-    kept = choose({"uniform": uniform_values, "blend": noisy}, "blend")
+    assert choose_significant({UNIFORM: uniform_values, BLEND: uniform_values - 0.1}, BLEND).name == "uniform"
+    assert choose_significant({UNIFORM: uniform_values, BLEND: better}, BLEND).name == "blend"
+    kept = choose_significant({UNIFORM: uniform_values, BLEND: noisy}, BLEND)
     assert kept.name == "uniform"
-    assert "beyond noise" in kept.why
+    assert "significantly" in kept.why
 
 
 def test_only_if_the_favourite_passes_may_another_win() -> None:
     flat = np.full((40, 2), 0.5)
     best, good = flat + 0.2, flat + np.random.default_rng(0).normal(0.1, 0.05, (40, 2))
-    assert choose({"uniform": flat, "idf": best, "blend": good}, "blend").name == "idf"
-    assert choose({"uniform": flat, "idf": best, "blend": flat}, "blend").name == "uniform"
+    assert choose_significant({UNIFORM: flat, IDF: best, BLEND: good}, BLEND).name == "idf"
+    assert choose_significant({UNIFORM: flat, IDF: best, BLEND: flat}, BLEND).name == "uniform"
 
 
 def test_three_queries_are_no_evidence_however_alike_their_gains() -> None:
     flat = np.full((3, 2), 0.5)
-    assert choose({"uniform": flat, "blend": flat + 0.25}, "blend").name == "uniform"
+    assert choose_significant({UNIFORM: flat, BLEND: flat + 0.25}, BLEND).name == "uniform"
 
 
 @pytest.mark.parametrize("recipe", ["auto", "paper", "prior", "context"])
-def test_fit_weights_reports_every_candidate_and_its_choice(recipe: Any) -> None:
+def test_fit_weights_reports_every_configuration_and_its_choice(recipe: Any) -> None:
     train, validation = random_problem(19, queries=60), random_problem(20, queries=30)
     for held_out in ((), validation):
         weights, report = fit_weights(train, start(), recipe=recipe, validation=held_out)
@@ -104,7 +107,7 @@ def test_fit_weights_keeps_uniform_where_labels_say_nothing() -> None:
             kept += 1
             np.testing.assert_array_equal(weights.table, 1)
     assert kept >= 10, "luck passes one time in twenty"
-    with pytest.raises(InputError, match="a recipe is auto, paper, prior, context, not 'magic'"):
+    with pytest.raises(InputError, match="a recipe is auto, context, paper, prior, not 'magic'"):
         fit_weights(queries, start(), recipe="magic")
 
 
@@ -113,3 +116,13 @@ def test_one_query_is_no_evidence() -> None:
     weights, report = fit_weights(train, start(), validation=random_problem(28, queries=1))
     assert report.choice.name == "uniform"
     np.testing.assert_array_equal(weights.table, 1)
+
+
+def test_ties_go_to_weights_without_labels_and_then_to_the_last_name() -> None:
+    several = [PenaltyConfiguration("idf-soft", penalty) for penalty in (30.0, 3.0, 10.0)]
+    flat = np.full((4, 2), 0.5)
+    measured: dict[Contender, Any] = dict.fromkeys((UNIFORM, IDF, *several), flat)
+    assert choose_best(measured, several, [IDF]).contender == IDF
+    assert choose_best(measured, several).name == "prior (idf-soft, 30)"
+    measured[several[0]] = flat - 0.1
+    assert choose_best(measured, several).name == "prior (idf-soft, 3)"

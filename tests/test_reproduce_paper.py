@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chamfer.learn.paper import PRESETS
+from chamfer.learn.presets import PRESETS
 from chamfer.reproduce.datasets import DATASETS, dataset_named
 from chamfer.reproduce.paper import MEASURES, SETTINGS, disagreements, is_capped, printed, printed_averages, printed_for
 from chamfer.reproduce.report import report

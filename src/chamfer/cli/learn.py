@@ -21,6 +21,7 @@ from chamfer.cli.options import (
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.learn.recipe_names import NAMES, check_recipe
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def learn(
         typer.Option("--max-queries", min=3, help="Maximum number of queries per split.", show_default="all"),
     ] = None,
     recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe: prior, context, paper, ..., or auto to try all.", metavar="NAME")
+        str, typer.Option("--recipe", help=f"Recipe: {', '.join(NAMES)}, or auto to try all.", metavar="NAME")
     ] = "auto",
     preset: Annotated[
         str | None, typer.Option("--preset", help="Use the paper's hyper-parameters for a dataset, such as scifact.")
@@ -82,11 +83,15 @@ def learn(
     """
     from chamfer.data.collection import load_collection
     from chamfer.learn.plot import check_plot, plot_learning
+    from chamfer.learn.presets import PRESETS
     from chamfer.learn.splits import splits_to_learn_from
 
     check_weights_output(out)
+    check_recipe(recipe)
     if preset is not None and recipe not in ("auto", "paper"):
         raise InputError("--preset needs the recipe paper or auto")
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"--preset must be one of {', '.join(PRESETS)}, not {preset!r}")
     if plot is not None:
         check_output(plot)
         check_plot(plot)
@@ -101,19 +106,10 @@ def learn(
         collection, [_split(name) for name in qrels or []], validation=validation, test=test, hold_out=hold_out
     )
 
-    from chamfer.learn.paper import PRESETS
-    from chamfer.learn.recipes import RECIPES
-
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"--preset must be one of {', '.join(PRESETS)}, not {preset!r}")
-    if recipe not in ("auto", *RECIPES):
-        raise InputError(f"--recipe must be auto, {', '.join(RECIPES)}, not {recipe!r}")
-
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
     from chamfer.learn.collection import learn as learn_weights
-    from chamfer.learn.curve import learning_curve
-    from chamfer.learn.recipes import Candidate
+    from chamfer.learn.curve import DEFAULT, learning_curve
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
@@ -138,7 +134,7 @@ def learn(
     learnt.weights.save(out)
     points, theory, members = [], None, learnt.report.members
     if curve:
-        members = learnt.report.members or (Candidate("prior"),)
+        members = learnt.report.members or DEFAULT
         points = learning_curve(learnt.queries, learnt.start, members, seed=seed, progress=progress_bar)
         theory = sample_complexity(learnt.queries, form=form)
     if plot is not None:
@@ -151,7 +147,7 @@ def learn(
                 "left_out": {**asdict(learnt.left_out), "unknown_documents": learnt.unknown},
                 "truncated": dict(learnt.truncated),
                 "held_out": learnt.held_out and learnt.held_out.as_json(),
-                "curve_of": [candidate.name for candidate in members] if points else [],
+                "curve_of": [one.name for one in members] if points else [],
                 "curve": [point._asdict() for point in points],
                 "theory": theory and theory._asdict(),
             }

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from chamfer.learn.curve import Point
-from chamfer.learn.fit import LearningReport
+from chamfer.learn.report import LearningReport
 
 
 def as_table(report: LearningReport) -> Table:
-    """The best candidate of each recipe, and the zero-shot weights; the chosen one is bold."""
-    table = _empty("candidate", "nDCG@10", "95%", "R@10", "95%", "win/tie/loss")
+    """The best configuration of each recipe, and the zero-shot weights; the chosen one is bold."""
+    table = _empty("configuration", "nDCG@10", "95%", "R@10", "95%", "win/tie/loss")
     for row in report.best_of_each():
         spans = [f"{low:.3f}-{high:.3f}" for low, high in (row.ndcg_interval, row.recall_interval)]
         won = f"{row.wins}/{row.ties}/{row.losses}"

@@ -1,1 +1,1 @@
-"""Judged queries in, token weights out; the model's parameters never change."""
+"""Judged queries -> token weights; the encoder never changes."""

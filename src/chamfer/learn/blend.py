@@ -1,4 +1,4 @@
-"""Several good weights make one that is better than each: their noise differs, what they agree on stays."""
+"""Blend several weightings into one that is better than each: noise averages out, agreement stays."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,18 @@ import numpy as np
 from chamfer.errors import InputError
 from chamfer.weights.token_weights import TokenWeights
 
+# Metadata of a single weighting, which does not hold for the blend.
 OF_A_MEMBER = ("recipe", "prior", "penalty", "context_penalty", "power", "converged")
 
 
 def blend(several: Sequence[TokenWeights]) -> TokenWeights:
-    """Give the geometric mean of positive weights for one vocabulary.
+    """Return the geometric mean of positive weights for one vocabulary.
 
-    ``w(t, q) = exp(mean over several of log w(t, q))``; as every ``log w`` is ``log table[t] + <u, q>``, the mean is
-    one table and one direction again, and scoring costs what it did.
+    ``w(t, q) = exp(mean over several of log w(t, q))``. Every ``log w`` is ``log table[t] + <u, q>``, so the mean is
+    again one table and one direction, and scoring costs no more.
     """
     if not several or any((one.table <= 0).any() for one in several):
-        raise InputError("only weights above 0 can be blended, at least one of them")
+        raise InputError("only weights above 0 can be blended, and at least one weighting is needed")
     logs = np.mean([np.log(one.table, dtype=np.float64) for one in several], axis=0)
     directions = [one.context for one in several if one.context is not None]
     context = (np.sum(directions, axis=0) / len(several)).astype(np.float32) if directions else None

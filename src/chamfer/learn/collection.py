@@ -12,13 +12,15 @@ from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_enco
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.kernels.form import Form
-from chamfer.learn.fit import FOLDS, fit_weights
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.folds import FOLDS
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.on_index import DEPTH, in_index, judge_in_index, learn_judged
-from chamfer.learn.paper import Preset
-from chamfer.learn.recipes import Start
+from chamfer.learn.presets import Preset
+from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.splits import divide, sample, splits_to_learn_from
+from chamfer.learn.start import Start
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import shown
 from chamfer.workers.connect import workers_at
@@ -34,7 +36,7 @@ def learn(
     test: str | None = None,
     hold_out: float = 0.0,
     max_queries: int | None = None,
-    recipe: str = "auto",
+    recipe: str = AUTO,
     preset: Preset | None = None,
     encoder: Encoder | str | None = None,
     depth: int | None = None,
@@ -77,6 +79,7 @@ def learn(
     >>> learnt.report.choice.name, learnt.report.queries
     ('uniform', 2)
     """
+    check_recipe(recipe)
     searcher = open_searcher(data, encoder=encoder, form=form)
     if searcher is not None:
         if judgements is None:
@@ -130,7 +133,7 @@ def learn_collection(
     test: str | None = None,
     hold_out: float = 0.0,
     max_queries: int | None = None,
-    recipe: str = "auto",
+    recipe: str = AUTO,
     preset: Preset | None = None,
     folds: int = FOLDS,
     seed: int = 0,

@@ -1,4 +1,4 @@
-"""What learning works on: the minima of judged queries against their candidates, computed once and kept."""
+"""Judged queries with their minima: the distances to their candidates, computed once and cached."""
 
 import hashlib
 import json
@@ -20,24 +20,24 @@ from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenIds, Vectors
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
-# Queries per file on disk: what an interruption can lose.
+# Queries per file in the cache: at most this much work is lost on an interruption.
 PART = 64
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedQuery:
-    """One judged query, its candidates and how far each of its tokens is from each of them.
+    """One judged query, and the distance of each of its tokens to each candidate.
 
     Args:
-        query_id: its name.
-        token_ids: ``(tokens,)`` what its weights are looked up by.
-        vectors: ``(tokens, dimensions)`` of its tokens.
-        distances: ``(candidates, tokens)`` float32, from :func:`chamfer.kernels.dispatch.minima`. Candidates are in the
-            order of their ids, so that a stable sort by score breaks ties by id.
-        grades: ``(candidates,)`` int32, 0 for what is not relevant or not judged.
-        retrieved: ``(candidates,)`` false for judged documents that the first stage missed. They are there to
-            learn from; quality is measured without them.
-        ideal: all positive grades of the query, best first, also of documents that are no candidates.
+        query_id: id of the query.
+        token_ids: ``(tokens,)`` ids of its tokens.
+        vectors: ``(tokens, dimensions)`` vectors of its tokens.
+        distances: ``(candidates, tokens)`` float32, from :func:`chamfer.kernels.dispatch.minima`. Candidates are
+            sorted by id, so that a stable sort by score breaks ties by id.
+        grades: ``(candidates,)`` int32, 0 if not relevant or not judged.
+        retrieved: ``(candidates,)`` false for judged documents that the first stage missed: they are learnt from, but
+            quality is measured without them.
+        ideal: all positive grades of the query, best first, including documents that are not candidates.
     """
 
     query_id: str
@@ -58,28 +58,28 @@ class JudgedQuery:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Judged queries that cannot be learnt from, by the reason."""
+    """Judged queries that cannot be learnt from, by reason."""
 
     without_relevant: tuple[str, ...] = ()
-    """Queries without a relevant document, with text, in the corpus."""
+    """Queries without a relevant, non-empty document in the corpus."""
     without_negatives: tuple[str, ...] = ()
     """Queries whose candidates are all relevant."""
 
     def reasons(self) -> list[str]:
-        """A sentence for each reason that applies, with the first of the queries."""
+        """Return a sentence for each reason, with the first few queries."""
         found = []
         for queries, why in (
             (self.without_relevant, "have no relevant document in the corpus"),
-            (self.without_negatives, "have no candidate that is not relevant: the first stage found none"),
+            (self.without_negatives, "have only relevant candidates, and so no negatives"),
         ):
             if queries:
                 some = ", ".join(queries[:3]) + (", ..." if len(queries) > 3 else "")
-                found.append(f"left out: {len(queries)} of the judged queries ({some}) {why}")
+                found.append(f"{len(queries)} judged queries are left out because they {why} ({some})")
         return found
 
 
 def teachable(queries: Sequence[JudgedQuery]) -> tuple[list[JudgedQuery], LeftOut]:
-    """Keep the queries that something can be learnt from: a relevant candidate and another, both with tokens."""
+    """Return the queries that can be learnt from: with a relevant candidate and another one, both with tokens."""
     kept, without_relevant, without_negatives = [], [], []
     for query in queries:
         filled = np.isfinite(query.distances[:, 0])
@@ -92,7 +92,7 @@ def teachable(queries: Sequence[JudgedQuery]) -> tuple[list[JudgedQuery], LeftOu
     if not kept:
         raise InputError(
             f"nothing can be learnt: of {len(queries)} judged queries, {len(without_relevant)} have no relevant "
-            f"document in the corpus and {len(without_negatives)} have no other candidate"
+            f"document in the corpus and {len(without_negatives)} have only relevant candidates; judge other queries"
         )
     return kept, LeftOut(tuple(without_relevant), tuple(without_negatives))
 
@@ -108,9 +108,19 @@ def judged_minima(
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
 ) -> list[JudgedQuery]:
-    """Compute the minima of every judged query, or read those that an earlier call left in ``folder``.
+    """Compute the minima of every judged query, or read them from the cache.
 
-    Judged documents that the first stage missed are added to the candidates. Workers read the vectors where they lie.
+    Judged documents that the first stage missed are added to the candidates. Workers memory-map the vectors.
+
+    Args:
+        folder: cache folder.
+        queries: encoded queries.
+        corpus: encoded documents.
+        candidates: candidates of each query.
+        judgements: grades of documents for each query.
+        form: form of the score.
+        advance: progress callback.
+        workers: processes that compute.
     """
     plans = [_plan(ranking, corpus, judgements.get(ranking.query_id, {})) for ranking in candidates]
     key = hashlib.sha256(json.dumps([form, corpus.made_from, queries.made_from, plans]).encode()).hexdigest()[:16]
@@ -133,7 +143,7 @@ def judged_minima(
     return [query for path, part in parts for query in _read(path, part, queries, judgements)]
 
 
-# A plan is what decides the minima of a query: its id, its candidates in order, and which of these were retrieved.
+# Everything that determines the minima of a query: its id, its sorted candidates, and whether each was retrieved.
 Plan = tuple[str, list[str], list[bool]]
 
 
@@ -146,7 +156,7 @@ def _plan(ranking: Ranking, corpus: EncodedCorpus, grades: Mapping[str, int]) ->
 
 @dataclass(frozen=True)
 class ComputeMinima:
-    """A job: queries and their candidates by id in; minima out, as bytes of ``(candidates, tokens)`` float32."""
+    """Job: a table of queries and candidate ids -> minima, as bytes of ``(candidates, tokens)`` float32."""
 
     queries: EncodedCorpus
     corpus: EncodedCorpus
@@ -175,11 +185,11 @@ def _read(
     tokens = [queries.tokens[queries.place[query_id]] for query_id, _, _ in part]
     ends = np.cumsum([len(plan[1]) * len(query.token_ids) for plan, query in zip(part, tokens, strict=True)])
     try:
-        flat = np.asarray(np.load(path, mmap_mode="r"))  # a plain array, which workers of a machine can share
+        flat = np.asarray(np.load(path, mmap_mode="r"))  # a plain array, which Ray can share
     except (ValueError, EOFError):
         flat = np.zeros(0, np.float32)
     if flat.shape != (ends[-1],) or flat.dtype != np.float32:
-        raise InputError(f"{path} does not hold the minima it should; delete {path.parent} and learn again")
+        raise InputError(f"{path} is damaged; delete {path.parent} and learn again")
     found = []
     for (query_id, documents, retrieved), query, own in zip(part, tokens, np.split(flat, ends[:-1]), strict=True):
         grades = judgements.get(query_id, {})

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from chamfer.evaluate.significance import Comparison, compare
-from chamfer.learn.fit import LearningReport
 from chamfer.learn.judged import JudgedQuery, LeftOut
 from chamfer.learn.quality import MEASURES, quality
-from chamfer.learn.recipes import Start
+from chamfer.learn.report import LearningReport
+from chamfer.learn.start import Start
 from chamfer.weights.token_weights import TokenWeights
 
 

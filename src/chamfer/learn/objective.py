@@ -1,11 +1,11 @@
-"""The loss that recipes minimise, and its gradient, over packed minima.
+"""The loss that the recipes minimise and its gradient, over packed minima.
 
 For a query with weights ``w_i`` and a candidate with minima ``m_i``
 
     s = -temperature * sum_i w_i m_i / sum_i prior_i
 
 and the loss of the query is the mean, over its relevant documents, of the cross-entropy of the softmax over the
-relevant documents and the hardest others.
+relevant documents and the hard negatives.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ from chamfer.learn.judged import JudgedQuery, teachable
 
 Floats = npt.NDArray[np.float32]
 
-# Queries of like length share a block of padded arrays: large enough that NumPy's loops cost nothing, small
-# enough that one long query does not widen a thousand short ones.
+# Queries of similar length share a padded block: large enough that the overhead of NumPy calls does not matter, small
+# enough that one long query does not pad a thousand short ones.
 QUERIES_PER_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some queries, padded to one shape: ``q`` queries, ``c`` candidates, ``t`` tokens.
+    """Queries padded to one shape: ``q`` queries, ``c`` candidates, ``t`` tokens.
 
     Args:
         distances: ``(q, c, t)``; 0 where there is no token.
@@ -49,16 +49,17 @@ def pack(queries: Sequence[JudgedQuery], *, pool: int | None = None, with_vector
     """Pack queries into blocks.
 
     Args:
-        queries: what to learn from.
-        pool: keep, beside the relevant documents, only so many candidates, those closest under uniform weights.
-        with_vectors: leave the vectors out where no recipe asks for them; they are most of the memory.
+        queries: judged queries to learn from.
+        pool: number of candidates to include beside the relevant documents: the closest under uniform weights. All if
+            not given.
+        with_vectors: whether to include token vectors, which take most of the memory.
     """
     if not queries:
         raise InputError("learning needs at least one judged query")
     _, left_out = teachable(queries)
     idle = (*left_out.without_relevant, *left_out.without_negatives)
     if idle:
-        raise InputError(f"nothing can be learnt from query {idle[0]!r}; keep the queries that teachable() gives")
+        raise InputError(f"nothing can be learnt from query {idle[0]!r}; pass only what teachable() returns")
     order = sorted(range(len(queries)), key=lambda place: len(queries[place].token_ids))
     return [
         _pack_block(queries, order[start : start + QUERIES_PER_BLOCK], pool, with_vectors=with_vectors)
@@ -72,7 +73,7 @@ def cross_entropy(
     is_candidate: npt.NDArray[np.bool_],
     negatives: int,
 ) -> tuple[Floats, Floats]:
-    """Give the loss of each query and its gradient in the scores.
+    """Return the loss of each query and its gradient with respect to the scores.
 
     ``loss = -mean over relevant d of log(exp(s_d) / sum over relevant and the hardest negatives of exp(s))``
 
@@ -80,7 +81,7 @@ def cross_entropy(
         scores: ``(q, c)``, higher is closer.
         relevant: ``(q, c)``; every query has at least one.
         is_candidate: ``(q, c)`` false where there is padding.
-        negatives: how many of the best-scoring others count.
+        negatives: number of hard negatives: the best-scoring candidates that are not relevant.
 
     Returns:
         ``(q,)`` and ``(q, c)``.
@@ -100,12 +101,12 @@ def cross_entropy(
 
 
 def tokens_seen(queries: Iterable[JudgedQuery]) -> npt.NDArray[np.int32]:
-    """The ids of all tokens of some queries, each once, in order."""
+    """Return the sorted distinct token ids of some queries."""
     return np.unique(np.concatenate([query.token_ids for query in queries]))
 
 
 def slots_of(block: Block, seen: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """``(q, t)`` where each token stands among the seen ones; padding points behind the last of them."""
+    """Return ``(q, t)`` places of tokens among the seen ones; padding points past the last."""
     return np.where(block.is_token, np.searchsorted(seen, block.token_ids), len(seen))
 
 
@@ -136,7 +137,7 @@ def _pack_block(queries: Sequence[JudgedQuery], places: list[int], pool: int | N
 
 
 def _hardest(query: JudgedQuery, pool: int | None) -> npt.NDArray[np.int64]:
-    """The candidates to learn from: those with tokens that are relevant, or among the closest ``pool``."""
+    """Return the candidates to learn from: those with tokens that are relevant or among the ``pool`` closest."""
     far = query.distances.sum(axis=1)
     filled = np.isfinite(far)
     if pool is None or filled.sum() <= pool:

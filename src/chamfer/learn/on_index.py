@@ -8,12 +8,14 @@ import numpy as np
 from chamfer.data.judgements import Judgements
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
-from chamfer.learn.fit import FOLDS, fit_weights
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.folds import FOLDS
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
-from chamfer.learn.paper import Preset
-from chamfer.learn.recipes import Start
+from chamfer.learn.presets import Preset
+from chamfer.learn.recipe_names import AUTO
 from chamfer.learn.splits import divide
+from chamfer.learn.start import Start
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch
@@ -65,7 +67,7 @@ def learn_judged(
     searcher: Searcher,
     judged: Sequence[JudgedQuery],
     *,
-    recipe: str = "auto",
+    recipe: str = AUTO,
     preset: Preset | None = None,
     hold_out: float = 0.0,
     folds: int = FOLDS,

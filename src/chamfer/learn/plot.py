@@ -1,4 +1,4 @@
-"""A report of learning as a picture: measures, weights and, where it was asked for, the curve."""
+"""A plot of a learning report: held-out quality, the spread of weights and, optionally, the learning curve."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -9,9 +9,9 @@ import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.learn.curve import Point
-from chamfer.learn.fit import LearningReport
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
+from chamfer.learn.report import LearningReport
 from chamfer.support.files import atomic_write
 from chamfer.weights.token_weights import TokenWeights
 
@@ -24,7 +24,7 @@ LEARNT, GIVEN, QUIET = "#2f6f9f", "#c77d2e", "#8a8a8a"
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a picture that could not be drawn, before any work is done for it."""
+    """Raise an error if a plot could not be drawn, before any work is done for it."""
     if path.suffix not in KINDS:
         raise InputError(f"a plot is saved as {', '.join(KINDS)}, not {path.name!r}")
     try:
@@ -41,7 +41,7 @@ def plot_learning(
     queries: Sequence[JudgedQuery],
     curve: Sequence[Point] = (),
 ) -> None:
-    """Draw held-out measures of the best candidate of each recipe and how the weights of seen tokens spread."""
+    """Plot the held-out quality of the best configuration of each recipe, and the spread of the weights."""
     check_plot(path)
     from matplotlib.figure import Figure
 
@@ -56,7 +56,7 @@ def plot_learning(
 
 
 def save_figure(path: Path, figure: "Figure") -> None:
-    """Write a picture, whole or not at all."""
+    """Save a figure atomically."""
     drawn = BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], dpi=150)
     with atomic_write(path) as file:
@@ -72,7 +72,7 @@ def _measures(axes: "Axes", report: LearningReport) -> None:
     ):
         means = np.array([getattr(row, value) for row in rows])
         low, high = np.array([getattr(row, interval) for row in rows]).T
-        spread = np.maximum([means - low, high - means], 0)  # rounding may put a mean just outside
+        spread = np.maximum([means - low, high - means], 0)  # rounding can put a mean just outside its interval
         axes.errorbar(means, places + offset, xerr=spread, fmt="o", color=colour, label=label, capsize=2, markersize=4)
     axes.set_yticks(places, [row.name for row in rows])
     for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
@@ -86,7 +86,7 @@ def _measures(axes: "Axes", report: LearningReport) -> None:
 def _weights(axes: "Axes", weights: TokenWeights, prior: TokenWeights, queries: Sequence[JudgedQuery]) -> None:
     seen = tokens_seen(queries)
     given, learnt = prior.table[seen], weights.table[seen]
-    # Weights are worth what they are beside each other: each set is drawn relative to its own mean.
+    # Only ratios of weights matter, so each set is drawn relative to its own mean.
     relative = [table / max(float(table.mean()), 1e-12) for table in (given, learnt)]
     bins = np.geomspace(0.1, 10, 41).tolist()
     for table, colour, label in zip(relative, (QUIET, LEARNT), ("softened IDF", "chosen"), strict=True):

@@ -1,4 +1,4 @@
-"""How good weights are on judged queries, fast enough to be asked thousands of times."""
+"""nDCG@10 and Recall@10 of weights on judged queries, fast enough to be computed thousands of times."""
 
 from collections.abc import Sequence
 
@@ -11,26 +11,26 @@ from chamfer.weights.token_weights import TokenWeights
 MEASURES = ("nDCG@10", "R@10")
 
 Quality = npt.NDArray[np.float64]
-"""``(queries, 2)``: nDCG@10 and Recall@10 of every query, as ir-measures gives them."""
+"""``(queries, 2)``: nDCG@10 and Recall@10 of every query, with the definitions of ir-measures."""
 
 DISCOUNTS = 1 / np.log2(np.arange(2, 12))
 
 
 def quality(queries: Sequence[JudgedQuery], weights: TokenWeights) -> Quality:
-    """Rank what the first stage retrieved for each query and measure it."""
+    """Rank the retrieved candidates of each query with some weights, and measure the rankings."""
     return np.array([_quality_of(query, weights) for query in queries]).reshape(len(queries), 2)
 
 
 def ranked(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:
-    """The candidates that the first stage retrieved, by their places among these, the closest first."""
+    """Return the places of the retrieved candidates, closest first."""
     distances = query.distances if query.retrieved.all() else query.distances[query.retrieved]
-    with np.errstate(invalid="ignore"):  # a document without tokens is infinitely far, whatever the weights
+    with np.errstate(invalid="ignore"):  # 0 * inf: a document without tokens is infinitely far
         far = np.nan_to_num(distances @ weights.of_tokens(query.token_ids, query.vectors), nan=np.inf)
     return np.argsort(far, kind="stable")
 
 
 def _quality_of(query: JudgedQuery, weights: TokenWeights) -> tuple[float, float]:
-    if not len(query.ideal):  # nothing is relevant, so nothing can be found
+    if not len(query.ideal):  # nothing is relevant
         return 0.0, 0.0
     grades = query.grades[query.retrieved][ranked(query, weights)[:10]]
     ideal = query.ideal[:10]

@@ -1,4 +1,4 @@
-"""Which weights to trust, by what they do on queries that they were not fitted to."""
+"""Choose weights by their quality on queries that they were not fitted to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -8,91 +8,131 @@ import numpy.typing as npt
 
 from chamfer.evaluate.significance import one_sided_p_value
 from chamfer.learn.blend import blend
+from chamfer.learn.folds import Fold
 from chamfer.learn.quality import Quality, quality
-from chamfer.learn.trials import Trial
+from chamfer.learn.recipe import Configuration, Contender
+from chamfer.learn.start import UNIFORM, ZeroShot
 from chamfer.support.threads import map_in_threads
 from chamfer.weights.token_weights import TokenWeights
 
-CHANCE = 0.05
-"""How often luck alone may pass for a gain."""
+SIGNIFICANCE = 0.05
+"""Significance level of a gain."""
+
+BLEND = ZeroShot("blend")
+"""The blend of the better half of the configurations, as a contender."""
 
 
 class Choice(NamedTuple):
-    """The name of the chosen candidate and the reason."""
+    """What was chosen, and why."""
 
-    name: str
+    contender: Contender
     why: str
 
+    @property
+    def name(self) -> str:
+        """Name of the contender in reports."""
+        return self.contender.name
 
-def choose(measured: Mapping[str, Quality], favourite: str, *, chance: float = CHANCE, seed: int = 0) -> Choice:
-    """Choose what beats uniform weights beyond noise, in the mean of nDCG@10 and Recall@10.
 
-    The favourite is tested first, by a one-sided paired randomisation test: uniform stays if it fails, so that many
-    candidates are not many chances to be lucky. If it passes, so may others, and the best lower bound wins.
+def choose_significant(
+    measured: Mapping[Contender, Quality], favourite: Contender, *, level: float = SIGNIFICANCE, seed: int = 0
+) -> Choice:
+    """Choose weights that beat uniform ones significantly, in the mean of nDCG@10 and Recall@10.
+
+    The favourite is tested first, by a one-sided paired randomisation test. If it fails, uniform weights are chosen, so
+    that more contenders do not mean more chances to be lucky. If it passes, others may pass too, and the one with the
+    best lower bound is chosen.
+
+    Args:
+        measured: quality of each contender, uniform weights among them, on held-out queries.
+        favourite: contender to test first.
+        level: significance level.
+        seed: random seed of the test.
     """
 
-    def luck(name: str) -> float:
-        return one_sided_p_value(_gains(measured, name), seed=seed)
+    def p_value(contender: Contender) -> float:
+        return one_sided_p_value(_gains(measured, contender), seed=seed)
 
-    gain, _ = _gain(measured, favourite)
-    lucky = luck(favourite)
-    if lucky > chance:
-        tried = f"{favourite}: mean of nDCG@10 and Recall@10 {gain:+.4f} on held-out queries, p = {lucky:.3f}"
-        return Choice("uniform", f"nothing beats uniform weights beyond noise ({tried})")
-    rivals = (name for name in measured if name != "uniform")
-    best = next(name for name in by_merit(measured, rivals) if name == favourite or luck(name) <= chance)
+    gain, _ = _mean_gain(measured, favourite)
+    p = p_value(favourite)
+    if p > level:
+        tried = f"{favourite.name}: mean of nDCG@10 and Recall@10 {gain:+.4f} on held-out queries, p = {p:.3f}"
+        return Choice(UNIFORM, f"nothing beats uniform weights significantly ({tried})")
+    rivals = (contender for contender in measured if contender != UNIFORM)
+    best = next(one for one in by_lower_bound(measured, rivals) if one == favourite or p_value(one) <= level)
+    gain, _ = _mean_gain(measured, best)
     return Choice(
-        best,
-        f"mean of nDCG@10 and Recall@10 on held-out queries {_gain(measured, best)[0]:+.4f} (p = {luck(best):.4f})",
+        best, f"mean of nDCG@10 and Recall@10 on held-out queries {gain:+.4f} against uniform (p = {p_value(best):.4f})"
     )
 
 
-def by_merit(measured: Mapping[str, Quality], names: Iterable[str]) -> list[str]:
-    """Some candidates by their lower bounds, mean gain over uniform less its standard error, best first."""
-    bounds = {name: np.subtract(*_gain(measured, name)) for name in names}
-    return sorted(bounds, key=lambda name: (-bounds[name], name))
+def choose_best(
+    measured: Mapping[Contender, Quality], configurations: Sequence[Configuration], rivals: Sequence[ZeroShot] = ()
+) -> Choice:
+    """Choose the best mean of nDCG@10 and Recall@10.
+
+    Ties go to weights without labels, then to the configuration whose name is last in the alphabet. That rule is
+    arbitrary, but published results depend on it.
+
+    Args:
+        measured: quality of each contender on held-out queries.
+        configurations: configurations to choose from.
+        rivals: weights without labels to choose from.
+    """
+    by_name = sorted(configurations, key=lambda one: one.name, reverse=True)
+    contenders: list[Contender] = [*rivals, *by_name]
+    return Choice(
+        max(contenders, key=lambda one: measured[one].mean()),  # the first of equals
+        f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(contenders)} configurations",
+    )
 
 
-def better_half(measured: Mapping[str, Quality], names: Sequence[str]) -> list[str]:
-    """What is blended. Which candidate is the best is mostly luck; which half is the better one, much less so."""
-    return by_merit(measured, names)[: (len(names) + 1) // 2]
+def by_lower_bound(measured: Mapping[Contender, Quality], contenders: Iterable[Contender]) -> list[Contender]:
+    """Sort contenders by their mean gain over uniform weights less its standard error, best first; ties by name."""
+    bounds = {one: np.subtract(*_mean_gain(measured, one)) for one in contenders}
+    return sorted(bounds, key=lambda one: (-bounds[one], one.name))
+
+
+def better_half(measured: Mapping[Contender, Quality], contenders: Sequence[Contender]) -> list[Contender]:
+    """Return the half to blend. Which configuration is best is mostly luck; which half is better, much less so."""
+    return by_lower_bound(measured, contenders)[: (len(contenders) + 1) // 2]
 
 
 def measure_blend(
-    trials: Sequence[Trial], fitted: Mapping[str, Sequence[TokenWeights]], measured: Mapping[str, Quality]
+    folds: Sequence[Fold], fitted: Mapping[Contender, Sequence[TokenWeights]], measured: Mapping[Contender, Quality]
 ) -> Quality:
-    """Measure the blend of the better half on queries whose own measures do not decide which half that is.
+    """Measure the blend of the better half on queries that do not help to decide which half that is.
 
-    Queries are measured in groups, the folds of a cross-validation or thirds of a validation split; for each group
-    the better half is that of the other groups.
+    Queries are measured in groups: the folds of a cross-validation, or thirds of a validation split. The better half
+    for a group is that of all other groups.
     """
     groups = [
         (at, group)
-        for at, trial in enumerate(trials)
-        for group in (_thirds(len(trial.places)) if len(trials) == 1 else [np.arange(len(trial.places))])
+        for at, fold in enumerate(folds)
+        for group in (_thirds(len(fold.places)) if len(folds) == 1 else [np.arange(len(fold.places))])
     ]
-    values = np.zeros_like(measured["uniform"])
+    values = np.zeros_like(measured[UNIFORM])
 
     def measure(task: tuple[int, npt.NDArray[np.int64]]) -> None:
         at, group = task
-        own = trials[at].places[group]
-        elsewhere = {name: np.delete(one, own, axis=0) for name, one in measured.items()}
-        blended = blend([fitted[name][at] for name in better_half(elsewhere, list(fitted))])
-        values[own] = quality([trials[at].held_out[int(place)] for place in group], blended)
+        own = folds[at].places[group]
+        elsewhere = {contender: np.delete(one, own, axis=0) for contender, one in measured.items()}
+        blended = blend([fitted[one][at] for one in better_half(elsewhere, list(fitted))])
+        values[own] = quality([folds[at].held_out[int(place)] for place in group], blended)
 
     map_in_threads(measure, groups)
     return values
 
 
-def _gains(measured: Mapping[str, Quality], name: str) -> npt.NDArray[np.float64]:
-    """``(queries,)`` the gain of each query over uniform, of nDCG@10 and Recall@10 together."""
-    gains: npt.NDArray[np.float64] = (measured[name] - measured["uniform"]).mean(axis=1)
+def _gains(measured: Mapping[Contender, Quality], contender: Contender) -> npt.NDArray[np.float64]:
+    """``(queries,)`` gain over uniform weights in the mean of nDCG@10 and Recall@10."""
+    gains: npt.NDArray[np.float64] = (measured[contender] - measured[UNIFORM]).mean(axis=1)
     return gains
 
 
-def _gain(measured: Mapping[str, Quality], name: str) -> tuple[float, float]:
-    """The mean gain over uniform and its standard error."""
-    gains = _gains(measured, name)
+def _mean_gain(measured: Mapping[Contender, Quality], contender: Contender) -> tuple[float, float]:
+    """The mean gain over uniform weights, and its standard error."""
+    gains = _gains(measured, contender)
     if len(gains) < 2:
         return 0.0, float("inf")
     return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))

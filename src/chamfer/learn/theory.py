@@ -1,7 +1,7 @@
-"""How many judged pairs the paper's theorems ask for, estimated from cached minima.
+"""The number of judged pairs that the paper's theorems require, estimated from cached minima.
 
-The theorems are about recovering weights from scores, or classifying pairs by a threshold, not about ranking: they
-tell how demanding a collection is, not how many queries to judge. ``chamfer learn --curve`` measures that.
+The theorems are about recovering weights from scores, or classifying pairs by a threshold, not about ranking. They show
+how demanding a collection is, not how many queries to judge; ``chamfer learn --curve`` measures that.
 """
 
 import math
@@ -17,21 +17,21 @@ from chamfer.kernels.form import Form
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 
-# Below this, a dense solver is faster and exact.
+# Up to this size, a dense solver is faster and exact.
 DENSE = 1500
 
 
 class SampleComplexity(NamedTuple):
-    """Theorem 1: with so many scored pairs, hidden weights are recovered with probability ``1 - delta``."""
+    """Theorem 1: the number of scored pairs that recover hidden weights with probability ``1 - delta``."""
 
     tokens: int
-    """``T``, the tokens that the judged queries have."""
+    """``T``, the number of distinct tokens in the judged queries."""
     pairs: int
-    """The query-document pairs that ``A`` was estimated from."""
+    """Number of query-document pairs that ``A`` was estimated from."""
     smallest_eigenvalue: float
     """``lambda_min(A)``, ``A`` the mean of ``x x^T / len(q)``; ``x`` holds the best cosine of each query token."""
     needed: float | None
-    """``R log(T / delta) / (lambda_min(A) * f(epsilon))``; None where some combination of weights has no effect.
+    """``R log(T / delta) / (lambda_min(A) * f(epsilon))``; None if some combination of weights has no effect.
 
     ``R`` is the largest ``|x|^2 / len(q)``, at most 1 in the theorem; a query that repeats a token exceeds it.
     """
@@ -48,7 +48,7 @@ def sample_complexity(
     paper prints a minus sign in the middle.
     """
     if not 0 < delta < 1 or not 0 < epsilon < 1:
-        raise InputError("delta and epsilon lie between 0 and 1")
+        raise InputError(f"delta and epsilon must lie between 0 and 1, not {delta} and {epsilon}")
     if not queries:
         raise InputError("an estimate needs at least one judged query")
     seen = tokens_seen(queries)
@@ -57,7 +57,7 @@ def sample_complexity(
     for query in queries:
         distances = query.distances[np.isfinite(query.distances[:, 0])].astype(np.float64)
         slots = np.searchsorted(seen, query.token_ids)
-        # A token that a query has twice counts with the sum of its cosines, as in the score.
+        # A token that occurs twice in a query counts with the sum of its cosines, as in the score.
         spread = sparse.csr_array((np.ones(len(slots)), (np.arange(len(slots)), slots)), (len(slots), len(seen)))
         cosines = 1 - distances**2 / 2 if form == "l2" else -distances
         x = sparse.csr_array(cosines @ spread)
@@ -71,9 +71,9 @@ def sample_complexity(
 
 
 def generalisation_bound(tokens: int, pairs: int, *, delta: float = 0.05) -> float:
-    """How far, with probability ``1 - delta``, the risk of the best classifier found is from the best there is.
+    """Bound on the excess risk, with probability ``1 - delta``, of the best classifier that was found.
 
-    ``4 sqrt(2 T (log n + 1) / n) + sqrt(2 log(2 / delta) / n)``; above 1 it says nothing.
+    ``4 sqrt(2 T (log n + 1) / n) + sqrt(2 log(2 / delta) / n)``; above 1 the bound is vacuous.
     """
     if tokens < 1 or pairs < 1 or not 0 < delta < 1:
         raise InputError("the bound needs at least one token and one pair, and delta between 0 and 1")
@@ -81,7 +81,7 @@ def generalisation_bound(tokens: int, pairs: int, *, delta: float = 0.05) -> flo
 
 
 def pairs_needed(tokens: int, risk: float, *, delta: float = 0.05) -> int:
-    """The fewest pairs for which :func:`generalisation_bound` is at most ``risk``, to one in a thousand."""
+    """Return the smallest number of pairs for which :func:`generalisation_bound` is at most ``risk``, within 0.1 %."""
     if not risk > 0:
         raise InputError(f"the risk must be above 0, not {risk}")
     low, high = 1, 2
@@ -97,7 +97,7 @@ def _smallest_eigenvalue(matrix: sparse.csr_array) -> float:
     if matrix.shape[0] <= DENSE:
         return float(np.linalg.eigvalsh(matrix.toarray())[0])
     try:
-        # Around a point just below 0, where the smallest eigenvalue of such a matrix is the nearest one.
+        # Shift-invert just below 0: the smallest eigenvalue of a positive semi-definite matrix is the nearest.
         return float(eigsh(sparse.csc_array(matrix), k=1, sigma=-1e-6, return_eigenvectors=False)[0])
     except ArpackError:
         return float(np.linalg.eigvalsh(matrix.toarray())[0])

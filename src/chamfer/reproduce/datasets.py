@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chamfer.errors import InputError
-from chamfer.learn.paper import PRESETS, Preset
+from chamfer.learn.presets import PRESETS, Preset
 
 # BEIR's own server.
 SERVER = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"

@@ -13,7 +13,7 @@ from chamfer.learn.collection import starting_weights
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import quality
-from chamfer.learn.recipes import Start
+from chamfer.learn.start import Start
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import Dataset
 from chamfer.reproduce.paper import Setting
@@ -21,6 +21,7 @@ from chamfer.reproduce.saved_splits import load_splits
 from chamfer.reproduce.scoring import SAVED_DEPTH, Protocol, Scoring
 from chamfer.reproduce.systems import AUTO, CHAMFER, IDF, RECIPE, SOFT
 from chamfer.support.progress import Progress, quiet
+from chamfer.weights.special import choose_special
 from chamfer.weights.token_weights import TokenWeights
 
 # Fewer queries cannot be cross-validated.
@@ -90,11 +91,13 @@ def learn_all(
     the few-shot systems fall back to weights that need no labels.
     """
     can_learn = len(train) > 0 and len(validation) > 0 and len(train) + len(validation) >= MIN_QUERIES
-    idf, without = (float(quality(validation, one).mean()) if can_learn else 0.0 for one in start[1:3])
-    zero_shot = start.idf if idf >= without else start.idf_without_special
+    special, zero_shot = choose_special(
+        (start.idf, start.idf_without_special),
+        lambda options: [float(quality(validation, one).mean()) if can_learn else 0.0 for one in options],
+    )
     weightings = {CHAMFER: start.uniform, IDF: zero_shot, SOFT: start.soft, RECIPE: zero_shot, AUTO: start.uniform}
     nothing = "nothing could be learnt"
-    chosen = {IDF: f"special tokens at {1 if idf >= without else 0}", RECIPE: nothing, AUTO: nothing}
+    chosen = {IDF: f"special tokens at {special:g}", RECIPE: nothing, AUTO: nothing}
     if can_learn:
         weightings[RECIPE], report = fit_weights(
             train, start, recipe="paper", validation=validation, preset=dataset.preset, seed=seed, progress=progress

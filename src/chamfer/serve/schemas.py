@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StringConstraints, Tag
 
+from chamfer.learn.recipe_names import AUTO, NAMES
 from chamfer.search.hits import DEFAULT_K
 
 MOST_QUERY_CHARACTERS = 8000
@@ -43,6 +44,8 @@ Weighting = Annotated[
 ]
 
 
+# The recipes are the files of chamfer.learn.recipes, which no type checker sees.
+LearnRecipe = Literal[(AUTO, *NAMES)]  # type: ignore[valid-type]
 VersionName = Annotated[str | None, Field(min_length=1, max_length=200, description="What to call the version.")]
 
 
@@ -270,8 +273,8 @@ class LearnRequest(Request):
 
     judgements: Annotated[list[Judgement], Field(min_length=1, max_length=MOST_MARKED)]
     recipe: Annotated[
-        Literal["auto", "prior", "paper", "context"],
-        Field(description="`auto` keeps to uniform weights unless something beats them beyond noise."),
+        LearnRecipe,
+        Field(description="`auto` keeps uniform weights unless something beats them significantly."),
     ] = "prior"
     name: VersionName = None
 

@@ -1,15 +1,16 @@
-"""The recipe of the paper, to the letter of its training details.
+"""The recipe ``paper``, which follows the paper's training details.
 
-The loss of a query is ``alpha * CE(L1) + (1 - alpha) * CE(L2)``, cross-entropy of the relevant documents against the
-``|L1|`` closest and the ``|L2|`` closer negatives under the current weights, picked anew at every iteration. Adam,
-learning rate 1e-4 falling to 1e-8 on a cosine, 100 iterations, from uniform weights; after every step weights are
-made non-negative and to sum to 1. Tokens that no training query has keep their IDF, and the seen tokens share the
-mass that they have under IDF. The paper does not say over which tokens the sum is 1; here it is over the seen ones.
+The loss of a query is ``alpha * CE(L1) + (1 - alpha) * CE(L2)``: the cross-entropy of the relevant documents against
+the ``|L1|`` closest and the ``|L2|`` closest negatives under the current weights, mined again in every iteration. Adam
+runs 100 iterations from uniform weights, with a learning rate that falls from 1e-4 to 1e-8 on a cosine. After every
+step, weights are clipped at 0 and scaled to sum to 1. Tokens that occur in no training query keep their IDF, and the
+others share the mass that they have under IDF. The paper does not say which tokens sum to 1; here it is these others.
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,36 +18,46 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
+from chamfer.learn.presets import PRESETS, Preset
+from chamfer.learn.recipe import Recipe
+from chamfer.learn.start import IDF, IDF_WITHOUT_SPECIAL, Start
 from chamfer.weights.token_weights import TokenWeights
 
 ITERATIONS = 100
 FIRST_RATE, LAST_RATE = 1e-4, 1e-8
 
 
-class Preset(NamedTuple):
-    """The hyper-parameters of the paper: the share of the first loss, and how many negatives each loss has."""
+@dataclass(frozen=True)
+class PaperConfiguration:
+    """The recipe with one preset."""
 
-    alpha: float = 0.1
-    closest: int = 10
-    closer: int = 100
+    preset: Preset
+    recipe: ClassVar[str] = "paper"
+    start: ClassVar[str] = "idf"
+
+    @property
+    def name(self) -> str:
+        """The recipe and its hyper-parameters."""
+        return f"paper ({self.preset.alpha:g}, {self.preset.closest}, {self.preset.closer})"
+
+    @property
+    def sequence(self) -> Hashable:
+        """Each is fitted on its own."""
+        return self.preset
 
 
-PRESETS: dict[str, Preset] = {
-    "arguana": Preset(0, 0, 500),
-    "climate-fever": Preset(0, 0, 1000),
-    "dbpedia-entity": Preset(0.25, 5, 100),
-    "fever": Preset(0.1, 10, 100),
-    "fiqa": Preset(0.1, 10, 100),
-    "hotpotqa": Preset(0.1, 100, 1000),
-    "msmarcodocs": Preset(0.1, 100, 1000),
-    "nq": Preset(0.75, 5, 100),
-    "quora": Preset(0.1, 10, 100),
-    "scidocs": Preset(0.5, 100, 250),
-    "scifact": Preset(0.1, 50, 250),
-    "trec-covid": Preset(0, 0, 100),
-    "webis-touche2020": Preset(0, 0, 100),
-}
-"""The published hyper-parameters of each dataset."""
+def grid(*, alone: bool, preset: Preset | None) -> list[PaperConfiguration]:
+    """Return the given preset or, if there is none, all published ones; beside other recipes, only the default one."""
+    presets = sorted(set(PRESETS.values())) if alone and preset is None else [preset or Preset()]
+    return [PaperConfiguration(one) for one in presets]
+
+
+def fit(
+    queries: Sequence[JudgedQuery], start: Start, configurations: Sequence[PaperConfiguration]
+) -> Iterator[TokenWeights]:
+    """Fit each configuration."""
+    for one in configurations:
+        yield fit_paper(queries, start.idf, one.preset)
 
 
 def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset | None = None) -> TokenWeights:
@@ -54,12 +65,12 @@ def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset 
 
     Args:
         queries: judged queries with their minima.
-        idf: IDF weights over the corpus, for tokens that no query has.
-        preset: hyper-parameters; 0.1, 10 and 100 if not given.
+        idf: IDF weights of the corpus, for tokens that occur in no query.
+        preset: hyper-parameters; 0.1, 10 and 100 by default.
     """
     preset = preset or Preset()
     if not 0 <= preset.alpha <= 1 or preset.closer < 1 or (preset.alpha > 0 and preset.closest < 1):
-        raise InputError(f"alpha lies between 0 and 1 and each loss needs negatives, not {preset}")
+        raise InputError(f"alpha must lie between 0 and 1 and each loss needs negatives, not {preset}")
     blocks = pack(queries, with_vectors=False)
     seen = tokens_seen(queries)
     slots = [slots_of(block, seen) for block in blocks]
@@ -75,7 +86,7 @@ def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset 
             for part, negatives in ((preset.alpha, preset.closest), (1 - preset.alpha, preset.closer)):
                 if part > 0:
                     of_scores += part * cross_entropy(scores, block.relevant, block.is_candidate, negatives)[1]
-            # The paper sums over the relevant documents of a query where our loss takes their mean.
+            # The paper sums over the relevant documents of a query; our loss takes their mean.
             of_scores *= block.relevant.sum(axis=1, keepdims=True)
             of_tokens = -np.matmul(of_scores[:, None, :], block.distances)[:, 0, :] * share
             gradient += np.bincount(slot.ravel(), of_tokens.ravel(), len(gradient))
@@ -97,3 +108,7 @@ def _with_idf_elsewhere(
     table[seen] = weights * (mass if mass > 0 else 1.0)
     made = {**idf.metadata, "recipe": "paper", **preset._asdict(), "seen": len(seen)}
     return TokenWeights(table, idf.vocabulary, made)
+
+
+# Its weights may be 0, which a geometric mean cannot blend.
+RECIPE = Recipe("paper", order=1, grid=grid, fit=fit, blends=False, rivals=(IDF, IDF_WITHOUT_SPECIAL))

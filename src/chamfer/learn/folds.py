@@ -1,0 +1,128 @@
+"""Folds: weights fitted to some queries and measured on others."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+from chamfer.learn.fitting import fit_configurations, sequences_of
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.quality import MEASURES, Quality, quality
+from chamfer.learn.recipe import Configuration, Contender
+from chamfer.learn.start import Start
+from chamfer.support.progress import Advance, ignore
+from chamfer.support.threads import map_in_threads
+from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers
+
+FOLDS = 3
+"""Folds of the cross-validation unless another number is given."""
+
+
+class Fold(NamedTuple):
+    """Queries to fit to, and held-out queries to measure on, with their places among all measured queries."""
+
+    train: Sequence[JudgedQuery]
+    held_out: Sequence[JudgedQuery]
+    places: npt.NDArray[np.int64]
+
+
+def cross_validation(queries: Sequence[JudgedQuery], *, folds: int = FOLDS, seed: int = 0) -> list[Fold]:
+    """Divide queries into folds at random; every query is held out once."""
+    if folds < 2:
+        raise InputError(f"cross-validation needs at least 2 folds, not {folds}")
+    if len(queries) < folds:
+        raise InputError(
+            f"{folds} folds need at least {folds} judged queries that can be learnt from, not {len(queries)}; judge "
+            "more, hold out fewer, or use fewer folds"
+        )
+    fold_of = np.random.default_rng(seed).permutation(len(queries)) % folds
+    found = []
+    for fold in range(folds):
+        train, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        found.append(Fold([queries[int(at)] for at in train], [queries[int(at)] for at in held_out], held_out))
+    return found
+
+
+def fit_folds(
+    folds: Sequence[Fold],
+    start: Start,
+    configurations: Sequence[Configuration],
+    advance: Advance = ignore,
+    *,
+    workers: Workers = IN_PROCESS,
+) -> dict[Contender, list[TokenWeights]]:
+    """Fit every configuration in every fold.
+
+    Returns:
+        The weights of each configuration, one for each fold.
+    """
+    sequences = sequences_of(configurations)
+    tasks = [(fold, sequence) for fold in range(len(folds)) for sequence in range(len(sequences))]
+    # In one process, threads share the work of a single table.
+    per_table = len(tasks) if workers.at_once == 1 else 1
+    tables: Iterator[Table] = (
+        {"fold": [fold for fold, _ in part], "sequence": [sequence for _, sequence in part]}
+        for part in (tasks[at : at + per_table] for at in range(0, len(tasks), per_table))
+    )
+    job = FitConfigurations([fold.train for fold in folds], start, sequences)
+    fitted: dict[Contender, list[TokenWeights]] = {one: [] for one in configurations}
+    for table in workers.map(job, tables, advance=advance):
+        columns = (table[name] for name in ("sequence", "place", "table", "context", "made"))
+        for sequence, place, weights, context, made in zip(*columns, strict=True):
+            fitted[sequences[sequence][place]].append(
+                TokenWeights(
+                    np.frombuffer(weights, np.float32),
+                    start.uniform.vocabulary,
+                    json.loads(made),
+                    None if context is None else np.frombuffer(context, np.float32),
+                )
+            )
+    return fitted
+
+
+class FitConfigurations(NamedTuple):
+    """Job: a table of folds and sequences of configurations -> the weights of each configuration."""
+
+    train: Sequence[Sequence[JudgedQuery]]
+    start: Start
+    sequences: Sequence[Sequence[Configuration]]
+
+    def __call__(self, table: Table, advance: Advance) -> Table:
+        """See :class:`chamfer.workers.jobs.Job`."""
+
+        def fit(task: tuple[int, int]) -> list[tuple[int, int, TokenWeights]]:
+            fold, sequence = task
+            found = []
+            fitted = fit_configurations(self.train[fold], self.start, self.sequences[sequence])
+            for place, (_, weights) in enumerate(fitted):
+                found.append((sequence, place, weights))
+                advance(1)
+            return found
+
+        tasks = zip(table["fold"], table["sequence"], strict=True)
+        fitted = [one for found in map_in_threads(fit, tasks) for one in found]
+        return {
+            "sequence": [sequence for sequence, _, _ in fitted],
+            "place": [place for _, place, _ in fitted],
+            "table": [weights.table.tobytes() for _, _, weights in fitted],
+            "context": [None if weights.context is None else weights.context.tobytes() for _, _, weights in fitted],
+            "made": [json.dumps(dict(weights.metadata)) for _, _, weights in fitted],
+        }
+
+
+def measure_folds(
+    folds: Sequence[Fold], weights: Mapping[Contender, Sequence[TokenWeights]]
+) -> dict[Contender, Quality]:
+    """Measure weights, one for each fold, on the queries that the fold holds out."""
+
+    def measure(of_each: Sequence[TokenWeights]) -> Quality:
+        values = np.zeros((sum(len(fold.places) for fold in folds), len(MEASURES)))
+        for fold, own in zip(folds, of_each, strict=True):
+            values[fold.places] = quality(fold.held_out, own)
+        return values
+
+    return dict(zip(weights, map_in_threads(measure, weights.values()), strict=True))

@@ -1,0 +1,21 @@
+"""The recipe ``context``: like ``prior``, and a direction in the encoder's space that scales weights by context."""
+
+from chamfer.learn.presets import Preset
+from chamfer.learn.recipe import Recipe
+from chamfer.learn.solver import PENALTIES, PenaltyConfiguration, fit_sequence
+from chamfer.learn.start import SOFT, UNIFORM
+
+CONTEXT_PENALTIES = (10.0, 1.0)
+
+
+def grid(*, alone: bool, preset: Preset | None) -> list[PenaltyConfiguration]:
+    """Return every pair of penalties for each of the two priors."""
+    return [
+        PenaltyConfiguration(start.name, penalty, context_penalty)
+        for start in (SOFT, UNIFORM)
+        for penalty in PENALTIES
+        for context_penalty in CONTEXT_PENALTIES
+    ]
+
+
+RECIPE = Recipe("context", order=3, grid=grid, fit=fit_sequence)

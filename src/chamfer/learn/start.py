@@ -1,0 +1,62 @@
+"""Weights that need no judgements: what learning starts from, and what it must beat."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.special import CHOICES
+from chamfer.weights.token_weights import TokenWeights
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """Weights without labels as a contender in a report."""
+
+    name: str
+
+    @property
+    def recipe(self) -> str:
+        """Their own kind."""
+        return self.name
+
+
+UNIFORM, IDF, IDF_WITHOUT_SPECIAL, SOFT = (ZeroShot(name) for name in ("uniform", "idf", "idf (special 0)", "idf-soft"))
+
+
+class Start(NamedTuple):
+    """Uniform, IDF and softened IDF weights of one corpus."""
+
+    uniform: TokenWeights
+    idf: TokenWeights
+    idf_without_special: TokenWeights
+    """IDF with special tokens at 0; the paper takes the better of the two."""
+    soft: TokenWeights
+
+    @classmethod
+    def counted(cls, frequencies: DocumentFrequencies, vocabulary: Vocabulary, made_from: Mapping[str, Any]) -> Self:
+        """Make the weights from document frequencies.
+
+        Args:
+            frequencies: document frequencies of the corpus.
+            vocabulary: vocabulary of the encoder.
+            made_from: provenance to record in the metadata of all of them.
+        """
+        idf, without_special = (
+            TokenWeights.idf(frequencies, vocabulary, special=special, made_from=made_from) for special in CHOICES
+        )
+        return cls(
+            TokenWeights.uniform(vocabulary, made_from=made_from),
+            idf,
+            without_special,
+            TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from),
+        )
+
+    def contenders(self) -> dict[ZeroShot, TokenWeights]:
+        """Return the weights as contenders, in the order of reports."""
+        return dict(zip((UNIFORM, IDF, IDF_WITHOUT_SPECIAL, SOFT), self, strict=True))
+
+    def named(self, name: str) -> TokenWeights:
+        """Return weights by their name in reports."""
+        return next(weights for contender, weights in self.contenders().items() if contender.name == name)
