@@ -390,5 +390,5 @@ def test_a_device_that_is_not_there_is_refused(
 ) -> None:
     monkeypatch.setenv("CHAMFER_DEVICE", "auto")  # which the command changes
     assert_refused(
-        run("--device", "gpu", "encode", collection_folder), "error: there is no device 'gpu'; give auto, cpu or cuda"
+        run("--device", "gpu", "encode", collection_folder), "error: unknown device 'gpu'; use auto, cpu or cuda"
     )

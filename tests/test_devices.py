@@ -26,14 +26,14 @@ def test_the_environment_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="'cuda' was asked for, but torch finds 0 GPUs; give auto, or cpu"):
+    with pytest.raises(InputError, match="'cuda' is not available: torch finds 0 GPUs; use auto or cpu"):
         chosen_device("cuda")
-    with pytest.raises(InputError, match="there is no device 'gpu'; give auto, cpu or cuda"):
+    with pytest.raises(InputError, match="unknown device 'gpu'; use auto, cpu or cuda"):
         chosen_device("gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert chosen_device("cuda:1") == "cuda:1"
-    with pytest.raises(InputError, match="'cuda:2' was asked for, but torch finds 2 GPUs"):
+    with pytest.raises(InputError, match="'cuda:2' is not available: torch finds 2 GPUs"):
         chosen_device("cuda:2")
 
 

@@ -37,7 +37,7 @@ def test_take_gives_the_chosen_texts_in_their_order(lengths: list[int], data: st
 def test_an_index_beyond_the_texts_is_an_error() -> None:
     with pytest.raises(IndexError):
         batch_of(1, 1)[2]
-    with pytest.raises(InputError, match="steps of 1"):
+    with pytest.raises(InputError, match="with step 1"):
         batch_of(1, 1)[::2]
 
 
@@ -52,7 +52,7 @@ VECTORS, IDS = np.ones((3, 2), np.float32), np.zeros(3, np.int32)
         (VECTORS, IDS[:2], [0, 3], "3 token vectors need as many int32 token ids"),
         (VECTORS, IDS, [0, 2], "run from 0 to 3"),
         (VECTORS, IDS, [1, 3], "run from 0 to 3"),
-        (VECTORS, IDS, [0, 4, 3], "never fall"),
+        (VECTORS, IDS, [0, 4, 3], "ascending order"),
         (np.full((3, 2), np.nan, np.float32), IDS, [0, 3], "NaN or infinity"),
         (np.full((3, 2), np.inf, np.float32), IDS, [0, 3], "NaN or infinity"),
     ],
@@ -65,7 +65,7 @@ def test_a_batch_that_cannot_be_is_refused(
 
 
 def test_texts_of_different_dimensions_are_refused() -> None:
-    with pytest.raises(InputError, match=r"\[2, 3\] dimensions; encode all with one model"):
+    with pytest.raises(InputError, match=r"\[2, 3\] dimensions; encode all of them with one model"):
         TokenBatch.pack([np.ones((1, 2), np.float32), np.ones((1, 3), np.float32)], [[1], [2]])
     with pytest.raises(InputError, match="as many token ids as vectors"):
         TokenBatch.pack([np.ones((2, 2), np.float32), np.ones((1, 2), np.float32)], [[7], [8, 9]])

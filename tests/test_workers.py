@@ -43,7 +43,7 @@ from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers import ray_workers as ray_workers_in
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
-from chamfer.workers.ray_workers import Crew, crew_of, ray_workers
+from chamfer.workers.ray_workers import Pool, pool_for, ray_workers
 from tests.checkpoints import WORDS
 from tests.conftest import write_collection
 
@@ -247,7 +247,7 @@ class TestOnRay:
     def test_workers_that_die_again_and_again_are_no_fault_of_the_input(
         self, on_ray: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ray_workers_in, "AGAIN", 1)
+        monkeypatch.setattr(ray_workers_in, "RETRIES", 1)
         with pytest.raises(WorkerError, match=r"^Ray workers were lost again and again \(.+\); .* to resume$"):
             list(on_ray.map(odd, [{"number": [-1]}, {"number": [1]}]))
 
@@ -311,8 +311,8 @@ class TestWithoutRay:
         ("address", "sentence"),
         [
             ("127.0.0.1:1", "nothing answers at the Ray address '127.0.0.1:1' .*; start a cluster there with"),
-            ("somewhere", "a Ray cluster is given as host:port, auto or local, not 'somewhere'"),
-            ("ray://127.0.0.1:1", "a Ray cluster is given as host:port, auto or local"),
+            ("somewhere", "the address of a Ray cluster must be host:port, auto or local, not 'somewhere'"),
+            ("ray://127.0.0.1:1", "the address of a Ray cluster must be host:port, auto or local"),
             ("a..b:1", r"nothing answers at the Ray address 'a\.\.b:1'"),
             ("[::1]:1", "nothing answers at the Ray address"),
         ],
@@ -322,11 +322,11 @@ class TestWithoutRay:
             pass
 
     def test_a_worker_fits_its_node(self) -> None:
-        assert crew_of([{"CPU": 4.0}], 1) == Crew(4, 1)
-        assert crew_of([{"CPU": 16.0}, {"CPU": 16.0}], 16) == Crew(2, 16)
-        assert crew_of([{"CPU": 2.0}, {"CPU": 2.0}], 4) == Crew(2, 2)
-        with pytest.raises(InputError, match="has no processors to work on"):
-            crew_of([{"GPU": 1.0}], 4)
+        assert pool_for([{"CPU": 4.0}], 1) == Pool(4, 1)
+        assert pool_for([{"CPU": 16.0}, {"CPU": 16.0}], 16) == Pool(2, 16)
+        assert pool_for([{"CPU": 2.0}, {"CPU": 2.0}], 4) == Pool(2, 2)
+        with pytest.raises(InputError, match="has no CPUs"):
+            pool_for([{"GPU": 1.0}], 4)
 
     def test_an_encoder_travels_by_name(
         self, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,1 +1,1 @@
-"""What any program needs: files that appear whole, progress, threads, devices. Knows nothing of retrieval."""
+"""Atomic files, progress, threads, devices: what any program needs. Knows nothing about retrieval."""

@@ -1,4 +1,4 @@
-"""Where to compute: on a GPU if there is one."""
+"""The device to compute on: a GPU if there is one."""
 
 import os
 from importlib.util import find_spec
@@ -8,12 +8,15 @@ from chamfer.errors import InputError
 VARIABLE = "CHAMFER_DEVICE"
 AUTO, CPU = "auto", "cpu"
 
-# The oldest generation of GPUs that chamfer's programs are written for: Ampere.
+# Compute capability of the oldest GPU generation that chamfer's kernels support: Ampere.
 CAPABILITY = (8, 0)
 
 
 def chosen_device(device: str = AUTO) -> str:
-    """``auto`` is what the environment says in ``CHAMFER_DEVICE``, else the accelerator that torch finds, if any.
+    """The device to use: as given, or for ``auto`` the one in ``CHAMFER_DEVICE``, else the accelerator torch finds.
+
+    Args:
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
 
     >>> chosen_device("cpu")
     'cpu'
@@ -29,21 +32,21 @@ def chosen_device(device: str = AUTO) -> str:
     try:
         chosen = torch.device(asked)
     except RuntimeError:
-        raise InputError(f"there is no device {asked!r}; give auto, cpu or cuda") from None
+        raise InputError(f"unknown device {asked!r}; use auto, cpu or cuda") from None
     if chosen.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (chosen.index or 0) >= count:
-            raise InputError(f"the device {asked!r} was asked for, but torch finds {count} GPUs; give auto, or cpu")
+            raise InputError(f"device {asked!r} is not available: torch finds {count} GPUs; use auto or cpu")
     return asked
 
 
 def only_cpu(device: str = AUTO) -> bool:
-    """Whether the processor was asked for, here or by the environment, whatever else there is."""
+    """Whether the caller or the environment asked for the CPU, although there may be a GPU."""
     return (device if device != AUTO else os.environ.get(VARIABLE)) == CPU
 
 
 def scoring_device(device: str) -> str:
-    """Where scores are computed for a model on that device: chamfer's own programs are for CUDA, compiled by Triton."""
+    """The device that scores for a model on ``device``: chamfer's own kernels need CUDA and Triton."""
     if not device.startswith("cuda") or find_spec("triton") is None:
         return CPU
     import torch
@@ -51,15 +54,15 @@ def scoring_device(device: str) -> str:
     return device if torch.cuda.get_device_capability(device) >= CAPABILITY else CPU
 
 
-def threads_of_torch() -> int:
-    """How many threads torch shares a batch among."""
+def torch_threads() -> int:
+    """Number of threads that torch uses for a batch."""
     import torch
 
     return torch.get_num_threads()
 
 
-def limit_torch(threads: int) -> None:
-    """Let torch use so many in this process."""
+def set_torch_threads(threads: int) -> None:
+    """Set the number of threads that torch uses in this process."""
     import torch
 
     torch.set_num_threads(threads)

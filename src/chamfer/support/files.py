@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and folders that one process writes at a time."""
+"""Atomic writes, and folders that one process writes at a time."""
 
 import errno
 import fcntl
@@ -15,11 +15,11 @@ from chamfer.errors import InputError
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes its name only after all of it is on disk.
+    """Open a file for writing that replaces ``path`` only once all of it is on disk.
 
-    Until then, and for ever if an error comes first, whatever stood at ``path`` stands there unchanged.
+    Until then, and after an error, ``path`` is as it was before.
     """
-    path = Path(os.path.realpath(path))  # a link keeps pointing to what is written
+    path = Path(os.path.realpath(path))  # a symbolic link stays one, and its target is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe: there is nothing to replace
         with path.open("wb") as file:
@@ -34,14 +34,14 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         unfinished.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say which file it cannot take
+        error.filename = error.filename or str(path)  # the error for a full disk names no file
         raise
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names of a folder's files are on disk too, not only what is in these."""
+    """Flush a folder to disk: a file that was renamed keeps its new name after a power failure only then."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -50,25 +50,25 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
+    """Write a text file atomically."""
     with atomic_write(path) as file:
         file.write(text.encode())
 
 
 def write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- JSON
-    """Write a value as JSON, whole or not at all."""
+    """Write a JSON file atomically."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 class InUseError(InputError):
-    """Another process writes to a folder just now."""
+    """Another process is writing to the folder."""
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Hold a folder for writing; a second writer gets an error at once, not a mixed-up folder.
+    """Lock a folder for writing; a second writer gets an error at once.
 
-    The lock goes with the process, however it ends.
+    The lock ends with the process, however that ends.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:

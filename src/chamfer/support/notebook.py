@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks: escaped, with colours that suit light and dark."""
+"""HTML for notebooks: escaped, with colours that suit light and dark themes."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -9,7 +9,7 @@ CELL = "padding:.15em .8em .15em 0;text-align:{side};vertical-align:top;white-sp
 
 
 def table(head: Sequence[str], rows: Iterable[Row], *, caption: str = "") -> str:
-    """A table of texts and numbers; numbers are right-aligned, with four decimals where they are not whole.
+    """A table of strings and numbers; numbers are right-aligned, and floats have four decimals.
 
     >>> table(["id", "score"], [["<a>", -0.5]]).count("&lt;a&gt;")
     1
@@ -22,7 +22,7 @@ def table(head: Sequence[str], rows: Iterable[Row], *, caption: str = "") -> str
 
 
 def marked(text: str, marks: Iterable[tuple[int, int, float]]) -> str:
-    """A text in which spans have a colour, the stronger the nearer their strength is to 1; overlaps take the strongest.
+    """A text with highlighted spans; a strength of 1 is the strongest colour, and the strongest span wins an overlap.
 
     >>> marked("a cat", [(2, 5, 1.0)])
     'a <mark style="background:rgba(245,158,11,0.60);color:inherit">cat</mark>'

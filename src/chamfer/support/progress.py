@@ -70,7 +70,7 @@ def _is_watched(console: "Console") -> bool:
 
 @contextmanager
 def quiet_loggers(*names: str, below: int = logging.ERROR) -> Iterator[None]:
-    """Keep the loggers of other libraries off the terminal, up to a level, and put their settings back."""
+    """Silence loggers of other libraries below a level, and restore their levels afterwards."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

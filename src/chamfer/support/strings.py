@@ -1,4 +1,4 @@
-"""Lists of strings."""
+"""Checks for lists of strings."""
 
 import reprlib
 from collections.abc import Iterable

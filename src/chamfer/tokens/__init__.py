@@ -1,1 +1,1 @@
-"""Token vectors and what their ids stand for."""
+"""Token vectors, and the vocabulary behind their ids."""

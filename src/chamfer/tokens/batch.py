@@ -13,21 +13,21 @@ Vectors = npt.NDArray[np.floating]
 TokenIds = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
-# Tokens whose vectors are worked on at a time, where all would not fit in memory: 100 MB of 384 numbers in 32 bits.
+# Tokens to process at a time where all vectors would not fit in memory: 100 MB with 384 dimensions in float32.
 AT_A_TIME = 65_536
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenBatch:
-    """The token vectors of several texts, one after the other.
+    """The token vectors of several texts, concatenated.
 
-    Text ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``vectors`` and ``token_ids``. A text may own
-    none.
+    Text ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``vectors`` and ``token_ids``. A text may own no rows.
+    ``len(batch)`` is the number of texts, and a slice of a batch is a view.
 
     Args:
         vectors: ``(tokens, dimensions)`` float16 or float32, all finite.
         token_ids: ``(tokens,)`` int32, the vocabulary id behind each vector.
-        offsets: ``(texts + 1,)`` int64, from 0 to ``tokens``, never falling.
+        offsets: ``(texts + 1,)`` int64, from 0 to ``tokens``, in ascending order.
 
     >>> batch = TokenBatch.pack([np.eye(2, 3), np.ones((1, 3))], [[7, 8], [9]])
     >>> len(batch), batch.dimensions, batch.lengths.tolist()
@@ -56,19 +56,24 @@ class TokenBatch:
         if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != tokens:
             raise InputError(f"offsets must run from 0 to {tokens}, the number of token vectors")
         if np.any(np.diff(offsets) < 0):
-            raise InputError("offsets must never fall, or texts would overlap")
-        # A memory-mapped corpus was checked when it was written; checking again would read all of it.
+            raise InputError("offsets must be in ascending order, or texts would overlap")
+        # A memory-mapped corpus was checked when it was written; a second check would read all of it.
         if not isinstance(self.vectors, np.memmap) and not np.isfinite(self.vectors).all():
-            raise InputError("token vectors hold NaN or infinity; the model or its input is broken")
+            raise InputError("token vectors contain NaN or infinity; the model or its input is broken")
 
     @classmethod
     def pack(cls, vectors: Sequence[Vectors], token_ids: Sequence[Sequence[int] | TokenIds]) -> Self:
-        """Pack one ``(tokens, dimensions)`` array per text, all of the same dimension."""
+        """Concatenate one ``(tokens, dimensions)`` array per text.
+
+        Args:
+            vectors: vectors of each text, all with the same number of dimensions.
+            token_ids: token ids of each text, as many as it has vectors.
+        """
         if [len(array) for array in vectors] != [len(array) for array in token_ids]:
             raise InputError("every text needs as many token ids as vectors")
         widths = sorted({array.shape[-1] for array in vectors})
         if len(widths) != 1:
-            raise InputError(f"texts have vectors of {widths or 'no'} dimensions; encode all with one model")
+            raise InputError(f"texts have vectors of {widths or 'no'} dimensions; encode all of them with one model")
         lengths = [len(array) for array in vectors]
         ids = [np.asarray(array, dtype=np.int32) for array in token_ids]
         kind = np.float16 if all(array.dtype == np.float16 for array in vectors) else np.float32
@@ -85,25 +90,25 @@ class TokenBatch:
 
     @property
     def dimensions(self) -> int:
-        """The length of every token vector."""
+        """Number of dimensions of a token vector."""
         return int(self.vectors.shape[1])
 
     @property
     def lengths(self) -> Offsets:
-        """``(texts,)`` how many tokens each text has."""
+        """``(texts,)`` number of tokens of each text."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: SupportsIndex | slice) -> Self:
-        """A view of some neighbouring texts; ``batch[3]`` is a batch of one."""
+        """A view of consecutive texts; ``batch[3]`` is a batch of one text."""
         if not isinstance(index, slice):
             place = range(len(self))[index]
             index = slice(place, place + 1)
         start, stop, step = index.indices(len(self))
         if step != 1:
-            raise InputError("a batch can be sliced in steps of 1 only; use take() for other choices")
+            raise InputError("a batch can only be sliced with step 1; use take() for any other selection")
         stop = max(start, stop)
         rows = slice(self.offsets[start], self.offsets[stop])
         return self.trusted(
@@ -111,18 +116,18 @@ class TokenBatch:
         )
 
     def take(self, texts: Sequence[int] | npt.NDArray[np.integer]) -> Self:
-        """Copy the chosen texts, in the given order, into a batch of their own."""
+        """A copy of the given texts, in the given order."""
         chosen = np.asarray(texts, dtype=np.int64)
         rows = self.rows(chosen)
         return self.trusted(np.asarray(self.vectors[rows]), self.token_ids[rows], offsets_of(self.lengths[chosen]))
 
     def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """The rows that the chosen texts own, in their order."""
+        """The rows of the given texts, in the given order."""
         return rows_at(self.offsets, texts)
 
     @classmethod
     def trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
-        """A part of a batch that was already checked, without checking it again."""
+        """A batch from parts of one that was checked already, without a second check."""
         part = object.__new__(cls)
         object.__setattr__(part, "vectors", vectors)
         object.__setattr__(part, "token_ids", token_ids)
@@ -131,7 +136,7 @@ class TokenBatch:
 
 
 def offsets_of(lengths: Sequence[int] | npt.NDArray[np.integer]) -> Offsets:
-    """Turn lengths into offsets.
+    """Offsets of texts with the given lengths.
 
     >>> offsets_of([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -142,7 +147,7 @@ def offsets_of(lengths: Sequence[int] | npt.NDArray[np.integer]) -> Offsets:
 
 
 def rows_at(offsets: Offsets, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """The rows that some texts own, in their order.
+    """The rows of the given texts, in the given order.
 
     >>> rows_at(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]
@@ -155,7 +160,7 @@ def rows_at(offsets: Offsets, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.
 
 
 def parts(offsets: Offsets, tokens: int = AT_A_TIME) -> Iterator[slice]:
-    """Neighbouring texts, as many as have so many tokens, but at least one.
+    """Slices of consecutive texts with at most ``tokens`` tokens each, but at least one text.
 
     >>> list(parts(offsets_of([2, 3, 1, 9]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]

@@ -1,4 +1,4 @@
-"""What the token ids of a model stand for."""
+"""The tokens behind token ids."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-# WordPiece marks what goes on; byte-level BPE and SentencePiece mark what begins.
+# WordPiece marks tokens that continue a word; byte-level BPE and SentencePiece mark those that begin one.
 WORD_MARKS = GOES_ON, BYTES_BEGIN, BEGINS = ("##", "Ġ", "▁")
 
 
@@ -18,9 +18,13 @@ class Vocabulary:
     """The tokens of one tokenizer, by id.
 
     Args:
-        tokens: the token of every id, as the tokenizer spells it (``##ing`` goes on a word).
-        special_ids: ids that carry structure instead of text: ``[CLS]``, ``[SEP]``, ``[MASK]``, ``[PAD]``
-            and the markers for query and document. ``[UNK]`` is not one: it stands for a word.
+        tokens: the token of every id, as the tokenizer spells it (``##ing`` continues a word).
+        special_ids: ids that carry structure instead of text: ``[CLS]``, ``[SEP]``, ``[MASK]``, ``[PAD]`` and the
+            markers of queries and documents. ``[UNK]`` is not special: it stands for a word.
+
+    >>> vocabulary = Vocabulary(("[CLS]", "bak", "##ing"), frozenset({0}))
+    >>> len(vocabulary), vocabulary.ids["##ing"], vocabulary.is_special.tolist(), vocabulary.word_mark
+    (3, 2, [True, False, False], '##')
     """
 
     tokens: tuple[str, ...]
@@ -31,7 +35,7 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for two tokenizers exactly when each id means the same token in both."""
+        """Equal for two tokenizers exactly when every id means the same token in both."""
         return hashlib.sha256(json.dumps(self.tokens).encode()).hexdigest()[:16]
 
     @cached_property
@@ -41,13 +45,13 @@ class Vocabulary:
 
     @cached_property
     def is_special(self) -> npt.NDArray[np.bool_]:
-        """``(tokens,)`` true for special tokens."""
+        """``(tokens,)`` whether each token is special."""
         mask = np.zeros(len(self.tokens), dtype=np.bool_)
         mask[sorted(self.special_ids)] = True
         return mask
 
     @cached_property
     def word_mark(self) -> str:
-        """How tokens say where words begin or go on; one of :data:`WORD_MARKS`."""
+        """The mark by which tokens begin or continue a word; one of :data:`WORD_MARKS`."""
         marks = Counter(mark for token in self.tokens for mark in WORD_MARKS if token.startswith(mark))
         return marks.most_common(1)[0][0] if marks else GOES_ON

@@ -1,1 +1,1 @@
-"""Jobs over tables, done in this process or by the workers of a Ray cluster."""
+"""Jobs over tables, run in this process or on a Ray cluster."""

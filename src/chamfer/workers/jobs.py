@@ -1,4 +1,4 @@
-"""Who does work that comes in parts: this process, or the workers of a Ray cluster."""
+"""Jobs over tables, and workers that run them: this process, or a Ray cluster."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from chamfer.support.progress import Advance, ignore
 
 Table = dict[str, list[Any]]
-"""Columns of one length by name, of texts, numbers, bytes or lists of these: what an Arrow table holds."""
+"""Columns of equal length by name, of strings, numbers, bytes or lists of these: what an Arrow table can hold."""
 
 
 def add_row(table: Table, *values: Any) -> None:  # noqa: ANN401 -- one for each column
@@ -16,39 +16,39 @@ def add_row(table: Table, *values: Any) -> None:  # noqa: ANN401 -- one for each
 
 
 class Job(Protocol):
-    """One step of work over tables, without memory of earlier ones: who does it, and in which order, changes nothing.
+    """A stateless function from one table to another: where and in which order tables are processed changes nothing.
 
-    A job that is sent to a worker is pickled once. What is large (a model, a corpus on disk) travels by name and is
-    opened there.
+    A job is pickled once and sent to all workers. Large objects (a model, a corpus on disk) are pickled as a name, and
+    each worker opens them itself.
     """
 
     def __call__(self, table: Table, advance: Advance) -> Table:
-        """Turn one table into another, and tell of what is done."""
+        """Process one table, and report progress."""
         ...
 
 
 class Workers(Protocol):
-    """Somebody who works through tables."""
+    """Runs a job over tables."""
 
     at_once: int
-    """How many tables are worked on at a time; 1 in this process, where a job itself uses all cores."""
+    """Number of tables processed concurrently; 1 in this process, where a job itself uses all cores."""
 
     def map(
         self, job: Job, tables: Iterable[Table], *, advance: Advance = ignore, gpu: bool = False
     ) -> Iterator[Table]:
-        """What the job makes of each table, in their order, as soon as it is there.
+        """The job's result for each table, in the order of the tables, as soon as it is ready.
 
         Args:
-            job: the work.
-            tables: the parts; which rows are together in one is the caller's choice and stays as it is.
-            advance: told of what is done.
-            gpu: whether a worker should have a GPU of its own, where there are some.
+            job: job to run.
+            tables: tables to process; each reaches the job as it is.
+            advance: progress callback.
+            gpu: whether each worker should get a GPU of its own, if there are any.
         """
         ...
 
 
 class InProcess:
-    """Works here, one table after the other; nothing is done before it is asked for."""
+    """Runs jobs in this process, one table after the other, each when its result is asked for."""
 
     at_once = 1
 

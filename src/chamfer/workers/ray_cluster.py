@@ -1,4 +1,4 @@
-"""To be part of a Ray cluster for a while: one that runs, or one that is started here for it."""
+"""Connecting to a Ray cluster, or starting one on this machine."""
 
 import logging
 import socket
@@ -10,23 +10,23 @@ from typing import Any
 from chamfer.errors import InputError
 
 LOCAL, AUTO = "local", "auto"
-# How long a cluster may take to accept a connection. Ray itself would try for minutes.
+# Seconds that a cluster may take to accept a connection. Ray itself would try for minutes.
 SECONDS = 5.0
 
 
 @contextmanager
-def joined(address: str, *, cores: int, object_store: int | None = None) -> Iterator[bool]:
-    """Join a cluster, and leave it at the end; gives whether it is our own.
+def connected(address: str, *, cores: int, object_store: int | None = None) -> Iterator[bool]:
+    """Connect to a cluster, and disconnect at the end; yields whether the cluster was started here.
 
-    Where the caller has joined one already, nothing is done, and the caller leaves it.
+    If this process is connected already, that connection is used and left open.
 
     Args:
-        address: ``host:port`` of a cluster that this machine is a node of; ``auto`` for the one that runs here; or
-            ``local``, which starts Ray on this machine and ends it again.
-        cores: as many as ``local`` may give away.
-        object_store: bytes that ``local`` keeps in shared memory; Ray's own choice if not given.
+        address: ``host:port`` of a cluster that this machine is a node of; ``auto`` for the cluster that runs here; or
+            ``local``, which starts Ray on this machine and stops it at the end.
+        cores: number of cores that ``local`` may use.
+        object_store: bytes of shared memory for ``local``; Ray's own choice by default.
     """
-    ray = imported("ray")
+    ray = import_extra("ray")
     if ray.is_initialized():
         yield False
         return
@@ -34,34 +34,34 @@ def joined(address: str, *, cores: int, object_store: int | None = None) -> Iter
     if address == LOCAL:
         settings |= {"num_cpus": cores, "include_dashboard": False, "object_store_memory": object_store}
     check_address(address)
-    with _printing_nothing():
+    with _nothing_on_stdout():
         try:
             ray.init(**settings)
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            raise InputError(f"cannot {_purpose(address, error)}") from error
+            raise InputError(f"cannot {_failure(address, error)}") from error
         try:
             yield address == LOCAL
         finally:
-            ray.shutdown()  # of this process's own connection, and of what it started
+            ray.shutdown()  # closes the connection, and stops a cluster that was started here
 
 
-def _purpose(address: str, error: Exception) -> str:
-    if address == AUTO:  # what Ray says names an option of its own
-        return "find a Ray cluster that runs on this machine; start one with: ray start --head"
+def _failure(address: str, error: Exception) -> str:
+    if address == AUTO:  # Ray's message names an option of its own
+        return "find a running Ray cluster on this machine; start one with: ray start --head"
     said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     if address == LOCAL:
         return f"start Ray on this machine ({said})"
     return (
-        f"join the Ray cluster at {address!r} ({said}); is this machine one of its nodes, and if it wants a token, are "
-        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set here as there?"
+        f"connect to the Ray cluster at {address!r} ({said}); check that this machine is one of its nodes, and that "
+        "RAY_AUTH_MODE and RAY_AUTH_TOKEN are the same here if the cluster uses tokens"
     )
 
 
 @contextmanager
-def _printing_nothing() -> Iterator[None]:
-    """Keep Ray from writing to our standard output, which may be a file of results, that a worker died.
+def _nothing_on_stdout() -> Iterator[None]:
+    """Keep Ray from reporting dead workers on standard output, where results go.
 
-    There is no setting for it; what it would print goes to its logger, which shows errors only.
+    Ray has no setting for this. The messages go to its logger instead, which shows errors only.
     """
     worker = import_module("ray._private.worker")
     before = getattr(worker, "print_to_stdstream", None)
@@ -74,8 +74,8 @@ def _printing_nothing() -> Iterator[None]:
             vars(worker)["print_to_stdstream"] = before
 
 
-def imported(name: str) -> Any:  # noqa: ANN401 -- a module of Ray, which may be missing
-    """A module that an extra brings."""
+def import_extra(name: str) -> Any:  # noqa: ANN401 -- a module of Ray
+    """Import a module of the extra ``chamfer[ray]``, which may not be installed."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -83,19 +83,19 @@ def imported(name: str) -> Any:  # noqa: ANN401 -- a module of Ray, which may be
 
 
 def check_address(address: str) -> None:
-    """Say at once what is wrong with an address, which Ray would say after minutes."""
-    imported("ray")
+    """Refuse an unusable address at once, where Ray would try for minutes."""
+    import_extra("ray")
     if address in {LOCAL, AUTO}:
         return
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or "/" in host:
-        raise InputError(f"a Ray cluster is given as host:port, auto or local, not {address!r}")
+        raise InputError(f"the address of a Ray cluster must be host:port, auto or local, not {address!r}")
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()
     except (OSError, OverflowError, UnicodeError) as error:
         said = getattr(error, "strerror", None) or error
         raise InputError(
             f"nothing answers at the Ray address {address!r} ({said}); "
-            "start a cluster there with: ray start --head, or give local"
+            "start a cluster there with: ray start --head, or use local"
         ) from error

@@ -1,4 +1,4 @@
-"""What runs in a worker of a Ray cluster, and how tables and jobs get there."""
+"""The code that runs in a Ray worker, and how jobs and tables are sent there."""
 
 import os
 import pickle
@@ -11,18 +11,18 @@ import numpy as np
 from chamfer.errors import InputError, WorkerError
 from chamfer.support import devices, threads
 from chamfer.workers.jobs import Job, Table
-from chamfer.workers.ray_cluster import imported
+from chamfer.workers.ray_cluster import import_extra
 
-# Columns of what is sent and comes back, a row for each table: the table in Arrow's format, how much was done for it,
-# or the error that there is instead.
+# Columns of the datasets sent to workers and back, with a row for each table: the table in Arrow's format, the progress
+# made for it, and the error that was raised instead.
 TABLE, DONE, ERROR = "table", "done", "error"
 
 
 class Worker:
-    """What a worker does: fetch the job, then work through tables."""
+    """Runs one job in a worker: fetches it, then processes tables."""
 
     def __init__(self, job: Any, threads_of_it: int, *, has_gpu: bool = True) -> None:  # noqa: ANN401 -- a reference
-        # Before a pool of threads is made: the other cores belong to other workers, and so do GPUs.
+        # Set before a thread pool is made: the other cores and GPUs belong to other workers.
         os.environ[threads.VARIABLE] = os.environ["OMP_NUM_THREADS"] = str(threads_of_it)
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         if not has_gpu:
@@ -31,15 +31,15 @@ class Worker:
         self._job: Job | None = None
 
     def __call__(self, batch: Any) -> Any:  # noqa: ANN401 -- Arrow tables
-        """What the job makes of a table, or why it did not."""
+        """The result of the job for a table, or its error."""
         import pyarrow
 
         done: list[int] = []
         result, failure = None, None
         try:
-            devices.limit_torch(self._threads)
-            if self._job is None:  # not when an actor starts: an error there would be tried again for ever
-                self._job = _unpacked(self._reference)
+            devices.set_torch_threads(self._threads)
+            if self._job is None:  # not in the constructor: Ray would retry an error there for ever
+                self._job = _get_job(self._reference)
             [row] = batch.to_pylist()
             result = row_of(self._job(table_of(row[TABLE]), done.append))[TABLE][0].as_py()
         except (InputError, OSError) as error:  # returned, because Ray would wrap it in an error of its own
@@ -58,29 +58,30 @@ def _worker(job: Any, threads_of_it: int) -> Worker:  # noqa: ANN401
 
 
 def work(batch: Any, job: Any, threads_of_it: int) -> Any:  # noqa: ANN401 -- Arrow tables, and a reference
-    """The same in a task, whose process keeps the job for the next one."""
+    """Run a job in a task; the process keeps the job for its next task."""
     return _worker(job, threads_of_it)(batch)
 
 
-def packed(job: Job) -> Any:  # noqa: ANN401 -- Ray's reference
-    """Put a job into Ray's memory: arrays so that processes of a node share them, the rest for us to unpack.
+def put_job(job: Job) -> Any:  # noqa: ANN401 -- Ray's reference
+    """Put a job into Ray's object store, where the processes of a node share its arrays.
 
-    Ray itself would unpack it where no error of ours is seen, and try for ever.
+    The job is pickled here and unpickled by :class:`Worker`: Ray would unpickle it before our code can catch an error,
+    and retry for ever.
     """
-    ray = imported("ray")
+    ray = import_extra("ray")
     arrays: list[pickle.PickleBuffer] = []
     content = ray.cloudpickle.dumps(job, protocol=5, buffer_callback=arrays.append)
     return ray.put((content, [np.asarray(one.raw()) for one in arrays]))
 
 
-def _unpacked(job: Any) -> Job:  # noqa: ANN401
-    content, arrays = imported("ray").get(job)
+def _get_job(job: Any) -> Job:  # noqa: ANN401
+    content, arrays = import_extra("ray").get(job)
     unpacked: Job = pickle.loads(content, buffers=arrays)
     return unpacked
 
 
 def row_of(table: Table) -> Any:  # noqa: ANN401 -- an Arrow table
-    """A table as one row of another."""
+    """A table, serialised into one row of another table."""
     import pyarrow
 
     content = pyarrow.table(table)
@@ -91,7 +92,7 @@ def row_of(table: Table) -> Any:  # noqa: ANN401 -- an Arrow table
 
 
 def table_of(packed: bytes) -> Table:
-    """The table that :func:`row_of` packed."""
+    """The table that :func:`row_of` serialised."""
     import pyarrow
 
     unpacked: Table = pyarrow.ipc.open_stream(packed).read_all().to_pydict()

@@ -1,4 +1,4 @@
-"""Token vectors as a table of one row: the bytes of all texts."""
+"""A ``TokenBatch`` as a table of one row."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ VECTORS, TOKEN_IDS, LENGTHS, DIMENSIONS, KIND = "vectors", "token_ids", "lengths
 
 
 def to_columns(batch: TokenBatch) -> Table:
-    """Give vectors, token ids and lengths as bytes, which are not copied as long as they stay in this process.
+    """Vectors, token ids and lengths as bytes, which are not copied within this process.
 
     >>> batch = TokenBatch.pack([np.eye(2, 3), np.ones((0, 3))], [[7, 8], []])
     >>> again = from_columns(to_columns(batch))
@@ -29,7 +29,7 @@ def to_columns(batch: TokenBatch) -> Table:
 
 
 def from_columns(table: Table) -> TokenBatch:
-    """Read what :func:`to_columns` gave."""
+    """The batch that :func:`to_columns` was given."""
     return TokenBatch(
         from_bytes(table[VECTORS][0], np.dtype(table[KIND][0])).reshape(-1, table[DIMENSIONS][0]),
         from_bytes(table[TOKEN_IDS][0], np.int32),
@@ -38,10 +38,10 @@ def from_columns(table: Table) -> TokenBatch:
 
 
 def as_bytes(values: npt.NDArray[Any]) -> memoryview:
-    """The bytes of an array, where they are."""
+    """The bytes of an array, without a copy."""
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
 def from_bytes(content: bytes | memoryview, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The array that :func:`as_bytes` gave, flat."""
+    """The array that :func:`as_bytes` was given, flattened."""
     return np.frombuffer(content, kind) if len(content) else np.empty(0, kind)

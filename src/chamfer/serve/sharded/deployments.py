@@ -20,7 +20,7 @@ from chamfer.retrieve.stage import Queries
 from chamfer.serve.sharded.question import Response
 from chamfer.serve.sharded.shard import Kept, Opened, Ranked, Shard
 from chamfer.support.threads import VARIABLE
-from chamfer.workers.ray_cluster import LOCAL, imported, joined
+from chamfer.workers.ray_cluster import LOCAL, connected, import_extra
 
 # What Ray may keep in shared memory where it is started here: answers that are on their way.
 OBJECT_BYTES = 512 << 20
@@ -121,7 +121,7 @@ def deployed(
         form: ``l2`` or ``cosine``.
         first_stage: a name, see :mod:`chamfer.retrieve.stages`.
     """
-    serve = imported("ray.serve")
+    serve = import_extra("ray.serve")
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it tells of every step, in its own format
     folder = Path(folder).resolve()
     names = [part.name for part in read_set(folder, current_version(folder)).shards]
@@ -130,7 +130,7 @@ def deployed(
     applications = [f"{prefix}-{name}" for name in names]
     # Replicas may be more than processors, on one machine; Ray would wait for ever for some that are free.
     cores = max(os.cpu_count() or 1, ceil(len(names) * replicas * cpus) + 1)
-    with joined(address, cores=cores, object_store=OBJECT_BYTES) as is_ours, _owned(prefix, folder):
+    with connected(address, cores=cores, object_store=OBJECT_BYTES) as is_ours, _owned(prefix, folder):
         deploying = False
         try:
             serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
@@ -168,7 +168,7 @@ def deployed(
 @contextmanager
 def _owned(name: str, folder: Path) -> Iterator[None]:
     """Note that this process serves a set, for as long as it lives; one that another serves is refused."""
-    ray = imported("ray")
+    ray = import_extra("ray")
     try:
         actor = ray.remote(num_cpus=0)(_Owner).options(name=name, namespace=NAMESPACE).remote()
     except ValueError as error:  # the name is taken
