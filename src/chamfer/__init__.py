@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from chamfer.explain.explanation import Explanation
     from chamfer.explain.matching import explain
     from chamfer.index.building import build_index
-    from chamfer.kernels.fold import fold
+    from chamfer.index.index import Index
+    from chamfer.index.report import BuildReport
     from chamfer.learn.collection import learn
     from chamfer.learn.learnt import Learnt
     from chamfer.search.hits import Hit, Hits
@@ -43,13 +44,14 @@ _HOME = {
     "TokenBatch": "tokens.batch",
     "Vocabulary": "tokens.vocabulary",
     "Encoder": "encode.encoder",
-    "fold": "kernels.fold",
     "DocumentFrequencies": "weights.frequencies",
     "count_frequencies": "weights.counting",
     "TokenWeights": "weights.token_weights",
     "Ranking": "data.ranking",
     "rerank": "search.reranking",
+    "Index": "index.index",
     "build_index": "index.building",
+    "BuildReport": "index.report",
     "Searcher": "search.searcher",
     "Hit": "search.hits",
     "Hits": "search.hits",
@@ -69,13 +71,14 @@ __all__ = [  # noqa: RUF022 -- in the order in which data flows
     "TokenBatch",
     "Vocabulary",
     "Encoder",
-    "fold",
     "DocumentFrequencies",
     "count_frequencies",
     "TokenWeights",
     "Ranking",
     "rerank",
+    "Index",
     "build_index",
+    "BuildReport",
     "Searcher",
     "Hit",
     "Hits",
