@@ -10,7 +10,7 @@ from chamfer.evaluate.measures import MEASURES
 from chamfer.kernels import reference
 from chamfer.learn.on_index import judge_in_index
 from chamfer.serve.learning import merge_marks
-from chamfer.serve.schemas import Judgement
+from chamfer.serve.schemas.learning import Judgement
 from tests.conftest import DOCUMENTS
 
 JUDGED = {"why do cats sleep": {"d4": 2, "d2": 0}, "blue sky": ["d3"], "the dog": ["d2", "d5"]}

@@ -25,6 +25,7 @@ from chamfer.serve import running
 from chamfer.serve.app import create_app
 from chamfer.serve.guard import Limits
 from chamfer.serve.service import Service
+from chamfer.serve.single import IndexBackend
 from chamfer.serve.versions import Versions
 from tests.conftest import DOCUMENTS
 
@@ -80,9 +81,9 @@ def test_coheres_client_ranks_by_changing_a_url(address: str) -> None:
 def test_an_address_that_cannot_be_had_is_told_before_anything_is_loaded() -> None:
     with running.listen("127.0.0.1", 0) as taken:
         assert taken.proto == socket.IPPROTO_TCP, "else every answer waits 40 ms for an acknowledgement"
-        with pytest.raises(InputError, match="give another --host or --port"):
+        with pytest.raises(InputError, match="choose another --host or --port"):
             running.listen("127.0.0.1", taken.getsockname()[1])
-    with pytest.raises(InputError, match="no address of this machine"):
+    with pytest.raises(InputError, match="not an address of this machine"):
         running.listen("999.1.1.1", 0)
 
 
@@ -91,7 +92,8 @@ def test_slow_clients_are_given_up_and_keep_nobody_waiting(
 ) -> None:
     monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
     limits = Limits(reading_seconds=0.3)
-    app = create_app(Service(Searcher.open(index, encoder=encoder), Versions("uniform", "uniform")), limits=limits)
+    backend = IndexBackend(Searcher.open(index, encoder=encoder))
+    app = create_app(Service(backend, Versions("uniform", "uniform")), limits=limits)
     servers: list[uvicorn.Server] = []
     addresses: list[str] = []
 

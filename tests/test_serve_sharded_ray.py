@@ -22,10 +22,11 @@ from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
+from chamfer.serve.sharded.backend import ShardBackend
 from chamfer.serve.sharded.deployments import RayReplicas, deployed
-from chamfer.serve.sharded.head import SetSearcher
+from chamfer.serve.sharded.head import open_queries
 from chamfer.serve.sharded.scatter import Scatter
-from chamfer.serve.sharded.service import ShardedService
+from chamfer.serve.single import IndexBackend
 from chamfer.serve.versions import Versions
 from tests.test_shards import build_changed
 
@@ -49,18 +50,24 @@ def shards(folder: Path) -> Iterator[dict[str, RayReplicas]]:
         yield shards
 
 
+def backend_of(folder: Path, shards: dict[str, RayReplicas], encoder: Encoder, seconds: float) -> ShardBackend:
+    version = current_version(folder)
+    return ShardBackend(version, open_queries(folder, version, encoder), Scatter(shards, seconds=seconds))
+
+
 @pytest.fixture(scope="module")
 def client(folder: Path, shards: dict[str, RayReplicas], encoder: Encoder) -> Iterator[TestClient]:
-    searcher = SetSearcher(folder.parent / "shards", current_version(folder.parent / "shards"), encoder)
-    service = ShardedService(searcher, Versions("idf-soft", "idf-soft"), Scatter(shards, seconds=20))
+    service = Service(backend_of(folder.parent / "shards", shards, encoder, 20), Versions("idf-soft", "idf-soft"))
     with TestClient(create_app(service, local=True), LOCAL) as client:
         yield client
 
 
 def by_the_index(folder: Path, encoder: Encoder) -> dict[str, Any]:
-    service = Service(Searcher.open(folder, encoder=encoder), Versions("idf-soft", "idf-soft"))
+    service = Service(IndexBackend(Searcher.open(folder, encoder=encoder)), Versions("idf-soft", "idf-soft"))
     with TestClient(create_app(service, local=True), LOCAL) as whole:
-        return {query: whole.post("/search", json={"query": query, "k": 20}).json() for query in QUERIES}
+        found = {query: whole.post("/search", json={"query": query, "k": 20}).json() for query in QUERIES}
+    assert all(len(answer["hits"]) == 20 for answer in found.values())
+    return found
 
 
 def same(answer: Any, expected: Any) -> bool:
@@ -78,6 +85,7 @@ def processes(replicas: RayReplicas, wanted: int = 2) -> set[int]:
     stop = time.monotonic() + PATIENCE
     while len(found) < wanted and time.monotonic() < stop:
         found.add(replicas.ask("about", 1).result(timeout_s=PATIENCE)[0])
+    assert len(found) >= wanted, f"only {len(found)} of {wanted} replicas answer"
     return found
 
 
@@ -100,6 +108,7 @@ class Asking:
         wanted, stop = len(self.answers) + count, time.monotonic() + PATIENCE
         while len(self.answers) < wanted and time.monotonic() < stop:
             time.sleep(0.01)
+        assert len(self.answers) >= wanted, f"no {count} answers within {PATIENCE:g} seconds"
 
     def end(self) -> None:
         self._stop.set()
@@ -151,8 +160,7 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
     shards: dict[str, RayReplicas], folder: Path, encoder: Encoder
 ) -> None:
     out = folder.parent / "shards"
-    searcher = SetSearcher(out, current_version(out), encoder)
-    service = ShardedService(searcher, Versions("idf", "idf"), Scatter(shards, seconds=3))
+    service = Service(backend_of(out, shards, encoder, 3), Versions("idf", "idf"))
     hidden = version_folder(out, 2) / "shard-01"
     with TestClient(create_app(service, local=True), LOCAL) as client:
         complete = client.post("/search", json={"query": QUERIES[0], "k": 100}).json()

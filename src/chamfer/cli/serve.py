@@ -3,13 +3,16 @@
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chamfer.cli.options import FirstStage, FormOption, checked_address
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
+
+if TYPE_CHECKING:
+    from chamfer.search.query_encoder import QueryEncoder
 
 KEY = "CHAMFER_API_KEY"
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -61,21 +64,21 @@ def serve(
 
     Example: chamfer serve index/ --port 8000
     """
-    from chamfer.index.manifest import needed_manifest
+    from chamfer.index.manifest import check_finished, needed_manifest
     from chamfer.index.shards import current_version, holds_shards
     from chamfer.retrieve.stages import check_stage
-    from chamfer.weights.names import NAMES
+    from chamfer.weights.names import NAMES, check_name
 
+    # Everything that is quick to check comes before the model is loaded.
     if ray is None and holds_shards(folder):
         raise InputError(f"{folder} holds shards; serve them with --ray local, or with the address of a Ray cluster")
     if ray is not None and not holds_shards(folder):
         raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
     if ray is None:
-        needed_manifest(folder)
+        check_finished(needed_manifest(folder), folder)
     check_stage(first_stage)
     first = weights or "idf-soft"
-    if first not in NAMES and not Path(first).is_file():
-        raise InputError(f"weights are {', '.join(NAMES)} or a file, and there is no file {first}")
+    check_name(first)
     try:
         from chamfer.serve.app import create_app
         from chamfer.serve.running import listen
@@ -87,41 +90,49 @@ def serve(
     from chamfer.serve.versions import Versions
 
     if versions is not None and versions.exists() and not versions.is_dir():
-        raise InputError(f"versions are kept in a folder, and {versions} is a file")
+        raise InputError(f"--versions needs a folder, but {versions} is a file")
     if weights is not None and Versions.kept_in(versions):
-        raise InputError(f"{versions} holds versions of weights already; leave --weights out, or give another folder")
+        raise InputError(f"{versions} already holds versions of weights; omit --weights, or choose another folder")
     at = listen(host, port)
     say(f"opening {folder}")
     from chamfer.search.searcher import Searcher
+    from chamfer.serve.backend import Backend
+    from chamfer.serve.sharded.backend import ShardBackend
     from chamfer.serve.sharded.deployments import deployed
-    from chamfer.serve.sharded.head import SetSearcher
+    from chamfer.serve.sharded.head import open_queries
     from chamfer.serve.sharded.scatter import Scatter
-    from chamfer.serve.sharded.service import ShardedService
+    from chamfer.serve.single import IndexBackend
 
-    searcher: Searcher
-    if ray is None:
-        searcher = Searcher.open(folder, first_stage=first_stage, form=form)
-    else:
-        searcher = SetSearcher(folder, current_version(folder), form=form)
-    kept = Versions(first if first in NAMES else searcher.queries.resolve(first), Path(first).stem, versions)
-    Service(searcher, kept).check()
     key = os.environ.get(KEY) or None
     local = host in LOCAL
     if not local and key is None:
-        say(f"note: whoever reaches {host} may search and change the weights; set {KEY} to ask for a key")
+        say(f"note: anyone who can reach {host} may search and change the weights; set {KEY} to require a key")
     limits = Limits(seconds=seconds, waiting=waiting)
 
+    def checked_versions(queries: "QueryEncoder") -> Versions:
+        kept = Versions(first if first in NAMES else queries.resolve(first), Path(first).stem, versions)
+        kept.check(queries)
+        return kept
+
     with ExitStack() as running:
-        service = Service(searcher, kept)
-        if ray is not None and isinstance(searcher, SetSearcher):
-            say(f"starting shards on Ray, replicas of each: {replicas}")
+        backend: Backend
+        if ray is None:
+            searcher = Searcher.open(folder, first_stage=first_stage, form=form)
+            kept = checked_versions(searcher.queries)
+            backend = IndexBackend(searcher)
+        else:
+            version = current_version(folder)
+            queries = open_queries(folder, version, form=form)
+            kept = checked_versions(queries)
+            say(f"starting shards on Ray, with replicas of each: {replicas}")
             shards = running.enter_context(
                 deployed(folder, ray, replicas=replicas, cpus=cpus, form=form, first_stage=first_stage)
             )
-            service = sharded = ShardedService(searcher, kept, Scatter(shards, seconds=shard_seconds))
-            sharded.prepared(searcher.version)  # before anybody asks
+            backend = sharded = ShardBackend(version, queries, Scatter(shards, seconds=shard_seconds))
+            sharded.prepare(version)  # before the first request
 
         def started(address: str) -> None:
-            say(f"{service.documents} documents at {address}  (stop with Ctrl-C)")
+            say(f"{backend.reader.documents} documents at {address}  (stop with Ctrl-C)")
 
-        run(create_app(service, limits=limits, key=key, local=local), at=at, limits=limits, started=started)
+        app = create_app(Service(backend, kept), limits=limits, key=key, local=local)
+        run(app, at=at, limits=limits, started=started)

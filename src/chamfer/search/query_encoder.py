@@ -1,7 +1,6 @@
 """Query texts to weighted token vectors, for one index."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Hashable, Sequence
 
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
@@ -12,14 +11,11 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
-from chamfer.weights.names import NAMES, check_weights, weights_by_name
+from chamfer.weights.names import cache_key, check_weights, weights_by_name
 from chamfer.weights.token_weights import TokenWeights
 
 # Weights that are computed from document frequencies.
 COUNTED = ("idf", "idf-soft")
-
-# A file that is written again gets another inode, time or size.
-FileState = tuple[int, int, int]
 
 
 class QueryEncoder:
@@ -45,8 +41,7 @@ class QueryEncoder:
                 "search it with that model"
             )
         self.index, self.encoder, self.weights, self.form = index, encoder, weights, form
-        self._named: dict[str, TokenWeights] = {}
-        self._files: dict[str, tuple[FileState, TokenWeights]] = {}
+        self._loaded: dict[str, tuple[Hashable, TokenWeights]] = {}
         self.resolve(weights)
 
     def encode(self, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
@@ -79,19 +74,11 @@ class QueryEncoder:
         if isinstance(weights, TokenWeights):
             check_weights(weights, self.encoder, self.form)
             return weights
-        if weights not in NAMES:
-            return self._from_file(weights)
-        if weights not in self._named:
-            self._named[weights] = self._load(weights)
-        return self._named[weights]
-
-    def _from_file(self, path: str) -> TokenWeights:
-        before = _state(path)
-        state, loaded = self._files.get(path, (None, None))
-        if loaded is None or state != before:
-            loaded = self._load(path)
-            if before is not None:
-                self._files[path] = before, loaded
+        key = cache_key(weights)
+        loaded_key, loaded = self._loaded.get(weights, (None, None))
+        if loaded is None or loaded_key != key:
+            loaded = self._load(weights)
+            self._loaded[weights] = key, loaded
         return loaded
 
     def _load(self, weights: str) -> TokenWeights:
@@ -120,11 +107,3 @@ class QueryEncoder:
             document_id=document.id,
             document_text=document.text,
         )
-
-
-def _state(path: str) -> FileState | None:
-    try:
-        found = Path(path).stat()
-    except OSError:  # reported when the file is opened
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size

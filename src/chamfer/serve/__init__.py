@@ -1,1 +1,1 @@
-"""An index behind HTTP. Needs the extra ``chamfer[serve]``."""
+"""Serving an index over HTTP, with a web page. Needs the extra ``chamfer[serve]``."""

@@ -1,4 +1,4 @@
-"""Requests that arrive while others are worked on are worked on together; what would wait too long is refused."""
+"""Batching: requests that arrive while others are at work form the next batch, and a full queue refuses more."""
 
 import asyncio
 from collections import deque
@@ -11,21 +11,21 @@ Answer = TypeVar("Answer")
 
 
 class BusyError(Exception):
-    """Too many requests wait already."""
+    """The queue is full."""
 
 
 class Batches(Generic[Item, Answer]):
-    """A queue in front of work that several items share.
+    """A queue that hands its items to a worker in batches.
 
-    While a batch is worked on, items wait, and are the next batch. Several queues may share one thread: it takes
-    their batches in turn.
+    While one batch is at work, new items wait and form the next batch. Several queues may share an executor of one
+    thread, which takes their batches in turn.
 
     Args:
-        work: answers some items, in their order; runs in the executor.
-        executor: one thread, usually.
-        most: items in a batch.
-        waiting: items that may wait; one more is refused with :class:`BusyError`.
-        tell: called with the size of every batch.
+        work: answers a batch of items, in order; runs in the executor.
+        executor: executor to run it in, usually of one thread.
+        most: largest number of items in a batch.
+        waiting: largest number of items that may wait; one more raises :class:`BusyError`.
+        observe: called with the size of every batch.
     """
 
     def __init__(
@@ -35,18 +35,18 @@ class Batches(Generic[Item, Answer]):
         *,
         most: int,
         waiting: int,
-        tell: Callable[[int], None] = lambda size: None,
+        observe: Callable[[int], None] = lambda size: None,
     ) -> None:
-        self._work, self._executor, self._most, self._limit, self._tell = work, executor, most, waiting, tell
+        self._work, self._executor, self._most, self._limit, self._observe = work, executor, most, waiting, observe
         self._waiting: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
         self._running: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
-        """Items that wait."""
+        """The number of waiting items."""
         return len(self._waiting)
 
     async def ask(self, item: Item) -> Answer:
-        """Wait for the answer to one item; if this is cancelled before its turn comes, no work is done for it."""
+        """Wait for the answer to one item; if cancelled before its batch starts, the item is dropped."""
         if sum(not future.done() for _, future in self._waiting) >= self._limit:
             raise BusyError
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -64,7 +64,7 @@ class Batches(Generic[Item, Answer]):
                     if not future.done():
                         batch.append((item, future))
                 if batch:
-                    self._tell(len(batch))
+                    self._observe(len(batch))
                     await self._answer(batch)
         finally:
             self._running = None
@@ -77,12 +77,12 @@ class Batches(Generic[Item, Answer]):
             for _, future in batch:
                 future.cancel()
             raise
-        except BaseException as error:  # a panic in a compiled library is no Exception, and somebody waits all the same
+        except BaseException as error:  # a panic in a compiled library is not an Exception, and a client still waits
             if len(batch) == 1:
                 if not batch[0][1].done():
                     batch[0][1].set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
                 return
-            for one in batch:  # one of them is to blame, and the others must not suffer for it
+            for one in batch:  # one item failed; the others are answered on their own
                 if not one[1].done():
                     await self._answer([one])
             return

@@ -1,4 +1,4 @@
-"""The files of the page, read once, so that no name in a request reaches the file system."""
+"""The files of the page, read once at import, so that a name in a request never reaches the file system."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""What stands before every request: its size, its time, who sends it, and what a browser may do with the answer."""
+"""Checks around every request: size, time limits, API key, host, and security headers of the response."""
 
 import asyncio
 import hmac
@@ -30,17 +30,17 @@ TYPES = ("application/json", "application/octet-stream")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server takes on.
+    """Limits of a server.
 
     Args:
-        body_bytes: the largest request.
-        file_bytes: the largest weights file: a weight and a name for each of a quarter of a million tokens.
-        reading_seconds: how long a client may take to send one.
-        seconds: how long an answer may take.
-        learning_seconds: how long learning may take.
-        waiting: how many searches may wait; more are refused, to come again later.
-        batch: how many of them are worked on together.
-        connections: how many may be open.
+        body_bytes: largest request body.
+        file_bytes: largest weights file; enough for a vocabulary of 250,000 tokens.
+        reading_seconds: time limit for a client to send a request.
+        seconds: time limit for an answer.
+        learning_seconds: time limit for learning.
+        waiting: largest number of requests that may wait; more are refused with status 429.
+        batch: largest number of searches in a batch.
+        connections: largest number of open connections.
     """
 
     body_bytes: int = 4 << 20
@@ -53,8 +53,8 @@ class Limits:
     connections: int = 512
 
 
-class Refused(Exception):  # noqa: N818 -- it is an answer, not a fault
-    """An answer that is given without asking the application."""
+class Refused(Exception):  # noqa: N818 -- a response, not a failure
+    """A response that is sent without asking the application."""
 
     def __init__(self, status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(message)
@@ -62,15 +62,15 @@ class Refused(Exception):  # noqa: N818 -- it is an answer, not a fault
 
 
 class Guard:
-    """An ASGI application around another.
+    """An ASGI application that wraps another one.
 
     Args:
-        application: what answers.
-        limits: how much a request may ask for.
-        metrics: told of every request.
-        methods: what each address of the description takes.
-        key: what clients must send as ``Authorization: Bearer KEY``, if anything.
-        local: refuse names of other hosts, which a browser would send if a foreign page had led it here.
+        application: answers the requests that pass.
+        limits: limits on requests.
+        metrics: records every request.
+        methods: the methods of each address in the OpenAPI document.
+        key: API key that clients must send as ``Authorization: Bearer KEY``; None for no key.
+        local: whether to refuse other host names, which a browser sends after DNS rebinding by a foreign page.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Guard:
         try:
             self._check(scope)
             replay = await self._read(scope, receive)
-            if scope["method"] == "HEAD":  # the server leaves the body away
+            if scope["method"] == "HEAD":  # the server drops the body
                 scope = {**scope, "method": "GET"}
             started = time.perf_counter()
             with self._metrics.running.track_inprogress():
@@ -118,7 +118,7 @@ class Guard:
             await answer(send_guarded, refused.status, str(refused), refused.headers)
         except TimeoutError:
             if not status:
-                message = f"the answer would take more than {seconds:g} seconds; ask for less at a time"
+                message = f"the answer took longer than the limit of {seconds:g} seconds; ask for less at a time"
                 await answer(send_guarded, 503, message, ((b"retry-after", b"1"),))
         finally:
             self._metrics.requests.labels(path, str(status)).inc()
@@ -128,28 +128,30 @@ class Guard:
         headers = dict(scope["headers"])
         hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
         if self._local and (len(hosts) != 1 or PORT.sub("", hosts[0]) not in LOOPBACK):
-            raise Refused(421, "this server answers to localhost only; other names need --host")
+            raise Refused(421, "this server answers only to localhost; start it with --host to serve other names")
         path = scope["path"]
         if self._key is not None and path not in ("/", "/health", "/openapi.json") and not path.startswith("/page/"):
             scheme, _, sent = headers.get(b"authorization", b"").partition(b" ")
             if scheme.lower() != b"bearer" or not hmac.compare_digest(sent, self._key.encode()):
                 raise Refused(
-                    401, "this server wants its API key: Authorization: Bearer KEY", ((b"www-authenticate", b"Bearer"),)
+                    401,
+                    "an API key is required; send it as Authorization: Bearer KEY",
+                    ((b"www-authenticate", b"Bearer"),),
                 )
         taken = self._methods.get(self._known(path) or "")
         if taken is not None and scope["method"] not in taken and not (scope["method"] == "HEAD" and "GET" in taken):
             allow = ", ".join(sorted(taken))
-            raise Refused(405, f"this address takes {allow}, not {scope['method']}", ((b"allow", allow.encode()),))
+            raise Refused(405, f"this address supports {allow}, not {scope['method']}", ((b"allow", allow.encode()),))
         if scope["method"] in ("POST", "PUT"):
             kind = headers.get(b"content-type", b"").decode("latin-1").split(";")[0].strip().lower()
-            if kind not in TYPES:  # a form on a foreign page could send anything else without asking
-                raise Refused(415, f"send {' or '.join(TYPES)}, not {kind or 'a body without a content type'}")
+            if kind not in TYPES:  # browsers let a form on a foreign page send other types without a preflight
+                raise Refused(415, f"the content type must be {' or '.join(TYPES)}, not {kind or 'missing'}")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._most(path):
             raise self._too_large(path)
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the whole request, and give it back when the application asks for it."""
+        """Read the whole request body, and return a callable that replays it to the application."""
         body = bytearray()
         try:
             async with asyncio.timeout(self._limits.reading_seconds):
@@ -157,13 +159,14 @@ class Guard:
                 while more:
                     event = await receive()
                     if event["type"] == "http.disconnect":
-                        raise Refused(400, "the request ended before it was complete")
+                        raise Refused(400, "the connection closed before the request was complete")
                     body += event.get("body", b"")
                     if len(body) > self._most(scope["path"]):
                         raise self._too_large(scope["path"])
                     more = event.get("more_body", False)
         except TimeoutError:
-            message = f"the request took more than {self._limits.reading_seconds:g} seconds to arrive"
+            most = self._limits.reading_seconds
+            message = f"the request took longer than {most:g} seconds to arrive; send less at a time"
             raise Refused(408, message, ((b"connection", b"close"),)) from None
         whole: list[Event] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
@@ -173,7 +176,7 @@ class Guard:
         return replay
 
     def _known(self, path: str) -> str | None:
-        """An address as the description has it, ``/weights/{version}`` for ``/weights/3``."""
+        """The address as the OpenAPI document has it: ``/weights/{version}`` for ``/weights/3``."""
         if path in self._methods:
             return path
         return next((template for template, pattern in self._patterns if pattern.fullmatch(path)), None)
@@ -182,12 +185,12 @@ class Guard:
         return self._limits.file_bytes if path == "/weights/file" else self._limits.body_bytes
 
     def _too_large(self, path: str) -> Refused:
-        message = f"a request has at most {self._most(path) / (1 << 20):g} MB; send less at a time"
+        message = f"the request is larger than the limit of {self._most(path) / (1 << 20):g} MB; send less at a time"
         return Refused(413, message, ((b"connection", b"close"),))
 
 
 async def answer(send: Send, status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-    """Send one sentence."""
+    """Send a message of one sentence."""
     body = json.dumps({"message": message}).encode()
     own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})

@@ -1,4 +1,4 @@
-"""Weights learnt from the marks that a page sends, and what they would change."""
+"""Weights learnt from marked documents, and what they would change."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,16 @@ from chamfer.learn.objective import tokens_seen
 from chamfer.learn.on_index import judge_in_index, learn_judged
 from chamfer.learn.quality import quality, ranked
 from chamfer.search.searcher import Searcher
-from chamfer.serve import schemas
+from chamfer.serve.schemas.learning import Changed, Judgement, LearnRequest, LearnResponse, Moved
 from chamfer.serve.versions import Versions
 from chamfer.weights.token_weights import TokenWeights
 
+# Changed tokens that an answer lists.
 MOST_CHANGED = 30
 
 
-def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -> schemas.LearnResponse:
-    """Learn weights and keep them as a version that is not used yet."""
+def learn(searcher: Searcher, versions: Versions, asked: LearnRequest) -> LearnResponse:
+    """Learn weights, and keep them as a version that is not in use yet."""
     current = versions.current
     judgements = merge_marks(asked.judgements)
     searcher.index.places([document for grades in judgements.values() for document in grades])  # all must exist
@@ -32,10 +33,10 @@ def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -
     for query, ids in candidates:
         before, after = _ranks(query, in_use), _ranks(query, learnt.weights)
         moved += [
-            schemas.Moved(query=query.query_id, id=ids[place], before=int(before[place]), after=int(after[place]))
+            Moved(query=query.query_id, id=ids[place], before=int(before[place]), after=int(after[place]))
             for place in np.flatnonzero(query.grades).tolist()
         ]
-    return schemas.LearnResponse(
+    return LearnResponse(
         version=version.number,
         left_out=learnt.left_out.reasons(),
         chosen=learnt.report.choice.name,
@@ -48,7 +49,7 @@ def learn(searcher: Searcher, versions: Versions, asked: schemas.LearnRequest) -
     )
 
 
-def merge_marks(marks: Sequence[schemas.Judgement]) -> dict[str, dict[str, int]]:
+def merge_marks(marks: Sequence[Judgement]) -> dict[str, dict[str, int]]:
     """Return the grades of marked documents by query text: 1 if relevant, 0 if not."""
     judgements: dict[str, dict[str, int]] = {}
     for mark in marks:
@@ -63,15 +64,15 @@ def merge_marks(marks: Sequence[schemas.Judgement]) -> dict[str, dict[str, int]]
 
 
 def _ranks(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:
-    """``(candidates,)`` from 1."""
+    """``(candidates,)`` the rank of each candidate, from 1."""
     return np.argsort(ranked(query, weights)) + 1
 
 
-def _changed(judged: list[JudgedQuery], before: TokenWeights, after: TokenWeights) -> list[schemas.Changed]:
+def _changed(judged: list[JudgedQuery], before: TokenWeights, after: TokenWeights) -> list[Changed]:
     seen = tokens_seen(judged)
     largest = sorted(seen, key=lambda token: -abs(float(after.table[token]) - float(before.table[token])))
     return [
-        schemas.Changed(
+        Changed(
             token=before.vocabulary.tokens[token],
             before=float(before.table[token]),
             after=float(after.table[token]),

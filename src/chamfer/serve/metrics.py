@@ -1,4 +1,4 @@
-"""What the server tells Prometheus."""
+"""Metrics for Prometheus."""
 
 from collections.abc import Callable
 
@@ -17,31 +17,27 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Metrics:
-    """Counters of one server; a registry of its own, so that two servers in one process do not mix."""
+    """Metrics of one server, in a registry of its own so that two servers in one process do not mix."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
-        self.requests = Counter(
-            "chamfer_requests", "Requests that were answered.", ["path", "status"], registry=self._registry
-        )
+        self.requests = Counter("chamfer_requests", "Requests answered.", ["path", "status"], registry=self._registry)
         self.seconds = Histogram(
             "chamfer_request_seconds",
-            "From the last byte of a request to its answer.",
+            "Seconds from the last byte of a request to its answer.",
             ["path"],
             buckets=SECONDS,
             registry=self._registry,
         )
-        self.running = Gauge("chamfer_running", "Requests that are being answered.", registry=self._registry)
-        self.batches = Histogram(
-            "chamfer_batch_size", "Searches that were worked on together.", buckets=SIZES, registry=self._registry
-        )
+        self.running = Gauge("chamfer_running", "Requests being answered.", registry=self._registry)
+        self.batches = Histogram("chamfer_batch_size", "Searches in a batch.", buckets=SIZES, registry=self._registry)
 
     def follow(self, name: str, help_text: str, value: Callable[[], float]) -> None:
-        """Add a number that is asked for when metrics are read."""
+        """Add a gauge whose value is computed when metrics are read."""
         Gauge(name, help_text, registry=self._registry).set_function(value)
 
     def text(self) -> bytes:
-        """All metrics in Prometheus' format."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self._registry)

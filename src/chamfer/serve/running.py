@@ -1,4 +1,4 @@
-"""Runs a server until it is told to stop."""
+"""Running the server until it is stopped."""
 
 import asyncio
 import socket
@@ -10,34 +10,35 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from chamfer.errors import InputError
 from chamfer.serve.guard import Application, Limits
 
-# A client that has connected must send the head of a request within so many seconds, and that of every other one too.
+# Seconds in which a client must send the headers of each request.
 HEAD_SECONDS = 10.0
 
+# Seconds in which running requests may finish after a signal to stop.
 STOPPING_SECONDS = 30
 
 
 class Protocol(HttpToolsProtocol):
-    """Closes a connection on which the head of a request does not end: uvicorn would keep it for ever."""
+    """Closes a connection whose request headers never end; uvicorn would keep it open for ever."""
 
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
+        """Start waiting for the first request."""
         super().connection_made(transport)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """Wait for the end of the head."""
+        """Start waiting for the end of the headers."""
         self._wait()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The request is there; how long its body may take is the guard's business."""
+        """Stop waiting; the guard limits the time for the body."""
         self._stop_waiting()
         super().on_headers_complete()
 
@@ -52,14 +53,14 @@ class Protocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """Tells when it listens, and where."""
+    """Reports its address once it listens."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
         super().__init__(config)
         self._started = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Start listening."""
         await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
@@ -67,18 +68,18 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take an address, before a model is loaded for nothing.
+    """Bind an address, before a model is loaded in vain.
 
     Args:
-        host: an address of this machine.
-        port: 0 for any that is free.
+        host: address of this machine.
+        port: port number; 0 for any free port.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)[0]
-        # Only where the protocol is named does asyncio switch off Nagle's algorithm, which costs every answer 40 ms.
+        # asyncio disables Nagle's algorithm, which delays every answer by 40 ms, only if the protocol is given.
         at = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InputError(f"{host} is no address of this machine; give another --host") from error
+        raise InputError(f"{host} is not an address of this machine; choose another --host") from error
     try:
         at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         at.bind(address)
@@ -87,17 +88,17 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         at.close()
         reason = error.strerror or str(error)
-        raise InputError(f"cannot listen at {host}, port {port} ({reason}); give another --host or --port") from error
+        raise InputError(f"cannot listen at {host}, port {port} ({reason}); choose another --host or --port") from error
 
 
 def serve(app: Application, *, at: socket.socket, limits: Limits, started: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; what is being answered then is finished first.
+    """Serve until SIGINT or SIGTERM, then finish the requests that are being answered.
 
     Args:
-        app: from :func:`chamfer.serve.app.create_app`.
-        at: from :func:`listen`.
-        limits: how many connections may be open.
-        started: told the address once the server listens.
+        app: application from :func:`chamfer.serve.app.create_app`.
+        at: socket from :func:`listen`.
+        limits: limits, for the number of connections.
+        started: called with the address once the server listens.
     """
     config = uvicorn.Config(
         app,

@@ -1,4 +1,4 @@
-"""The versions of the weights that a server uses, or has used."""
+"""Versions of the weights: one in use, and those before it."""
 
 import json
 from collections.abc import Sequence
@@ -10,23 +10,24 @@ from threading import Lock
 from typing import Any
 
 from chamfer.errors import InputError, UnknownNameError
+from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.files import InUseError, write_json, writer_lock
 from chamfer.weights.token_weights import TokenWeights
 
 LIST = "versions.json"
 
 MOST = 100
-"""Versions that are kept; the oldest that is not in use goes first."""
+"""Number of versions to keep; the oldest one not in use is deleted first."""
 
 
 @dataclass(frozen=True)
-class Version:
-    """Weights with a number.
+class WeightsVersion:
+    """One version of the weights.
 
     Args:
-        number: from 1, never used twice.
-        name: what its maker called it.
-        made: when, in UTC.
+        number: version number, from 1; never reused.
+        name: name that its author chose.
+        made: creation time in UTC.
         weights: ``uniform``, ``idf`` or ``idf-soft``, which follow the index as it changes; or weights.
     """
 
@@ -37,7 +38,7 @@ class Version:
 
     @property
     def recipe(self) -> str | None:
-        """How the weights were made, if that is known."""
+        """How the weights were made; None if unknown."""
         if isinstance(self.weights, str):
             return self.weights
         recipe = self.weights.metadata.get("recipe")
@@ -46,17 +47,17 @@ class Version:
 
 
 class Versions:
-    """All versions, one of them in use. Several threads may ask and change them.
+    """All versions of the weights, one of them in use. Safe to use from several threads.
 
     Args:
-        first: what is used if nothing is kept in the folder.
-        name: of the first.
-        folder: where versions are kept; in memory only if not given. One server at a time holds it.
+        first: weights of the first version, unless the folder already holds versions.
+        name: name of the first version.
+        folder: folder that stores the versions, for one server at a time; in memory only if not given.
     """
 
     def __init__(self, first: str | TokenWeights, name: str, folder: Path | None = None) -> None:
         self._folder, self._turns = folder, Lock()
-        self._versions: dict[int, Version] = {}
+        self._versions: dict[int, WeightsVersion] = {}
         self._current, self._next = 0, 1
         self._held = ExitStack()
         if folder is not None:
@@ -71,29 +72,44 @@ class Versions:
             raise
 
     def close(self) -> None:
-        """Let another server have the folder."""
+        """Release the folder, so that another server can use it."""
         self._held.close()
 
     @staticmethod
     def kept_in(folder: Path | None) -> bool:
-        """Whether a folder holds versions already."""
+        """Whether a folder already holds versions."""
         return folder is not None and (folder / LIST).exists()
 
     @property
-    def current(self) -> Version:
-        """The one in use."""
+    def current(self) -> WeightsVersion:
+        """The version in use."""
         with self._turns:
             return self._versions[self._current]
 
-    def all(self) -> Sequence[Version]:
-        """The newest first."""
+    def all(self) -> Sequence[WeightsVersion]:
+        """All versions, newest first."""
         with self._turns:
             return sorted(self._versions.values(), key=lambda version: -version.number)
 
-    def put(self, weights: str | TokenWeights, name: str, *, use: bool = True) -> Version:
-        """Keep new weights, and use them from now on unless told otherwise."""
+    def check(self, queries: QueryEncoder) -> None:
+        """Raise an error if any version does not fit the encoder.
+
+        Args:
+            queries: encodes the queries that the weights are for.
+        """
+        for version in self.all():
+            queries.resolve(version.weights)
+
+    def put(self, weights: str | TokenWeights, name: str, *, use: bool = True) -> WeightsVersion:
+        """Add a version.
+
+        Args:
+            weights: its weights.
+            name: its name.
+            use: whether to put it to use at once.
+        """
         with self._turns:
-            version = Version(self._next, name, datetime.now(UTC).isoformat(timespec="seconds"), weights)
+            version = WeightsVersion(self._next, name, datetime.now(UTC).isoformat(timespec="seconds"), weights)
             versions = {**self._versions, version.number: version}
             current = version.number if use or not self._versions else self._current
             oldest = [number for number in sorted(versions) if number not in (current, version.number)]
@@ -109,8 +125,8 @@ class Versions:
                     self._file(number).unlink(missing_ok=True)
         return version
 
-    def use(self, number: int) -> Version:
-        """Use a version from now on: a new one, or an old one again."""
+    def use(self, number: int) -> WeightsVersion:
+        """Put a version to use."""
         with self._turns:
             version = self._versions.get(number)
             if version is None:
@@ -120,12 +136,12 @@ class Versions:
         return version
 
     def drop(self, number: int) -> None:
-        """Forget a version that is not in use."""
+        """Delete a version that is not in use."""
         with self._turns:
             if number not in self._versions:
                 raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
             if number == self._current:
-                raise InUseError(f"version {number} is in use; use another one first")
+                raise InUseError(f"version {number} is in use; put another version to use first")
             versions = {key: version for key, version in self._versions.items() if key != number}
             self._write(versions, self._current, self._next)
             self._versions = versions
@@ -136,7 +152,7 @@ class Versions:
         assert self._folder is not None
         return self._folder / f"{number}.safetensors"
 
-    def _write(self, versions: dict[int, Version], current: int, following: int) -> None:
+    def _write(self, versions: dict[int, WeightsVersion], current: int, following: int) -> None:
         if self._folder is None:
             return
         listed = [
@@ -157,9 +173,9 @@ class Versions:
             listed = [(int(one["version"]), one["name"], one["made"], one["weights"]) for one in read["versions"]]
             self._current, self._next = int(read["current"]), int(read["next"])
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{self._folder / LIST} is damaged; move it away to begin anew") from error
+            raise InputError(f"{self._folder / LIST} is damaged; move it away to start over") from error
         for number, name, made, weights in listed:
             kept = weights or TokenWeights.load(self._file(number))
-            self._versions[number] = Version(number, name, made, kept)
+            self._versions[number] = WeightsVersion(number, name, made, kept)
         if self._current not in self._versions:
-            raise InputError(f"{self._folder / LIST} names no version that is in use; move it away to begin anew")
+            raise InputError(f"{self._folder / LIST} does not say which version is in use; move it away to start over")

@@ -1,1 +1,1 @@
-"""A set of shards behind the same HTTP interface, on Ray Serve. Needs the extras ``chamfer[serve,ray]``."""
+"""Serving shards over the same HTTP interface, on Ray Serve. Needs the extras ``chamfer[serve,ray]``."""

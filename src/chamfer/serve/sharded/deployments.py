@@ -1,4 +1,4 @@
-"""Shards as deployments of Ray Serve: some replicas each, restarted by Ray where they are lost."""
+"""Shards as Ray Serve deployments, each with some replicas that Ray restarts when they fail."""
 
 import asyncio
 import hashlib
@@ -14,41 +14,43 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from chamfer.errors import InputError
+from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, read_set
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
+from chamfer.serve.rankings import Ranked
 from chamfer.serve.sharded.question import Response
-from chamfer.serve.sharded.shard import Kept, Opened, Ranked, Shard
+from chamfer.serve.sharded.shard import Opened, Shard, Stored
 from chamfer.support.threads import VARIABLE
 from chamfer.workers.ray_cluster import LOCAL, connected, import_extra
 
-# What Ray may keep in shared memory where it is started here: answers that are on their way.
+# Size of Ray's object store, if Ray is started here: it holds only answers in transit.
 OBJECT_BYTES = 512 << 20
-# Ray looks so often whether a replica lives, which decides how soon a lost one is replaced; and how long it may take to
-# say so, behind the questions that wait.
+# Seconds between Ray's health checks of a replica, which decide how soon a lost one is replaced; and seconds until a
+# check fails, because it queues behind questions.
 HEALTH_SECONDS, HEALTH_PATIENCE = 2.0, 30.0
-# How often a replica looks for a new version of its set.
+# Seconds between a replica's checks for a new version.
 LOOK = 1.0
-# Questions that a replica takes in; it works on one at a time.
+# Questions that a replica accepts at a time; it answers them one by one.
 ONGOING = 64
-# Where it is noted who serves a set: as long as that process lives, so does an actor of this name.
+# Ray namespace of the actors that mark shards as being served; such an actor lives as long as its server.
 NAMESPACE = "chamfer"
 
 Answer = TypeVar("Answer")
 
 
 class ShardReplica:
-    """One replica: a shard, asked one question at a time, on as many threads as Ray gives it processors."""
+    """One replica of a shard; it answers one question at a time, with as many threads as Ray gives it CPUs."""
 
     def __init__(self, folder: str, number: int, form: Form, first_stage: str, threads: int) -> None:
         os.environ[VARIABLE] = str(threads)
         self._shard = Shard(folder, number, form=form, first_stage=first_stage)
-        # A version is opened beside the work, for that may take long: when there is one, or when it is asked for.
+        # Opening a version may take long, so it has a thread of its own beside the one that answers.
         self._working, self._opening = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         Thread(target=self._follow, name="next-version", daemon=True).start()
 
     async def check_health(self) -> None:
-        """Asked by Ray: a replica whose work hangs does not answer, and is replaced."""
+        """Called by Ray; a replica whose work hangs does not return, and is replaced."""
         await _run(self._working, int)
 
     async def prepare(self, version: ShardVersion) -> Opened:
@@ -56,23 +58,23 @@ class ShardReplica:
         return await _run(self._opening, self._shard.prepare, version)
 
     async def ready(self, version: ShardVersion) -> Opened:
-        """See :meth:`Shard.ready`; behind other questions, as any."""
+        """See :meth:`Shard.ready`; queues behind other questions."""
         return await _run(self._working, self._shard.ready, version)
 
     async def holds(self, version: ShardVersion) -> bool:
         """See :meth:`Shard.holds`."""
         return self._shard.holds(version)
 
-    async def rank(self, version: ShardVersion, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
+    async def rank(self, version: ShardVersion, queries: Queries, k: int, where: Filter | None = None) -> list[Ranked]:
         """See :meth:`Shard.rank`."""
         return await _run(self._working, self._shard.rank, version, queries, k, where)
 
-    async def documents(self, version: ShardVersion, ids: Sequence[str], where: str | None = None) -> list[Kept]:
+    async def documents(self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None) -> list[Stored]:
         """See :meth:`Shard.documents`."""
         return await _run(self._working, self._shard.documents, version, ids, where)
 
     async def about(self, _version: ShardVersion) -> tuple[int, list[ShardVersion]]:
-        """The process of the replica that answers, and the versions that it has open."""
+        """The process id of the replica that answers, and the versions that it has open."""
         return os.getpid(), self._shard.versions
 
     def _follow(self) -> None:
@@ -86,17 +88,17 @@ async def _run(executor: Executor, function: Callable[..., Answer], *arguments: 
 
 
 class RayReplicas:
-    """The replicas of one shard; Ray Serve chooses the one that answers, and retries what none had begun to answer.
+    """The replicas of one shard. Ray Serve picks one for each question, and retries a question that none has started.
 
-    What a replica had begun when it was lost is an error here, and asked again by
-    :class:`chamfer.serve.sharded.scatter.Scatter`.
+    A question that a replica had started when it was lost raises an error here;
+    :class:`chamfer.serve.sharded.question.Question` retries it.
     """
 
     def __init__(self, handle: Any, count: int) -> None:  # noqa: ANN401 -- a DeploymentHandle, which mypy may not know
         self._handle, self.count = handle, count
 
-    def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- those of the method
-        """Ask without waiting."""
+    def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- the arguments of the method
+        """Send a question without waiting for its answer."""
         response: Response = getattr(self._handle, method).remote(*arguments)
         return response
 
@@ -111,31 +113,31 @@ def deployed(
     form: Form = "l2",
     first_stage: str = "auto",
 ) -> Iterator[dict[str, RayReplicas]]:
-    """The shards of a set on Ray, by name, as long as the context lasts.
+    """Deploy shards on Ray for the duration of the context; yields their replicas by name of the shard.
 
     Args:
-        folder: of the set; every machine that runs a replica reads it at this path.
-        address: of a Ray cluster; ``local`` starts Ray on this machine, and ends it afterwards.
-        replicas: of each shard.
-        cpus: processors that each replica is given, and threads that it uses.
+        folder: folder of the shards; every machine that runs a replica must see it at this path.
+        address: address of a Ray cluster; ``local`` starts Ray on this machine and stops it afterwards.
+        replicas: number of replicas of each shard.
+        cpus: number of CPUs, and threads, of each replica.
         form: ``l2`` or ``cosine``.
-        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+        first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
     """
     serve = import_extra("ray.serve")
-    logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it tells of every step, in its own format
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it logs every step, in its own format
     folder = Path(folder).resolve()
     names = [part.name for part in read_set(folder, current_version(folder)).shards]
-    # One set may be served once on a cluster, several sets beside each other.
+    # A cluster may serve several folders of shards, but each of them only once.
     prefix = f"chamfer-{hashlib.sha256(f'{folder} {form} {first_stage}'.encode()).hexdigest()[:8]}"
     applications = [f"{prefix}-{name}" for name in names]
-    # Replicas may be more than processors, on one machine; Ray would wait for ever for some that are free.
+    # One machine may run more replicas than it has CPUs; Ray would wait for ever for free ones.
     cores = max(os.cpu_count() or 1, ceil(len(names) * replicas * cpus) + 1)
     with connected(address, cores=cores, object_store=OBJECT_BYTES) as is_ours, _owned(prefix, folder):
         deploying = False
         try:
             serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
             left = serve.status().applications.keys() & set(applications)
-            for application in left:  # by a server that was killed
+            for application in left:  # left by a server that was killed
                 serve.delete(application)
             deploying = True
             made = serve.deployment(
@@ -167,12 +169,12 @@ def deployed(
 
 @contextmanager
 def _owned(name: str, folder: Path) -> Iterator[None]:
-    """Note that this process serves a set, for as long as it lives; one that another serves is refused."""
+    """Mark shards as served by this process while it lives; raise an error if another server has them."""
     ray = import_extra("ray")
     try:
         actor = ray.remote(num_cpus=0)(_Owner).options(name=name, namespace=NAMESPACE).remote()
-    except ValueError as error:  # the name is taken
-        raise InputError(f"{folder} is served on this cluster already; stop the other server first") from error
+    except ValueError as error:  # the name exists already
+        raise InputError(f"{folder} is already served on this cluster; stop the other server first") from error
     try:
         yield
     finally:
@@ -180,4 +182,4 @@ def _owned(name: str, folder: Path) -> Iterator[None]:
 
 
 class _Owner:
-    """An actor that ends with the process that made it."""
+    """An actor that ends with the process that created it."""

@@ -1,4 +1,4 @@
-"""What a server of shards has of their index: enough to encode queries for it and to weigh their tokens."""
+"""What a server of shards knows of their index: enough to encode queries and weight their tokens."""
 
 from pathlib import Path
 
@@ -6,16 +6,19 @@ from chamfer.encode.encoder import Encoder
 from chamfer.index.encoder import load_encoder
 from chamfer.index.shards import ShardVersion, open_head
 from chamfer.kernels.form import Form
-from chamfer.retrieve.stages import EXACT
-from chamfer.search.searcher import Searcher
+from chamfer.search.query_encoder import QueryEncoder
 
 
-class SetSearcher(Searcher):
-    """Encodes queries and weighs their tokens for a version of a set, and finds nothing itself."""
+def open_queries(
+    folder: Path, version: ShardVersion, encoder: Encoder | None = None, *, form: Form = "l2"
+) -> QueryEncoder:
+    """Open what encodes queries for a version of the shards; ``idf`` counts the documents of all shards.
 
-    def __init__(
-        self, folder: Path, version: ShardVersion, encoder: Encoder | None = None, *, form: Form = "l2"
-    ) -> None:
-        head = open_head(folder, version)
-        super().__init__(head, encoder or load_encoder(head.settings, "query"), first_stage=EXACT, form=form)
-        self.version = version
+    Args:
+        folder: folder of the shards.
+        version: version of the shards.
+        encoder: an encoder that is already loaded.
+        form: ``l2`` or ``cosine``.
+    """
+    head = open_head(folder, version)
+    return QueryEncoder(head, encoder or load_encoder(head.settings, "query"), form=form)

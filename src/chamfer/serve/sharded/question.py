@@ -1,45 +1,45 @@
-"""One question to one shard, from the first try to an answer or to the end of its time."""
+"""One question to one shard: retries and hedging until it answers or time runs out."""
 
 import time
 from typing import Any, Protocol
 
 from chamfer.errors import InputError
 
-# What is waited before a question is asked again of another replica, at first; each time twice as long.
+# Seconds before the first retry; doubled for every further one.
 PAUSE = 0.05
-# A replica that has not answered in this share of the time is slow, and another is asked beside it.
+# After this share of the time limit without an answer, a second replica is asked in parallel.
 SLOW = 1 / 3
-# What a shard itself refuses, because it cannot open the version, is asked so many times.
+# Tries before giving up on a shard that cannot open the version.
 REFUSALS = 3
 
 
 class Response(Protocol):
-    """An answer that is on its way."""
+    """A pending answer."""
 
-    def result(self, *, timeout_s: float | None = None) -> Any:  # noqa: ANN401 -- each question has its own answer
-        """Wait for it; ``TimeoutError`` if it takes longer, after which it can be waited for again."""
+    def result(self, *, timeout_s: float | None = None) -> Any:  # noqa: ANN401 -- each method has its own type of answer
+        """Wait for the answer; after a ``TimeoutError`` it can be waited for again."""
 
     def cancel(self) -> None:
-        """It is no longer wanted."""
+        """Give up on the answer."""
 
 
 class Replicas(Protocol):
-    """All replicas of one shard; each question is answered by one of them."""
+    """The replicas of one shard; one of them answers each question."""
 
     count: int
-    """How many there should be."""
+    """The number of replicas that there should be."""
 
-    def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- those of the method
-        """Ask without waiting."""
+    def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- the arguments of the method
+        """Send a question without waiting for its answer."""
 
 
 class Question:
-    """What one shard is asked: again, where a replica was lost, and of a second one beside the first that is slow."""
+    """A question to one shard, retried after a failure and sent to a second replica if the first is slow."""
 
     def __init__(self, replicas: Replicas, seconds: float, method: str, *arguments: Any) -> None:  # noqa: ANN401
         self.answer: Any = None
         self.is_answered = False
-        self.failure: Exception = TimeoutError("it took too long")
+        self.failure: Exception = TimeoutError("timed out")
         now = time.monotonic()
         self._replicas, self._asked = replicas, (method, *arguments)
         self._slow_at, self._again_at, self._pause = now + SLOW * seconds, now, PAUSE
@@ -49,11 +49,11 @@ class Question:
 
     @property
     def is_over(self) -> bool:
-        """Whether it makes no sense to look again."""
+        """Whether the question is answered or was refused too often."""
         return self.is_answered or self._refusals >= REFUSALS
 
     def look(self, seconds: float) -> None:
-        """Wait for an answer, and ask another replica where one was lost or is slow."""
+        """Wait for an answer, and ask another replica if one failed or is slow."""
         self._ask()
         if not self._waiting:
             time.sleep(seconds)
@@ -71,7 +71,7 @@ class Question:
                 break
 
     def end(self) -> None:
-        """Tell replicas that their answers are no longer wanted."""
+        """Cancel pending answers."""
         for response in self._waiting:
             response.cancel()
 

@@ -1,4 +1,4 @@
-"""One question to many shards at once, and told which of them are missing in the end."""
+"""Asking many shards at once, and keeping track of those that do not answer."""
 
 import logging
 import time
@@ -10,33 +10,33 @@ from chamfer.errors import last_line
 from chamfer.index.shards import ShardVersion
 from chamfer.serve.sharded.question import Question, Replicas
 
-# A shard is looked at for so long before the next one is, in seconds.
+# Seconds to wait for one shard before turning to the next.
 TURN = 0.02
-# How often it is looked whether a lost shard is back: at first, and at the least for one that is lost again and again.
+# Seconds between checks of a lost shard: at first, and at most for one that is lost again and again.
 LOOK, RARELY = 1.0, 30.0
 
 
 class Gathered(NamedTuple):
-    """Answers by the name of the shard, and the names of those that gave none."""
+    """Answers by name of the shard, and the names of the shards that did not answer."""
 
     answers: dict[str, Any]
     missing: list[str]
 
 
 class Scatter:
-    """All shards of a set.
+    """Asks all shards of an index.
 
-    A shard that gives no answer in time is *lost*: it is not asked again, so that nobody waits for it, until it
-    answers to a thread that looks after it.
+    A shard that does not answer in time is *lost*: it is not asked again, so that no request waits for it, until a
+    background thread gets an answer from it.
 
     Args:
-        shards: the replicas of each shard, by its name.
-        seconds: how long a question may take, all tries together.
+        shards: replicas of each shard, by name.
+        seconds: time limit for a question, including retries.
     """
 
     def __init__(self, shards: Mapping[str, Replicas], *, seconds: float = 10.0) -> None:
         self.shards, self._seconds = dict(shards), seconds
-        self._lost: dict[str, float] = {}  # when it is looked at again
+        self._lost: dict[str, float] = {}  # time of the next check
         self._patience: dict[str, float] = {}
         self._version: ShardVersion | None = None
         self._turns = Lock()
@@ -44,22 +44,22 @@ class Scatter:
         self._closed = Event()
 
     def close(self) -> None:
-        """Look after nothing any more."""
+        """Stop checking lost shards."""
         self._closed.set()
 
     @property
     def lost(self) -> list[str]:
-        """The shards that are not asked now."""
+        """Names of the shards that are lost now."""
         with self._turns:
             return list(self._lost)
 
     def ask(self, version: ShardVersion, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
-        """Ask some shards at once, and wait for all of them.
+        """Ask some shards at once and wait for all of them; those that do not answer are lost.
 
         Args:
-            version: of the set; every answer is of this one.
-            method: of :class:`chamfer.serve.sharded.shard.Shard`.
-            arguments: beside the version, by the name of the shard.
+            version: version of the shards that every answer is for.
+            method: name of a method of :class:`chamfer.serve.sharded.shard.Shard`.
+            arguments: arguments after the version, by name of the shard.
         """
         self._version = version
         lost = self.lost
@@ -74,7 +74,7 @@ class Scatter:
     def ask_all(
         self, version: ShardVersion, method: str, arguments: Mapping[str, Sequence[Any]], *, seconds: float
     ) -> Gathered:
-        """Like :meth:`ask`, also those that are lost; who gives no answer is not lost for that."""
+        """Like :meth:`ask`, but asks lost shards too, and loses none."""
         stop = time.monotonic() + seconds
         asked = {name: Question(self.shards[name], seconds, method, version, *own) for name, own in arguments.items()}
         waiting = dict(asked)
@@ -86,7 +86,7 @@ class Scatter:
         for name, question in asked.items():
             question.end()
             if not question.is_answered:
-                logging.getLogger("chamfer").warning("%s gives no answer: %s", name, last_line(question.failure))
+                logging.getLogger("chamfer").warning("%s does not answer: %s", name, last_line(question.failure))
         return Gathered(
             {name: question.answer for name, question in asked.items() if question.is_answered},
             sorted(name for name, question in asked.items() if not question.is_answered),
@@ -102,7 +102,7 @@ class Scatter:
                 self._watching.start()
 
     def _watch(self) -> None:
-        """Ask lost shards for the work that they are wanted for, not only whether they are there."""
+        """Check lost shards by asking them to get ready for work, not only whether they are alive."""
         while not self._closed.wait(min(LOOK, TURN * 10)):
             with self._turns:
                 if not self._lost:
@@ -122,7 +122,7 @@ class Scatter:
     def _is_ready(self, name: str, version: ShardVersion) -> bool:
         try:
             response = self.shards[name].ask("ready", version)
-        except Exception:  # not yet
+        except Exception:  # not back yet
             return False
         try:
             response.result(timeout_s=LOOK)

@@ -1,4 +1,4 @@
-"""What one shard answers: queries that are encoded and weighted in, documents out. It needs no encoder."""
+"""One shard: takes encoded and weighted queries, returns documents. It needs no encoder."""
 
 import logging
 from collections.abc import Sequence
@@ -8,37 +8,30 @@ from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
-import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
-from chamfer.index.filters import as_filter
+from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, open_shard
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
+from chamfer.serve.rankings import Ranked
 from chamfer.tokens.batch import TokenBatch
 
-# Versions that are open at a time: the one that is searched, and the one that comes or has just gone.
+# Versions open at a time: the one being served, and the next or the previous one.
 OPEN = 2
 
 
 class Opened(NamedTuple):
-    """Which replica has opened a version, and how many documents its shard has in it."""
+    """The replica that opened a version, and the number of documents of its shard."""
 
     replica: str
     documents: int
 
 
-class Ranked(NamedTuple):
-    """The best documents of a shard for one query, the best first."""
-
-    documents: list[Document]
-    scores: npt.NDArray[np.float32]
-
-
-class Kept(NamedTuple):
-    """A document as a shard keeps it, and whether a filter holds for it."""
+class Stored(NamedTuple):
+    """A document as a shard stores it, and whether it passes the filter."""
 
     document: Document
     tokens: TokenBatch
@@ -46,16 +39,16 @@ class Kept(NamedTuple):
 
 
 class Shard:
-    """One shard of a set, in the versions that are asked for; one of its replicas, where there are several.
+    """One replica of one shard.
 
-    Every question names the version that it is for, so that answers of several shards always fit each other; a version
-    that is not open yet, in a replica that has just started, is opened for the question.
+    Every question names the version that it is for, so that the answers of all shards fit together. A version that is
+    not open yet, as in a replica that has just started, is opened for the question.
 
     Args:
-        folder: of the set.
-        number: which shard, from 0.
+        folder: folder of the shards.
+        number: number of the shard, from 0.
         form: ``l2`` or ``cosine``.
-        first_stage: a name, see :mod:`chamfer.retrieve.stages`.
+        first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
     """
 
     def __init__(self, folder: str | Path, number: int, *, form: Form = "l2", first_stage: str = "auto") -> None:
@@ -67,23 +60,25 @@ class Shard:
 
     @property
     def versions(self) -> list[ShardVersion]:
-        """Those that are open."""
+        """The versions that are open."""
         with self._turns:
             return sorted(self._opened)
 
     def follow(self) -> None:
-        """Open the version that counts now, if that can be; a server may be content with the one before."""
+        """Open the current version if possible; otherwise the server goes on with the previous one."""
         try:
             self._ranker(current_version(self._folder))
         except (InputError, OSError) as error:
-            logging.getLogger("chamfer").warning("shard %d is not opened yet: %s", self._number, error)
+            logging.getLogger("chamfer").warning(
+                "shard %d cannot open the current version yet: %s", self._number, error
+            )
 
     def prepare(self, version: ShardVersion) -> Opened:
-        """Open a version, with all that its first stage needs."""
+        """Open a version and its first stage."""
         return Opened(self._name, self._ranker(version).index.manifest.documents)
 
     def ready(self, version: ShardVersion) -> Opened:
-        """The same, asked to know whether questions would be answered."""
+        """Like :meth:`prepare`; asks whether a lost shard can answer questions again."""
         return self.prepare(version)
 
     def holds(self, version: ShardVersion) -> bool:
@@ -91,21 +86,21 @@ class Shard:
         with self._turns:
             return version in self._opened
 
-    def rank(self, version: ShardVersion, queries: Queries, k: int, where: str | None = None) -> list[Ranked]:
-        """The best ``k`` documents for each query, of those that a filter holds for."""
+    def rank(self, version: ShardVersion, queries: Queries, k: int, where: Filter | None = None) -> list[Ranked]:
+        """The top ``k`` documents for each query, among those that pass the filter."""
         ranker = self._ranker(version)
         index = ranker.index
-        found = ranker.rank(queries, k, allowed=index.allowed(as_filter(where)))
+        found = ranker.rank(queries, k, allowed=index.allowed(where))
         return [Ranked(index.documents(one.places), one.scores) for one in found]
 
-    def documents(self, version: ShardVersion, ids: Sequence[str], where: str | None = None) -> list[Kept]:
-        """Those of some documents that are in this shard, with their vectors."""
+    def documents(self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None) -> list[Stored]:
+        """The documents with the given ids, with their vectors; ids that this shard does not hold are skipped."""
         index = self._ranker(version).index
         among = index.allowed(None, ids)
-        allowed = index.allowed(as_filter(where))
+        allowed = index.allowed(where)
         places = np.arange(0) if among is None else np.flatnonzero(among)
         return [
-            Kept(document, index.tokens(place), bool(allowed is None or allowed[place]))
+            Stored(document, index.tokens(place), bool(allowed is None or allowed[place]))
             for place, document in zip(places.tolist(), index.documents(places), strict=True)
         ]
 
@@ -113,10 +108,10 @@ class Shard:
         found = self._open(version)
         if found is not None:
             return found
-        # What is open answers meanwhile: to open another version may take a first stage minutes.
+        # Open versions answer meanwhile: building a first stage for a new version may take minutes.
         with self._opening:
             found = self._open(version)
-            if found is not None:  # somebody else has opened it
+            if found is not None:  # another thread has opened it
                 return found
             index = open_shard(self._folder, version, self._number)
             ranker = Ranker(index, first_stage=self._first_stage, form=self._form)
@@ -129,5 +124,5 @@ class Shard:
     def _open(self, version: ShardVersion) -> Ranker | None:
         with self._turns:
             if version in self._opened:
-                self._opened[version] = self._opened.pop(version)  # the last to go
+                self._opened[version] = self._opened.pop(version)  # most recently used: closed last
             return self._opened.get(version)

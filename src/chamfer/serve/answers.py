@@ -1,0 +1,14 @@
+"""Responses of the routes."""
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+
+def as_json(answer: BaseModel) -> Response:
+    """A response model as JSON. It was validated when it was made; FastAPI would validate it again."""
+    return Response(answer.model_dump_json(), media_type="application/json")
+
+
+def public_name(model: str) -> str:
+    """The last part of a model's name or path, which does not tell where a server keeps its files."""
+    return model.rstrip("/").rpartition("/")[2]

@@ -1,0 +1,92 @@
+"""What a service answers from: an index on this machine, or shards."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from chamfer.data.documents import Document
+from chamfer.explain.explanation import Explanation
+from chamfer.index.filters import Filter
+from chamfer.retrieve.stage import Queries
+from chamfer.search.query_encoder import QueryEncoder
+from chamfer.serve.rankings import Ranked
+from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.versions import Versions
+
+
+class Found(NamedTuple):
+    """Rankings, one for each query, and the shards that did not answer."""
+
+    rankings: Sequence[Ranked]
+    missing: list[str]
+
+
+class ExplainedDocument(NamedTuple):
+    """A document and its explanation; None if it has no tokens."""
+
+    document: Document
+    explanation: Explanation | None
+
+
+class Explained(NamedTuple):
+    """Explained documents, and the shards that did not answer."""
+
+    documents: Sequence[ExplainedDocument]
+    missing: list[str]
+
+
+class LostError(Exception):
+    """No shard can be reached."""
+
+
+class Reader(Protocol):
+    """One commit of the documents. A request uses one reader throughout, so its answer never mixes commits."""
+
+    @property
+    def queries(self) -> QueryEncoder:
+        """Encodes queries for this commit."""
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+
+    def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
+        """Find the top ``k`` documents for each query.
+
+        Args:
+            queries: encoded and weighted queries.
+            k: number of documents to return.
+            where: filter on metadata.
+        """
+
+    def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
+        """Explain the scores of documents; those that do not pass the filter are left out.
+
+        Args:
+            query: one encoded and weighted query.
+            ids: ids of documents; an unknown one is an error.
+            where: filter on metadata.
+        """
+
+
+class Backend(Protocol):
+    """Documents that may change while they are served."""
+
+    @property
+    def name(self) -> str:
+        """Name of the folder that is served."""
+
+    @property
+    def reader(self) -> Reader:
+        """The commit that is served now."""
+
+    def refresh(self) -> None:
+        """Move on to the newest commit; if it cannot be opened, keep serving the present one."""
+
+    def missing_shards(self) -> list[str]:
+        """Names of the shards that cannot be reached now."""
+
+    def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
+        """Learn weights from marks, as a version that is not in use yet."""
+
+    def close(self) -> None:
+        """Stop background work."""

@@ -1,0 +1,86 @@
+"""Errors as HTTP responses: a status code, and one sentence under ``message``."""
+
+from collections.abc import Callable
+from json import JSONDecodeError
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from chamfer.errors import InputError, UnknownNameError
+from chamfer.serve.backend import LostError
+from chamfer.serve.batches import BusyError
+from chamfer.serve.schemas import rerank, weights
+from chamfer.serve.schemas.fields import Message
+from chamfer.support.files import InUseError
+
+# Seconds that a refused client should wait before it retries.
+RETRY_SECONDS = 1
+
+# The description of each error in the OpenAPI document.
+DESCRIPTIONS = {
+    400: "The request cannot be answered as it stands.",
+    401: "The API key is missing or wrong.",
+    404: "A document, token or version in the request does not exist.",
+    405: "The address does not support this method; Allow lists those it does.",
+    408: "The request took too long to arrive.",
+    409: "Nothing can be learnt from these marks, or the version is in use.",
+    413: "The request is too large.",
+    415: "The content type is not supported.",
+    421: "The server answers to names of this machine only.",
+    422: "A field is missing, unknown or invalid.",
+    429: "Too many requests are waiting; retry after Retry-After seconds.",
+    503: "The answer would take too long, or no shard can be reached.",
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Message, "description": description} for status, description in DESCRIPTIONS.items()
+}
+
+NOT_JSON = "the request body is not valid JSON"
+
+# Errors that the web framework raises itself.
+OF_FRAMEWORK = {400: NOT_JSON, 404: "there is no such address; /openapi.json lists them all"}
+
+# Parts of the position of a mistake that name a kind of value, not a field.
+TAGS = {rerank.OBJECT, rerank.STRING, weights.BY_NAME, weights.BY_TOKEN}
+
+
+class ConflictError(Exception):
+    """A well-formed request that the present state does not allow."""
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Turn every exception into its response."""
+
+    def on(kind: type[Exception], answer: Callable[[Any], JSONResponse]) -> None:
+        async def handle(_request: Request, error: Exception) -> JSONResponse:
+            return answer(error)
+
+        app.add_exception_handler(kind, handle)
+
+    later = {"Retry-After": str(RETRY_SECONDS)}
+    on(InputError, lambda error: _problem(400, str(error)))
+    on(UnknownNameError, lambda error: _problem(404, str(error)))
+    on(InUseError, lambda error: _problem(409, str(error)))
+    on(ConflictError, lambda error: _problem(409, str(error)))
+    on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))
+    on(LostError, lambda error: _problem(503, str(error), **later))
+    on(HTTPException, lambda error: _problem(error.status_code, OF_FRAMEWORK.get(error.status_code, error.detail)))
+    on(RequestValidationError, lambda error: _problem(*_first_mistake(error)))
+    on(Exception, lambda error: _problem(500, "the server failed to answer; its log has the reason"))
+
+
+def _problem(status: int, message: str, **headers: str) -> JSONResponse:
+    return JSONResponse({"message": message}, status, headers)
+
+
+def _first_mistake(error: RequestValidationError) -> tuple[int, str]:
+    if isinstance(error.__cause__, JSONDecodeError):
+        return 400, NOT_JSON
+    first = error.errors()[0]
+    if error.body is None and first["loc"] == ("body",):
+        return 422, "the request has no body"
+    where = ".".join(str(part) for part in first["loc"] if part != "body" and part not in TAGS)
+    return 422, f"{where}: {first['msg']}" if where else first["msg"]

@@ -1,0 +1,65 @@
+"""``/rerank``, also at the addresses that clients of Cohere and Jina use."""
+
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Response
+
+from chamfer.serve.answers import as_json, public_name
+from chamfer.serve.queues import Queues
+from chamfer.serve.schemas.rerank import Ranked, RerankRequest, RerankResponse, TextDocument
+from chamfer.serve.service import Service, Texts
+
+# Texts of a request that are encoded at a time, so that searches get their turn in between.
+SLICE = 32
+
+ALIASES = ("/v1/rerank", "/v2/rerank")
+
+
+def rerank_routes(service: Service, queues: Queues) -> APIRouter:
+    """Rank texts that are sent with the request."""
+    router = APIRouter()
+
+    @router.post(
+        "/rerank", response_model=RerankResponse, summary="Rank texts for a query, as Cohere's and Jina's endpoints do."
+    )
+    async def rerank(asked: RerankRequest) -> Response:
+        weights = service.versions.current.weights
+        sent = [document if isinstance(document, str) else document.text for document in asked.documents]
+        distinct = list(dict.fromkeys(sent))  # equal texts must score alike, whichever slice they are in
+        relevance: dict[str, float] = {}
+        tokens = 0
+        for start in range(0, len(distinct), SLICE):
+            scored = await queues.texts.ask(Texts(asked.query, distinct[start : start + SLICE], weights))
+            relevance |= scored.relevance
+            tokens += scored.tokens
+        order = sorted(range(len(sent)), key=lambda place: (-relevance[sent[place]], place))[: asked.top_n]
+        return as_json(
+            RerankResponse(
+                id=str(uuid4()),
+                model=public_name(service.queries.encoder.name),
+                results=[
+                    Ranked(
+                        index=place,
+                        relevance_score=relevance[sent[place]],
+                        document=_as_document(asked.documents[place]) if asked.return_documents else None,
+                    )
+                    for place in order
+                ],
+                meta={"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
+                usage={"total_tokens": tokens},
+            )
+        )
+
+    for path in ALIASES:
+        router.post(
+            path,
+            response_model=RerankResponse,
+            summary="Same as /rerank.",
+            operation_id=path.strip("/").replace("/", "_"),
+        )(rerank)
+    return router
+
+
+def _as_document(document: str | TextDocument) -> dict[str, Any]:
+    return {"text": document} if isinstance(document, str) else document.model_dump()

@@ -1,0 +1,18 @@
+"""``/search``."""
+
+from fastapi import APIRouter, Response
+
+from chamfer.serve.answers import as_json
+from chamfer.serve.queues import Queues
+from chamfer.serve.schemas.search import SearchRequest, SearchResponse
+
+
+def search_routes(queues: Queues) -> APIRouter:
+    """Search the index."""
+    router = APIRouter()
+
+    @router.post("/search", response_model=SearchResponse, summary="Find the top documents of the index.")
+    async def search(asked: SearchRequest) -> Response:
+        return as_json(await queues.searches.ask(asked))
+
+    return router

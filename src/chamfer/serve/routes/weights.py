@@ -1,0 +1,72 @@
+"""``/weights``: versions of the weights, and their tokens."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Body, Path, Query, Response
+
+from chamfer.serve import editing
+from chamfer.serve.answers import as_json
+from chamfer.serve.queues import Queues
+from chamfer.serve.schemas.weights import ListedVersion, NewWeights, TokensResponse, UseRequest, WeightsResponse
+from chamfer.serve.service import Service
+
+
+def weights_routes(service: Service, queues: Queues) -> APIRouter:
+    """Look at the weights and change them."""
+    router, versions = APIRouter(), service.versions
+
+    def listed() -> WeightsResponse:
+        return WeightsResponse(
+            version=versions.current.number,
+            versions=[
+                ListedVersion(version=one.number, name=one.name, made=one.made, recipe=one.recipe)
+                for one in versions.all()
+            ],
+        )
+
+    @router.get("/weights", summary="List the versions of the weights.")
+    async def get_weights() -> WeightsResponse:
+        return listed()
+
+    @router.get(
+        "/weights/tokens",
+        response_model=TokensResponse,
+        summary="List the heaviest or lightest tokens of the weights in use.",
+    )
+    async def get_tokens(
+        contains: Annotated[str, Query(max_length=100)] = "",
+        order: Literal["heaviest", "lightest"] = "heaviest",
+        limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    ) -> Response:
+        return as_json(
+            await queues.changes.ask(
+                lambda: editing.list_tokens(service.queries, versions.current, contains, order, limit)
+            )
+        )
+
+    @router.put("/weights", summary="Put new weights to use.")
+    async def put_weights(asked: NewWeights) -> WeightsResponse:
+        await queues.changes.ask(lambda: editing.put_weights(service.queries, versions, asked))
+        return listed()
+
+    @router.put("/weights/file", summary="Put the weights of a .safetensors file to use.")
+    async def put_file(
+        content: Annotated[
+            bytes, Body(media_type="application/octet-stream", json_schema_extra={"format": "safetensors"})
+        ],
+        name: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    ) -> WeightsResponse:
+        await queues.changes.ask(lambda: editing.put_file(service.queries, versions, content, name))
+        return listed()
+
+    @router.post("/weights/use", summary="Put another version to use: an earlier one, or one that was learnt.")
+    async def use_weights(asked: UseRequest) -> WeightsResponse:
+        await queues.changes.ask(lambda: versions.use(asked.version))
+        return listed()
+
+    @router.delete("/weights/{version}", summary="Delete a version that is not in use.")
+    async def drop_weights(version: Annotated[int, Path(ge=1)]) -> WeightsResponse:
+        await queues.changes.ask(lambda: versions.drop(version))
+        return listed()
+
+    return router

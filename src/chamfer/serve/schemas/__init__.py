@@ -1,0 +1,1 @@
+"""Request and response bodies, by topic; the OpenAPI document is generated from them."""

@@ -1,0 +1,91 @@
+"""``/explain``."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from chamfer.search.hits import DEFAULT_K
+from chamfer.serve.schemas.fields import (
+    WHOLE,
+    Filter,
+    Identifier,
+    Partial,
+    Query,
+    Request,
+    Truncated,
+    UsedVersion,
+    Weighting,
+)
+
+MOST_EXPLAINED = 200
+
+
+class ExplainRequest(Request):
+    """A query, and the documents whose scores to explain."""
+
+    query: Query
+    ids: Annotated[
+        list[Identifier] | None,
+        Field(
+            min_length=1,
+            max_length=MOST_EXPLAINED,
+            description="Ids of documents; by default the top `k` with the chosen weights and with uniform ones.",
+        ),
+    ] = None
+    k: Annotated[
+        int,
+        Field(
+            ge=1, le=MOST_EXPLAINED // 2, description="Number of top documents with either weights, if `ids` is absent."
+        ),
+        WHOLE,
+    ] = DEFAULT_K
+    weights: Weighting = "current"
+    where: Filter = None
+
+
+class QueryToken(BaseModel):
+    """One token of the query."""
+
+    token: Annotated[str, Field(description="The token, as the tokenizer spells it.")]
+    text: Annotated[str, Field(description="The word piece that it spells.")]
+    word: Annotated[str, Field(description="The whole word.")]
+    starts_word: bool
+    special: Annotated[bool, Field(description="Whether it carries no text: `[CLS]`, `[MASK]`, a marker.")]
+    weight: Annotated[float, Field(description="Its weight in this query.")]
+    in_table: Annotated[
+        float, Field(description="Its weight in the table; learnt weights may add a part that depends on context.")
+    ]
+
+
+class MatchedToken(BaseModel):
+    """What one query token matched in one document."""
+
+    word: Annotated[str, Field(description="The document word that the matched token belongs to.")]
+    span: Annotated[
+        tuple[int, int] | None,
+        Field(description="Range of that token in the text, in Unicode code points; null if it carries no text."),
+    ]
+    distance: Annotated[float, Field(description="Distance to the matched token, before weighting.")]
+    contribution: Annotated[float, Field(description="Part of the score: -weight * distance / query tokens.")]
+
+
+class ExplainedDocument(BaseModel):
+    """A document and its matches, one for each token of the query."""
+
+    id: str
+    score: Annotated[float, Field(description="The sum of all contributions.")]
+    special_share: Annotated[float, Field(description="Share of the score that comes from special tokens.")]
+    text: str
+    metadata: dict[str, Any]
+    matches: list[MatchedToken]
+
+
+class ExplainResponse(Partial):
+    """Explained scores, best document first. Documents without tokens have no score and are left out."""
+
+    query: str
+    form: Literal["l2", "cosine"]
+    weights: UsedVersion
+    query_was_cut: Truncated
+    tokens: list[QueryToken]
+    documents: list[ExplainedDocument]

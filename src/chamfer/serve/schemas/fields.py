@@ -1,0 +1,61 @@
+"""Fields, limits and errors that several requests share."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+MOST_QUERY_CHARACTERS = 8000
+MOST_CHARACTERS = 100_000
+
+
+def _whole(number: Any) -> Any:  # noqa: ANN401 -- whatever was sent
+    """JSON has one type of number, so 5.0 is an integer too."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+WHOLE = BeforeValidator(_whole)
+
+# The formats say what a text must be beyond its length: a query has a word, a filter can be parsed.
+Query = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MOST_QUERY_CHARACTERS,
+        description="Query text with at least one word.",
+        json_schema_extra={"format": "query"},
+    ),
+]
+Text = Annotated[str, StringConstraints(max_length=MOST_CHARACTERS)]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+Filter = Annotated[
+    Annotated[str, Field(max_length=2000, json_schema_extra={"format": "filter"})] | None,
+    Field(description="Filter on metadata, as in `year > 2020`."),
+]
+Weighting = Annotated[
+    Literal["current", "uniform", "idf", "idf-soft"],
+    Field(description="`current` is the version in use; the others are computed from the index."),
+]
+VersionName = Annotated[str | None, Field(min_length=1, max_length=200, description="Name for the new version.")]
+UsedVersion = Annotated[int | None, Field(description="Version of the weights, if `weights` was `current`.")]
+Truncated = Annotated[bool, Field(description="Whether the query was longer than the model reads, and was truncated.")]
+
+
+class Request(BaseModel):
+    """A request body; an unknown field is an error, because it is most likely a typo."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Message(BaseModel):
+    """What went wrong, in one sentence."""
+
+    message: str
+
+
+class Partial(BaseModel):
+    """A response that may lack documents of shards that did not answer, and says so."""
+
+    partial: Annotated[
+        bool, Field(description="Whether some shards did not answer, so that their documents are missing.")
+    ] = False
+    missing_shards: Annotated[list[str], Field(description="Names of the shards that did not answer.")] = []

@@ -1,0 +1,63 @@
+"""``/learn``."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from chamfer.learn.recipe_names import AUTO, NAMES
+from chamfer.serve.schemas.fields import Identifier, Query, Request, VersionName
+
+MOST_MARKED = 1000
+
+# The recipes are the files of chamfer.learn.recipes, which no type checker sees.
+Recipe = Literal[(AUTO, *NAMES)]  # type: ignore[valid-type]
+
+
+class Judgement(Request):
+    """A query, and documents that were marked relevant or not."""
+
+    query: Query
+    relevant: Annotated[list[Identifier], Field(min_length=1, max_length=MOST_MARKED)]
+    not_relevant: Annotated[list[Identifier], Field(max_length=MOST_MARKED)] = []  # noqa: RUF012 -- pydantic copies it
+
+
+class LearnRequest(Request):
+    """Marks to learn weights from."""
+
+    judgements: Annotated[list[Judgement], Field(min_length=1, max_length=MOST_MARKED)]
+    recipe: Annotated[
+        Recipe,
+        Field(description="`auto` keeps uniform weights unless another recipe is significantly better."),
+    ] = "prior"
+    name: VersionName = None
+
+
+class Moved(BaseModel):
+    """A relevant document's rank among the candidates of its query, from 1, before and after learning."""
+
+    query: str
+    id: str
+    before: int
+    after: int
+
+
+class Changed(BaseModel):
+    """A token's weight before and after learning."""
+
+    token: str
+    before: float
+    after: float
+
+
+class LearnResponse(BaseModel):
+    """Learnt weights, kept as a new version; `POST /weights/use` puts it to use."""
+
+    version: int
+    left_out: Annotated[list[str], Field(description="Why some marks were ignored.")]
+    chosen: Annotated[str, Field(description="The recipe that was best on held-out queries, or `uniform`.")]
+    why: str
+    queries: Annotated[int, Field(description="Number of queries that were learnt from.")]
+    ndcg_before: Annotated[float, Field(description="nDCG@10 over the marked queries with the weights in use.")]
+    ndcg_after: Annotated[float, Field(description="The same with the learnt weights.")]
+    moved: list[Moved]
+    changed: Annotated[list[Changed], Field(description="Tokens of the marked queries, largest change first.")]

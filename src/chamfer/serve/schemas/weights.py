@@ -1,0 +1,71 @@
+"""``/weights``."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from chamfer.serve.schemas.fields import WHOLE, Request, VersionName, Weighting
+
+
+class ListedVersion(BaseModel):
+    """A version of the weights, in use now or before."""
+
+    version: int
+    name: str
+    made: Annotated[str, Field(description="Creation time, in UTC.")]
+    recipe: Annotated[str | None, Field(description="How the weights were made, if known.")]
+
+
+class WeightsResponse(BaseModel):
+    """The versions of the weights, newest first."""
+
+    version: Annotated[int, Field(description="The version in use.")]
+    versions: list[ListedVersion]
+
+
+class NamedWeights(Request):
+    """Weights that are computed from the index."""
+
+    weights: Literal["uniform", "idf", "idf-soft"]
+    name: VersionName = None
+
+
+class ChangedTokens(Request):
+    """The weights in use, or others, with the weights of some tokens changed."""
+
+    tokens: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]],
+        Field(min_length=1, max_length=100_000, description="New weights by token; other tokens keep theirs."),
+    ]
+    base: Weighting = "current"
+    name: VersionName = None
+
+
+# Tags of the two kinds of requests, so that an error speaks of the kind that was sent.
+BY_NAME, BY_TOKEN = "by name", "by token"
+NewWeights = Annotated[
+    Annotated[NamedWeights, Tag(BY_NAME)] | Annotated[ChangedTokens, Tag(BY_TOKEN)],
+    Discriminator(
+        lambda sent: BY_TOKEN if ("tokens" in sent if isinstance(sent, dict) else hasattr(sent, "tokens")) else BY_NAME
+    ),
+]
+
+
+class UseRequest(Request):
+    """A version to use from now on."""
+
+    version: Annotated[int, Field(ge=1), WHOLE]
+
+
+class WeighedToken(BaseModel):
+    """A token of the vocabulary."""
+
+    token: str
+    weight: float
+
+
+class TokensResponse(BaseModel):
+    """Some tokens of the weight table."""
+
+    version: int
+    tokens: list[WeighedToken]

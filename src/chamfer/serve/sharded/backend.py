@@ -1,0 +1,115 @@
+"""The backend of a server of shards: follows their versions, and knows which shards are missing."""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any
+
+from chamfer.errors import InputError, last_line
+from chamfer.index.shards import ShardVersion, current_version
+from chamfer.search.query_encoder import QueryEncoder
+from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.sharded.head import open_queries
+from chamfer.serve.sharded.reader import ShardReader
+from chamfer.serve.sharded.scatter import Scatter
+from chamfer.serve.versions import Versions
+
+# Seconds that shards may take to open a new version, and the pause before they are asked again.
+OPENING_SECONDS, AGAIN_SECONDS = 600.0, 10.0
+# Once every shard has opened the version: seconds to wait for its other replicas, some of which may be lost for good,
+# and the pause between two looks.
+SETTLING_SECONDS, PAUSE = 10.0, 0.05
+# Seconds that shards may take to answer a health check.
+HEALTH_SECONDS = 2.0
+
+
+class ShardBackend:
+    """Serves shards and follows their versions; see :class:`chamfer.serve.backend.Backend`.
+
+    Args:
+        version: version of the shards to begin with.
+        queries: encodes queries for that version.
+        scatter: asks the shards.
+    """
+
+    def __init__(self, version: ShardVersion, queries: QueryEncoder, scatter: Scatter) -> None:
+        self.reader = ShardReader(version, queries, scatter)
+        self._scatter = scatter
+        self._coming: Future[ShardReader] | None = None
+        self._not_before = 0.0
+
+    @property
+    def name(self) -> str:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return self.reader.queries.index.folder.resolve().name
+
+    def close(self) -> None:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        self._scatter.close()
+
+    def missing_shards(self) -> list[str]:
+        """Names of the shards that are lost, or do not answer a health check in time."""
+        found = self._scatter.ask_all(self.reader.version, "holds", self._every_shard(), seconds=HEALTH_SECONDS)
+        return sorted({*found.missing, *self._scatter.lost})
+
+    def refresh(self) -> None:
+        """Move on to the newest version, once the shards have opened it beside the one that is served."""
+        try:
+            if self._coming is not None and self._coming.done():
+                coming, self._coming = self._coming, None
+                self.reader = coming.result()
+            newest = current_version(self.reader.queries.index.folder)
+        except Exception as error:
+            self._not_before = time.monotonic() + AGAIN_SECONDS
+            logging.getLogger("chamfer").warning("the new version cannot be served yet: %s", last_line(error))
+            return
+        if self._coming is None and newest != self.reader.version and time.monotonic() >= self._not_before:
+            self._coming = Future()
+            # A daemon, because it may wait minutes for shards while the server stops.
+            Thread(target=self._prepare, args=(newest, self._coming), name="serve-next-version", daemon=True).start()
+
+    def _prepare(self, version: ShardVersion, coming: "Future[ShardReader]") -> None:
+        try:
+            coming.set_result(self.prepare(version))
+        except BaseException as error:
+            coming.set_exception(error)
+
+    def prepare(self, version: ShardVersion) -> ShardReader:
+        """Have every shard open a version, with all replicas that can be reached, and return a reader of it."""
+        before = self.reader.queries
+        queries = open_queries(before.index.folder, version, before.encoder, form=before.form)
+        reader = ShardReader(version, queries, self._scatter)
+        seen: dict[str, set[str]] = {name: set() for name in self._scatter.shards}
+        settled = None
+        while True:
+            opened = self._scatter.ask_all(version, "prepare", self._every_shard(), seconds=OPENING_SECONDS)
+            if opened.missing:
+                raise InputError(
+                    f"{', '.join(opened.missing)} cannot open version {version.number}; see Ray's log for the reason"
+                )
+            counted = sum(one.documents for one in opened.answers.values())
+            if counted != reader.documents:
+                raise InputError(
+                    f"the shards of version {version.number} hold {counted} documents instead of {reader.documents}; "
+                    "split the index again"
+                )
+            for name, one in opened.answers.items():
+                seen[name].add(one.replica)
+            settled = settled or time.monotonic() + SETTLING_SECONDS
+            if all(len(seen[name]) >= replicas.count for name, replicas in self._scatter.shards.items()):
+                return reader
+            if time.monotonic() >= settled:  # a replica that comes later opens the version when it is asked
+                return reader
+            time.sleep(PAUSE)
+
+    def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
+        """Refused: learning reads the vectors of many documents many times."""
+        raise InputError(
+            "weights cannot be learnt from shards; learn them with chamfer learn from the index that was split, and "
+            "upload them with PUT /weights/file"
+        )
+
+    def _every_shard(self) -> dict[str, Sequence[Any]]:
+        return dict.fromkeys(self._scatter.shards, ())

@@ -1,0 +1,68 @@
+"""One version of the shards: queries are encoded here, ranked by the shards, and merged here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chamfer.errors import UnknownNameError
+from chamfer.index.filters import Filter
+from chamfer.index.shards import ShardVersion, owner_of
+from chamfer.retrieve.stage import Queries
+from chamfer.search.query_encoder import QueryEncoder
+from chamfer.serve.backend import Explained, ExplainedDocument, Found, LostError
+from chamfer.serve.rankings import merge
+from chamfer.serve.sharded.scatter import Gathered, Scatter
+from chamfer.serve.sharded.shard import Stored
+
+
+class ShardReader:
+    """Reads one version of the shards; see :class:`chamfer.serve.backend.Reader`.
+
+    Args:
+        version: version of the shards.
+        queries: encodes queries for this version.
+        scatter: asks the shards.
+    """
+
+    def __init__(self, version: ShardVersion, queries: QueryEncoder, scatter: Scatter) -> None:
+        self.version, self.queries, self._scatter = version, queries, scatter
+
+    @property
+    def documents(self) -> int:
+        """The number of documents in all shards."""
+        return self.queries.index.frequencies.documents
+
+    def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (queries, k, where)))
+        rankings = [
+            merge([answer[place] for answer in gathered.answers.values()], k) for place in range(len(queries.texts))
+        ]
+        return Found(rankings, gathered.missing)
+
+    def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        names = list(self._scatter.shards)
+        owned: dict[str, list[str]] = {}
+        for identifier in ids:
+            owned.setdefault(names[owner_of(identifier, len(names))], []).append(identifier)
+        gathered = self._ask("documents", {name: (some, where) for name, some in owned.items()})
+        stored: list[Stored] = [one for answer in gathered.answers.values() for one in answer]
+        there = {one.document.id for one in stored}
+        for name in gathered.answers:
+            unknown = next((identifier for identifier in owned[name] if identifier not in there), None)
+            if unknown is not None:
+                raise UnknownNameError(f"there is no document {unknown!r} in the index")
+        documents = [
+            ExplainedDocument(one.document, self.queries.explain(query, one.document, one.tokens))
+            for one in stored
+            if one.allowed
+        ]
+        return Explained(documents, gathered.missing)
+
+    def _ask(self, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
+        if not arguments:
+            return Gathered({}, [])
+        gathered = self._scatter.ask(self.version, method, arguments)
+        if len(gathered.missing) == len(self._scatter.shards):
+            raise LostError(f"no shard answers: {', '.join(gathered.missing)}; try again later")
+        return gathered

@@ -1,0 +1,85 @@
+"""The backend of a server with one index on this machine."""
+
+import logging
+from collections.abc import Sequence
+
+from chamfer.errors import InputError
+from chamfer.index.filters import Filter
+from chamfer.retrieve.stage import Queries
+from chamfer.search.query_encoder import QueryEncoder
+from chamfer.search.searcher import Searcher
+from chamfer.serve.backend import Explained, ExplainedDocument, Found
+from chamfer.serve.learning import learn
+from chamfer.serve.rankings import Ranked
+from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.versions import Versions
+
+
+class IndexReader:
+    """One commit of an index; see :class:`chamfer.serve.backend.Reader`."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self.searcher = searcher
+
+    @property
+    def queries(self) -> QueryEncoder:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        return self.searcher.queries
+
+    @property
+    def documents(self) -> int:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        return len(self.searcher)
+
+    def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        index = self.searcher.index
+        found = self.searcher.rank(queries, k, allowed=index.allowed(where))
+        return Found([Ranked(index.documents(one.places), one.scores) for one in found], [])
+
+    def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        index = self.searcher.index
+        places, allowed = index.places(ids), index.allowed(where)
+        places = places if allowed is None else places[allowed[places]]
+        pairs = zip(index.documents(places), self.searcher.explain_places(query, places), strict=True)
+        return Explained([ExplainedDocument(*pair) for pair in pairs], [])
+
+
+class IndexBackend:
+    """Serves an index and follows its commits; see :class:`chamfer.serve.backend.Backend`.
+
+    Args:
+        searcher: searcher of the index.
+    """
+
+    def __init__(self, searcher: Searcher) -> None:
+        self.reader = IndexReader(searcher)
+
+    @property
+    def name(self) -> str:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return self.reader.searcher.index.folder.resolve().name
+
+    def refresh(self) -> None:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        try:
+            searcher = self.reader.searcher.refreshed()
+        except (InputError, OSError) as error:
+            logging.getLogger("chamfer").warning(
+                "the newest commit of the index cannot be opened, so the one before is still served: %s", error
+            )
+            return
+        if searcher is not self.reader.searcher:
+            self.reader = IndexReader(searcher)
+
+    def missing_shards(self) -> list[str]:
+        """None: there are no shards."""
+        return []
+
+    def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return learn(self.reader.searcher, versions, asked)
+
+    def close(self) -> None:
+        """Nothing to do: there is no background work."""
