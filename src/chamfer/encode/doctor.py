@@ -1,4 +1,4 @@
-"""What a checkpoint is, how far it follows Stanford's recipe, and the mistakes that are made with checkpoints."""
+"""Checks a checkpoint: what it is, how far it follows Stanford's recipe, and common mistakes."""
 
 import itertools
 import string
@@ -20,15 +20,15 @@ SHORT, LONG = (
     "the dog barks.",
     "a cat, a dog and a bird sat on the mat in the sun all day, and none of them made a sound.",
 )
-# Stanford's name for it.
+# Stanford's name for the projection.
 PROJECTION = "linear.weight"
 STANFORD_DIMENSIONS, STANFORD_LENGTHS = 128, (32, 180)
-# Vectors of one text, alone and beside others: what 32-bit sums in another order may change.
+# Largest difference between vectors of one text, alone and in a batch: float32 sums in another order.
 SAME = 1e-4
 
 
 class Finding(NamedTuple):
-    """One check: as Stanford has it, otherwise but on purpose, or a mistake."""
+    """Result of one check: as in Stanford's recipe, different on purpose, or wrong."""
 
     level: Level
     what: str
@@ -36,40 +36,48 @@ class Finding(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What a checkpoint is, and what was found."""
+    """Facts about a checkpoint, and the result of each check."""
 
     facts: dict[str, Any]
     findings: list[Finding]
 
     @property
     def healthy(self) -> bool:
-        """Whether there is no mistake."""
+        """Whether no check found a mistake."""
         return all(finding.level != "wrong" for finding in self.findings)
 
 
 def diagnose(name_or_path: str) -> Diagnosis:
-    """Load a checkpoint, try it, and compare it with the recipe of ColBERT as Stanford published it."""
+    """Load a checkpoint, run it, and compare it with Stanford's ColBERT recipe.
+
+    Args:
+        name_or_path: a model hub name, a folder, or ``"minilm"``.
+
+    >>> diagnosis = diagnose("minilm")
+    >>> diagnosis.healthy, diagnosis.facts["dimensions"]
+    (True, 384)
+    """
     try:
         encoder = Encoder.load(name_or_path, device="cpu")
     except InputError as error:
         if isinstance(error.__cause__, KeyError) and PROJECTION in str(error.__cause__):
-            return Diagnosis({}, [Finding("wrong", "projection", f"the checkpoint has no {PROJECTION}: it is missing")])
+            return Diagnosis({}, [Finding("wrong", "projection", f"the checkpoint has no {PROJECTION}")])
         raise
     basic = [*_parameters(encoder), *_tokenizer(encoder)]
     try:
         checks = (_projection, _lengths, _markers, _masks, _skip_list, _norms, _padding)
         findings = [finding for check in checks for finding in check(encoder)]
-    except InputError as error:  # it cannot even be tried
+    except InputError as error:  # the model cannot run
         findings = [Finding("wrong", "vectors", str(error))]
     return Diagnosis(facts(encoder), [*basic, *findings])
 
 
 def facts(encoder: Encoder) -> dict[str, Any]:
-    """What a checkpoint is."""
+    """Facts about a checkpoint, by name."""
     model, expansion = encoder._model, encoder._transformer.query_expansion
     dense = [module for module in model if isinstance(module, Dense)]
     return {
-        "kind": "late interaction" if encoder.late_interaction else "plain encoder, used by its token states",
+        "kind": "late interaction" if encoder.late_interaction else "plain encoder, of which the token states are used",
         "architecture": ", ".join(encoder._transformer.config.architectures or ["unknown"]),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "dimensions": encoder.dimensions,
@@ -89,7 +97,7 @@ def facts(encoder: Encoder) -> dict[str, Any]:
 
 
 def _parameters(encoder: Encoder) -> Iterator[Finding]:
-    """Parameters that a checkpoint lacks are drawn at random, so that no two loads agree, or are all ones or zeros."""
+    """Parameters that a checkpoint lacks are random, and differ from load to load, or are all ones or zeros."""
     first, second = (model._model.state_dict() for model in (encoder, Encoder.load(encoder.name, device="cpu")))
     used = {name: tensor for name, tensor in first.items() if ".pooler." not in name and tensor.is_floating_point()}
     drawn = [name for name, tensor in used.items() if not torch.equal(tensor, second[name])]
@@ -97,26 +105,26 @@ def _parameters(encoder: Encoder) -> Iterator[Finding]:
         name for name, tensor in used.items() if tensor.numel() > 1 and bool((tensor == tensor.flatten()[0]).all())
     ]
     if drawn:
-        says = f"{_some(drawn)} differ from load to load: the checkpoint lacks them, and they are random"
+        says = f"{_some(drawn)} differ from load to load: the checkpoint lacks them, so they are random"
         yield Finding("wrong", "parameters", says)
     elif plain:
-        says = f"all numbers are the same in {_some(plain)}: the checkpoint may lack them"
+        says = f"all values are equal in {_some(plain)}: the checkpoint may lack them"
         yield Finding("differs", "parameters", says)
     else:
-        yield Finding("fine", "parameters", "the same whenever they are loaded, and none that nobody trained")
+        yield Finding("fine", "parameters", "the same in every load, and none looks untrained")
 
 
 def _tokenizer(encoder: Encoder) -> Iterator[Finding]:
-    """Without its vocabulary, a tokenizer knows its special tokens alone, and every word is the same unknown one."""
+    """A tokenizer without its vocabulary knows only its special tokens, and every word is unknown."""
     read = encoder.tokenize([LONG], "document").token_ids[0]
     unknown = encoder._model.tokenizer.unk_token_id
     words = [token for token in read.tolist() if token not in encoder.vocabulary.special_ids]
     share = sum(token == unknown for token in words) / len(words) if words else 1.0
     if share > 0.5:
-        says = f"{share:.0%} of an English sentence is unknown to it: its vocabulary is missing or not the model's"
+        says = f"{share:.0%} of an English sentence is unknown: the vocabulary is missing or belongs to another model"
         yield Finding("wrong", "tokenizer", says)
     else:
-        yield Finding("fine", "tokenizer", f"it knows {len(encoder.vocabulary)} tokens, and common words among them")
+        yield Finding("fine", "tokenizer", f"{len(encoder.vocabulary)} tokens, common English words among them")
 
 
 def _projection(encoder: Encoder) -> Iterator[Finding]:
@@ -125,10 +133,14 @@ def _projection(encoder: Encoder) -> Iterator[Finding]:
         says = f"vectors have {encoder.dimensions} dimensions; Stanford's have {STANFORD_DIMENSIONS}"
         yield Finding(level, "projection", says)
     elif encoder.late_interaction:
-        says = f"a late-interaction model without one: vectors keep the {encoder.dimensions} dimensions of its states"
+        says = f"a late-interaction model without a projection: vectors have all {encoder.dimensions} dimensions"
         yield Finding("wrong", "projection", says)
     else:
-        yield Finding("differs", "projection", "a plain encoder has none; its states were not trained to be compared")
+        yield Finding(
+            "differs",
+            "projection",
+            "none, because this is a plain encoder; its token states were not trained to be compared",
+        )
 
 
 def _markers(encoder: Encoder) -> Iterator[Finding]:
@@ -136,7 +148,7 @@ def _markers(encoder: Encoder) -> Iterator[Finding]:
     prompts = {role: encoder.prompt(role).strip() for role in roles}
     if not any(prompts.values()):
         level: Level = "wrong" if encoder.late_interaction and encoder.fills_queries else "differs"
-        yield Finding(level, "markers", "queries and documents are not marked; Stanford's begin with one token each")
+        yield Finding(level, "markers", "queries and documents have no marker; Stanford's begin with one token each")
         return
     for role, prompt in prompts.items():
         ids = encoder._model.tokenizer(encoder.prompt(role), add_special_tokens=False)["input_ids"]
@@ -146,13 +158,13 @@ def _markers(encoder: Encoder) -> Iterator[Finding]:
             yield Finding(level, "markers", f"the {role} marker {prompt!r} is {len(ids)} tokens: {tokens}")
             return
     if prompts["query"] == prompts["document"]:
-        yield Finding("wrong", "markers", f"queries and documents have the same one, {prompts['query']!r}")
+        yield Finding("wrong", "markers", f"queries and documents have the same marker, {prompts['query']!r}")
     else:
         yield Finding("fine", "markers", f"{prompts['query'] or 'none'} and {prompts['document'] or 'none'}")
 
 
 def _masks(encoder: Encoder) -> Iterator[Finding]:
-    """Scored but not attended to: then the vectors of the words do not depend on how many masks there are."""
+    """Masks are scored but not attended to, so the vectors of words do not depend on the number of masks."""
     if not encoder.fills_queries:
         yield Finding("differs", "masks", "queries are not filled with [MASK]; Stanford's are")
         return
@@ -165,40 +177,44 @@ def _masks(encoder: Encoder) -> Iterator[Finding]:
     )
     moved = float(np.abs(one[:words] - other[:words]).max(initial=0.0))
     if moved > SAME:
-        yield Finding("wrong", "masks", f"words attend to [MASK]: filling a query moves their vectors by {moved:.3f}")
+        yield Finding("wrong", "masks", f"words attend to [MASK]: filling a query changes their vectors by {moved:.3f}")
     elif len(one) != length:
-        yield Finding("wrong", "masks", f"a filled query has {len(one)} vectors, not {length}: masks are not scored")
+        yield Finding(
+            "wrong", "masks", f"a filled query has {len(one)} vectors instead of {length}: masks are not scored"
+        )
     else:
-        yield Finding("fine", "masks", f"queries are filled to {length} tokens, scored and not attended to")
+        yield Finding("fine", "masks", f"queries are filled to {length} tokens; masks are scored and not attended to")
 
 
 def _lengths(encoder: Encoder) -> Iterator[Finding]:
     lengths = encoder.query_length, encoder.document_length
     level: Level = "fine" if lengths == STANFORD_LENGTHS else "differs"
-    says = "queries of {} and documents of {} tokens; Stanford's have {} and {}".format(*lengths, *STANFORD_LENGTHS)
+    says = "queries have up to {} tokens and documents up to {}; Stanford's have {} and {}".format(
+        *lengths, *STANFORD_LENGTHS
+    )
     yield Finding(level, "lengths", says)
 
 
 def _skip_list(encoder: Encoder) -> Iterator[Finding]:
     skipped = _skipped(encoder)
     if skipped and set(skipped) != set(string.punctuation):
-        says = f"it is not punctuation alone: {' '.join(sorted(set(skipped) ^ set(string.punctuation))[:12])}"
+        says = f"more or less than punctuation: {' '.join(sorted(set(skipped) ^ set(string.punctuation))[:12])}"
         yield Finding("differs", "skip list", says)
     elif skipped:
         yield Finding(
-            "fine", "skip list", f"{len(skipped)} tokens of documents have no vector: {' '.join(skipped[:12])} ..."
+            "fine", "skip list", f"{len(skipped)} tokens have no vector in documents: {' '.join(skipped[:12])} ..."
         )
     else:
-        yield Finding("differs", "skip list", "documents keep their punctuation; Stanford's drop it")
+        yield Finding("differs", "skip list", "documents keep their punctuation; Stanford's lose it")
 
 
 def _norms(encoder: Encoder) -> Iterator[Finding]:
     lengths = np.linalg.norm(encoder.encode_documents([SHORT, LONG]).vectors, axis=1)
     low, high = float(lengths.min()), float(lengths.max())
     if max(abs(low - 1), abs(high - 1)) > 0.001:
-        yield Finding("wrong", "unit vectors", f"vectors have lengths from {low:.2f} to {high:.2f}, not 1")
+        yield Finding("wrong", "unit vectors", f"vectors have norms from {low:.2f} to {high:.2f}, not 1")
     else:
-        yield Finding("fine", "unit vectors", "all vectors have length 1")
+        yield Finding("fine", "unit vectors", "all vectors have norm 1")
 
 
 def _padding(encoder: Encoder) -> Iterator[Finding]:
@@ -206,10 +222,12 @@ def _padding(encoder: Encoder) -> Iterator[Finding]:
         beside, alone = encode([SHORT, LONG])[place], encode([(SHORT, LONG)[place]])
         if len(beside.vectors) != len(alone.vectors) or _moved(beside, alone) > SAME:
             yield Finding(
-                "wrong", "padding", "a text has other vectors beside a longer one: padding is scored or attended to"
+                "wrong",
+                "padding",
+                "a text has different vectors in a batch with a longer one: padding is scored or attended to",
             )
             return
-    yield Finding("fine", "padding", "a text has the same vectors alone and beside a longer one")
+    yield Finding("fine", "padding", "a text has the same vectors alone and in a batch with a longer one")
 
 
 def _some(names: list[str]) -> str:
