@@ -26,10 +26,6 @@ except ModuleNotFoundError:
 except ImportError as error:
     _native, _why = None, str(error)  # type: ignore[assignment]
 
-# TODO(kernels): goes with the last landing of issue 19.
-if _native is not None and not hasattr(_native, "CodesOnly"):
-    raise RuntimeError("stale _native: run  /work/tools/mkvenv WORKTREE fast  (or without 'fast' to compile it)")
-
 VARIABLE = "CHAMFER_KERNEL"
 NUMPY = "numpy"
 
