@@ -91,7 +91,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int
 
 def test_a_folder_made_from_something_else_is_refused(tmp_path: Path) -> None:
     encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM)
-    with pytest.raises(InputError, match="another model, corpus or length"):
+    with pytest.raises(InputError, match="a different model, corpus or length"):
         encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from={"encoder": "other"})
 
 
@@ -148,7 +148,7 @@ def test_dimensions_that_change_on_the_way_are_refused(tmp_path: Path) -> None:
         width = next(widths)
         return TokenBatch.pack([np.ones((1, width), np.float32) for _ in texts], [[0] for _ in texts])
 
-    with pytest.raises(InputError, match="3 dimensions, the new ones have 4"):
+    with pytest.raises(InputError, match="3 dimensions, but the new ones have 4"):
         encode_corpus(tmp_path, IDS, TEXTS, encode=changing, made_from=MADE_FROM)
 
 

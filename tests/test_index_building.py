@@ -324,7 +324,7 @@ class TestCorpora:
         [
             ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
             ({"dimensions": 16}, "can be projected to fewer, at least 1, not 16"),
-            ({"precision": "2bit", "dimensions": 7}, "2bit needs a number of dimensions that 8 divides, not 7"),
+            ({"precision": "2bit", "dimensions": 7}, "2bit needs a multiple of 8 dimensions, not 7"),
             ({"pool": 0}, "1 to 64 tokens, not 0"),
         ],
     )

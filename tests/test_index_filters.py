@@ -218,13 +218,13 @@ def test_sql_in_a_filter_is_just_a_text_or_a_name(attempt: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (" \n", "a filter needs a comparison, such as year > 2020; leave it out to find everything"),
+        (" \n", "a filter needs a comparison, such as year > 2020; leave it out to search all documents"),
         ("year >", "a filter needs a value at position 7, not its end"),
         ("year = ", "a filter needs a value at position 8, not its end"),
         ("year", "a filter needs a comparison (=, !=, <, <=, >, >=, in, like, is) at position 5, not its end"),
-        ("lang = en", "a filter needs a value at position 8, not en; put texts in single quotes: 'en'"),
-        ('lang = "en"', "a filter needs a value at position 8, not \"en\"; put texts in single quotes: 'en'"),
-        ("a = 2020-01-01", "needs a value at position 5, not 2020-01-01; put texts in single quotes: '2020-01-01'"),
+        ("lang = en", "a filter needs a value at position 8, not en; put strings in single quotes: 'en'"),
+        ('lang = "en"', "a filter needs a value at position 8, not \"en\"; put strings in single quotes: 'en'"),
+        ("a = 2020-01-01", "needs a value at position 5, not 2020-01-01; put strings in single quotes: '2020-01-01'"),
         ("a = null", "a filter needs a value at position 5, not null; write 'is null' or 'is not null'"),
         ("a = 1e999", "a filter needs a number below 1.8e308 at position 5, not 1e999"),
         ("a = 'b", "a filter needs a value at position 5, not 'b; close the quote with another '"),
@@ -245,8 +245,8 @@ def test_sql_in_a_filter_is_just_a_text_or_a_name(attempt: str) -> None:
         ("a like 1", "a filter needs a pattern in single quotes at position 8, not 1"),
         ("a is 1", "a filter needs 'null' or 'not null' at position 6, not 1"),
         ("a is not 1", "a filter needs 'null' at position 10, not 1"),
-        ("a = \x07", "a filter needs a value at position 5, not '\\x07'; put texts"),
-        ("a = " + "b" * 99, f"not {'b' * 40}…; put texts"),
+        ("a = \x07", "a filter needs a value at position 5, not '\\x07'; put strings"),
+        ("a = " + "b" * 99, f"not {'b' * 40}…; put strings"),
     ],
 )
 def test_an_error_says_where_and_what_was_expected(text: str, sentence: str) -> None:
@@ -295,7 +295,7 @@ def test_the_largest_filters_still_run(text: str, places: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a = 1" + " " * LONGEST, f"may have {LONGEST} characters, not {LONGEST + 5}; give the documents a field"),
+        ("a = 1" + " " * LONGEST, f"may have {LONGEST} characters, not {LONGEST + 5}; add a field for it"),
         ("(" * 9000, f"may nest {DEEPEST} parentheses, not one more at position {DEEPEST + 1}; flatten it"),
         (repeated(MOST_COMPARISONS + 1, "or"), f"may have {MOST_COMPARISONS} comparisons, not one more at position"),
     ],
@@ -331,8 +331,8 @@ def test_whole_numbers_beyond_64_bits_are_rounded_on_both_sides(number: int) -> 
         (float("nan"), "a number in metadata must be finite, but n is not; leave it out or write null"),
         (float("-inf"), "a number in metadata must be finite, but n is not"),
         (10**400, "a number in metadata must be finite, but n is not"),
-        (b"x", "metadata must be JSON, but n is a bytes; write it as a text"),
-        ({1: 2}, "names in metadata must be texts, not 1"),
+        (b"x", "metadata must be JSON, but n is a bytes; write it as a string"),
+        ({1: 2}, "names in metadata must be strings, not 1"),
     ],
 )
 def test_what_no_filter_could_find_is_refused(value: Any, sentence: str) -> None:

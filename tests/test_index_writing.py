@@ -352,7 +352,7 @@ def test_strange_ids_find_only_themselves(tmp_path: Path) -> None:
         ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
         ({"pool": 0}, "1 to 64 tokens, not 0"),
         ({"projected": 8}, "can be projected to fewer"),
-        ({"projected": 4, "precision": "2bit"}, "that 8 divides, not 4"),
+        ({"projected": 4, "precision": "2bit"}, "a multiple of 8 dimensions, not 4"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any], sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The 8-bit codes of a corpus, made once and kept beside its vectors."""
+"""The 8-bit codes of an encoded corpus, computed once and stored beside its vectors."""
 
 import json
 import logging
@@ -20,15 +20,15 @@ MANIFEST, CODES_FILE, SCALES_FILE, BOUNDS_FILE = "manifest.json", "codes.u8", "s
 
 
 def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -> Codes | None:
-    """Open the codes of a finished corpus, memory-mapped, and make them first if they are not there.
+    """Open the codes of a finished corpus, memory-mapped; compute and write them first if necessary.
 
     Args:
-        folder: the corpus.
+        folder: folder of the corpus.
         tokens: its vectors.
-        made_from: what decides these; codes of others are made again.
+        made_from: what determines the vectors; codes made from anything else are replaced.
 
     Returns:
-        None where they cannot be had: no native kernel, an empty corpus, or a folder that cannot be written just now.
+        None without a native kernel, for an empty corpus, or if the folder cannot be written right now.
     """
     if native.path() is None or len(tokens.vectors) == 0:
         return None
@@ -38,7 +38,7 @@ def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -
             with writer_lock(folder):
                 _make(folder, tokens, manifest)
         except (InUseError, OSError) as error:  # another process writes, or the disk is read-only or full
-            logging.getLogger("chamfer").info("no codes for %s, so all vectors are read: %s", folder, error)
+            logging.getLogger("chamfer").info("no 8-bit codes for %s, so searches read all vectors: %s", folder, error)
             return None
     return Codes(
         np.memmap(folder / FOLDER / CODES_FILE, np.uint8, "r", shape=(len(tokens.vectors), padded(tokens.dimensions))),

@@ -1,4 +1,4 @@
-"""Token vectors of a corpus on disk: appended, committed, memory-mapped."""
+"""Token vectors of a corpus on disk: appended in commits, then memory-mapped."""
 
 import json
 import os
@@ -38,20 +38,20 @@ EMPTY_MANIFEST: dict[str, Any] = {
     "complete": False,
 }
 
-# Documents between two commits: what an interruption can lose, some ten seconds of work on two cores.
+# Documents per commit. An interruption loses at most this much, some ten seconds of work on two cores.
 COMMIT_EVERY = 256
 
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """A finished corpus: document ids and their token vectors, read from disk as they are needed.
+    """An encoded corpus: document ids, and token vectors that are read from disk when needed.
 
     Args:
-        folder: where it lies.
-        ids: the document ids, in corpus order.
+        folder: folder of the corpus.
+        ids: document ids, in corpus order.
         tokens: float16 vectors, memory-mapped, one text per document.
-        made_from: what it was made from, as it was given to :func:`encode_corpus`.
-        device: where its documents are scored.
+        made_from: what determines the vectors, as given to :func:`encode_corpus`.
+        device: device that documents are scored on.
     """
 
     folder: Path
@@ -62,10 +62,10 @@ class EncodedCorpus:
 
     @classmethod
     def open(cls, folder: Path, device: str = CPU) -> Self:
-        """Open a finished corpus, or say what is wrong with the folder."""
+        """Open a finished corpus."""
         manifest = _read_manifest(folder)
         if manifest is None:
-            raise InputError(f"{folder} holds no encoded corpus; make one with: chamfer encode")
+            raise InputError(f"{folder} holds no encoded corpus; create one with: chamfer encode")
         if not manifest["complete"]:
             raise InputError(
                 f"the corpus in {folder} is encoded up to document {manifest['documents']} only; "
@@ -92,7 +92,7 @@ class EncodedCorpus:
         return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"], device)
 
     def __reduce__(self) -> "tuple[Callable[..., EncodedCorpus], tuple[Any, ...]]":
-        """What another process needs to open it: vectors do not travel."""
+        """Pickle the folder, not the vectors; another process opens it again."""
         return _open_again, (str(self.folder.absolute()), dict(self.made_from), self.device != CPU)
 
     def __len__(self) -> int:
@@ -100,20 +100,20 @@ class EncodedCorpus:
 
     @cached_property
     def place(self) -> dict[str, int]:
-        """Where each document id stands in :attr:`tokens`."""
+        """The place of each document id in :attr:`tokens`."""
         return {identifier: place for place, identifier in enumerate(self.ids)}
 
     @cached_property
     def order(self) -> npt.NDArray[np.int64]:
-        """``(documents,)`` which of all ids, sorted, each one is: equal scores are ordered by it."""
+        """``(documents,)`` the rank of each id among all ids, sorted; it breaks ties between equal scores."""
         return np.argsort(np.argsort(np.array(self.ids, dtype=object), kind="stable"))
 
     @cached_property
     def on_device(self) -> "DeviceDocuments | None":
-        """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
+        """The documents on the GPU, copied there on first use; None if they are scored on the CPU."""
         if self.device == CPU:
             return None
-        from chamfer.kernels.cuda.documents import (  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import (  # imported here, because it needs Triton
             shared_documents,
             take_from,
         )
@@ -129,7 +129,7 @@ class EncodedCorpus:
 
     @property
     def coded(self) -> CodedDocuments | None:
-        """The documents with their 8-bit codes, made at first use; None if they cannot be made just now."""
+        """The documents with their 8-bit codes, computed on first use; None if they cannot be computed right now."""
         made: CodedDocuments | None = self.__dict__.get("_coded")
         if made is None:
             codes = open_codes(self.folder, self.tokens, self.made_from)
@@ -154,26 +154,25 @@ def encode_corpus(
     workers: Workers = IN_PROCESS,
     gpu: bool = False,
 ) -> EncodedCorpus:
-    """Encode a corpus into a folder, from where an earlier call stopped.
+    """Encode a corpus into a folder, or continue where an earlier call stopped.
 
-    Rows are appended to plain binary files and counted in by one atomic swap of the manifest, so a crash
-    at any instant loses at most :data:`COMMIT_EVERY` documents and never shows a half-written one. A
-    finished folder is opened and nothing is encoded.
+    Rows are appended to binary files, then committed by an atomic swap of the manifest. A crash therefore loses
+    at most :data:`COMMIT_EVERY` documents and never leaves a half-written one. A finished corpus is only opened.
 
     Args:
-        folder: where the corpus lies or will lie.
+        folder: folder of the corpus.
         ids: unique document ids.
         texts: the document texts.
-        encode: gives the token vectors of some texts, and tells of each that is done.
-        made_from: whatever decides the vectors (model, texts, lengths), as JSON; a folder made from
-            something else is refused.
-        advance: told of the documents that are done, also by an earlier call.
-        device: where the documents will be scored.
+        encode: encodes texts, and calls a progress callback.
+        made_from: what determines the vectors (model, texts, lengths), as JSON; a folder made from
+            anything else is refused.
+        advance: progress callback; documents of an earlier call count too.
+        device: device that documents will be scored on.
         workers: who encodes; ``encode`` must be something that can be sent to them.
         gpu: whether a worker should have a GPU.
     """
     if len(set(ids)) != len(ids) or len(ids) != len(texts):
-        raise InputError(f"{len(texts)} documents need as many different ids")
+        raise InputError(f"{len(texts)} documents need as many different ids, not {len(set(ids))}")
     manifest = _read_manifest(folder)
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
         advance(len(ids))
@@ -184,7 +183,7 @@ def encode_corpus(
             manifest = {**EMPTY_MANIFEST, "made_from": dict(made_from)}
         elif manifest["made_from"] != dict(made_from):
             raise InputError(
-                f"{folder} holds vectors of another model, corpus or length; choose another folder or delete it"
+                f"{folder} holds vectors of a different model, corpus or length; choose another folder or delete it"
             )
         if not manifest["complete"]:
             _drop_uncommitted(folder, manifest)
@@ -200,14 +199,14 @@ def encode_corpus(
 
 @dataclass(frozen=True)
 class EncodeTexts:
-    """A job: texts in, their token vectors in 16 bits out."""
+    """A job from texts to token vectors in 16 bits."""
 
     encode: Callable[[Sequence[str], Advance], TokenBatch]
 
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.workers.jobs.Job`."""
         batch = self.encode(table["text"], advance)
-        with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, which is refused
+        with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, and is refused below
             vectors = batch.vectors.astype(np.float16)
         if not np.isfinite(vectors).all():
             raise InputError("token vectors are too large for 16-bit floats; normalise them first")
@@ -216,10 +215,12 @@ class EncodeTexts:
 
 def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> EncodedCorpus:
     if not Path(folder).is_dir():
-        raise InputError(f"a worker does not see {folder}; keep the cache where all nodes of the cluster can read it")
+        raise InputError(f"a worker cannot read {folder}; put the cache where all nodes of the cluster can read it")
     corpus = EncodedCorpus.open(Path(folder), scoring_device(chosen_device()) if on_gpu else CPU)
     if corpus.made_from != made_from:
-        raise InputError(f"{folder} holds other vectors on a worker than where it was sent from")
+        raise InputError(
+            f"{folder} on a worker holds different vectors; put the cache where all nodes of the cluster can read it"
+        )
     return corpus
 
 
@@ -227,7 +228,7 @@ def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: T
     dimensions = manifest["dimensions"] or batch.dimensions
     if batch.dimensions != dimensions:
         raise InputError(
-            f"{folder} holds vectors of {dimensions} dimensions, the new ones have {batch.dimensions}; "
+            f"{folder} holds vectors with {dimensions} dimensions, but the new ones have {batch.dimensions}; "
             "encode all documents with one model"
         )
     id_lines = "".join(json.dumps(identifier) + "\n" for identifier in ids).encode()

@@ -1,4 +1,4 @@
-"""Vectors that are made once: the same texts through the same model are read back from disk."""
+"""A cache of encoded texts: the same texts and encoder are encoded once, then read from disk."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from chamfer.workers.jobs import IN_PROCESS, Workers
 
 
 def default_cache() -> Path:
-    """``chamfer`` in the user's cache folder."""
+    """The folder ``chamfer`` in the user's cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chamfer"
 
 
@@ -30,10 +30,19 @@ def encode_cached(
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
 ) -> EncodedCorpus:
-    """Encode texts, or open what an earlier run made of the same ids, texts and encoder.
+    """Encode texts, or open the result of an earlier call with the same ids, texts and encoder.
 
-    Interrupted work goes on where it stopped. ``digest`` is the :func:`fingerprint` of the ids and texts, where it is
-    known already.
+    An interrupted call is resumed.
+
+    Args:
+        cache: folder of the cache.
+        encoder: the encoder.
+        ids: unique ids.
+        texts: the texts.
+        role: whether they are queries or documents.
+        digest: :func:`chamfer.data.fingerprint.fingerprint` of ids and texts, if it is known already.
+        advance: progress callback.
+        workers: workers that encode.
     """
     made_from = {"encoder": encoder.fingerprint(role), "role": role, "texts": digest or fingerprint(ids, texts)}
     key = hashlib.sha256("-".join(made_from.values()).encode()).hexdigest()[:16]

@@ -1,1 +1,1 @@
-"""Documents, collections, judgements and rankings, and how they are read and written."""
+"""Documents, collections, judgements and rankings: reading, checking and writing them."""

@@ -1,7 +1,7 @@
-"""A judged collection that every machine has: the docstrings of Python's standard library.
+"""A judged collection that every machine has: docstrings of Python's standard library.
 
-The first sentence of a docstring is a query, the rest of it the one relevant document. Names are taken
-out of both, so that no document is found by the name it shares with its query.
+The first sentence of a docstring is a query, and the rest is its one relevant document. Names are removed
+from both, so that no document is found by a name that it shares with its query.
 """
 
 import ast
@@ -14,14 +14,14 @@ from pathlib import Path
 from chamfer.data.collection import Collection
 
 SHORTEST_QUERY, SHORTEST_DOCUMENT = 4, 12
-"""In words; shorter ones say too little to be found."""
+"""Minimum length in words; shorter ones say too little."""
 
 
 def docstring_collection(most: int | None = None) -> Collection:
-    """Read the installed standard library's sources; nothing is imported or run.
+    """Read the source files of the installed standard library, without importing or running them.
 
     Args:
-        most: keep only so many documents, spread evenly over the library.
+        most: maximum number of documents, spread evenly over the library.
     """
     found: dict[str, tuple[str, str]] = {}
     seen: set[str] = set()
@@ -31,7 +31,7 @@ def docstring_collection(most: int | None = None) -> Collection:
             continue
         for name, docstring in _docstrings(path, module):
             query, document = split_docstring(docstring, name)
-            # The same text twice would make two right answers, of which only one is judged.
+            # Two documents with the same text would both be right, but only one is judged relevant.
             if query and query not in seen and document not in seen:
                 seen.update((query, document))
                 found.setdefault(name, (query, document))
@@ -49,7 +49,7 @@ def docstring_collection(most: int | None = None) -> Collection:
 def split_docstring(docstring: str, name: str) -> tuple[str, str]:
     """Split a docstring into its first sentence and the rest, without the names in ``name``.
 
-    Both are empty where either is too short.
+    Both are empty if either is too short.
 
     >>> text = "Return a sorted copy of the list. Equal items keep the order that they had. "
     >>> split_docstring(text, "builtins.sorted")
@@ -74,7 +74,7 @@ def _keep(word: str, names: set[str]) -> str:
 
 
 def _module_name(path: Path) -> str | None:
-    """The dotted name of a public library module, or None for tests, tools and private parts."""
+    """The dotted name of a public module, or None for tests and tools."""
     parts = path.relative_to(sysconfig.get_paths()["stdlib"]).with_suffix("").parts
     if parts[0] not in sys.stdlib_module_names or any(part in ("test", "tests", "idlelib") for part in parts):
         return None
@@ -85,7 +85,7 @@ def _docstrings(path: Path, module: str) -> Iterator[tuple[str, str]]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        return  # some files of the library are broken on purpose, for its own tests
+        return  # some files are broken on purpose, for the library's own tests
     pending: list[tuple[str, ast.AST]] = [(module, tree)]
     while pending:
         name, node = pending.pop()

@@ -1,4 +1,4 @@
-"""Documents in order, best first."""
+"""A ranking: documents in order of their scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,12 @@ from chamfer.support.notebook import table
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The answer to one query: document ids and scores, best first.
+    """The documents found for one query, best first. Ties are broken by document id, so that runs are repeatable.
 
-    Equal scores are ordered by document id, so that a run can be repeated to the letter.
+    Args:
+        query_id: id of the query.
+        document_ids: ids of the documents, best first.
+        scores: their scores; higher is closer.
 
     >>> Ranking.of("q1", ["b", "c", "a"], [0.5, 0.9, 0.5]).document_ids
     ('c', 'a', 'b')
@@ -40,12 +43,19 @@ class Ranking:
         scores: Sequence[float] | npt.NDArray[np.floating],
         k: int | None = None,
     ) -> Self:
-        """Sort documents by score and keep the best ``k``."""
+        """Sort documents by score, and keep the top ``k``.
+
+        Args:
+            query_id: id of the query.
+            document_ids: ids of the documents, in any order.
+            scores: their scores.
+            k: number of documents to keep; all by default.
+        """
         values = np.asarray(scores, dtype=np.float64)
         if len(values) != len(document_ids):
             raise InputError(f"{len(document_ids)} documents need as many scores, not {len(values)}")
         if np.isnan(values).any():
-            raise InputError(f"query {query_id!r} got a score that is not a number; its vectors are broken")
+            raise InputError(f"query {query_id!r} has a score that is NaN; check its vectors")
         order = sorted(range(len(values)), key=lambda place: (-values[place], document_ids[place]))[:k]
         return cls(query_id, tuple(document_ids[i] for i in order), tuple(float(values[i]) for i in order))
 

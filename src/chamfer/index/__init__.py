@@ -1,1 +1,1 @@
-"""A corpus on disk that changes while it serves."""
+"""A corpus on disk that can be searched, and changed while it is searched."""

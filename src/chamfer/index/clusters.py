@@ -1,7 +1,7 @@
-"""Centroids of token vectors, in two levels: cells, and centroids in each cell.
+"""Centroids of token vectors, in two levels: cells, and centroids within each cell.
 
-One level would cost every token as many products as there are centroids, which must grow with the corpus; two levels
-cost their square root, so that the time to place a document hardly grows.
+With one level, every token would be compared with all centroids, whose number grows with the corpus. Two levels need
+about the square root of that, so that assigning a document takes nearly constant time.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import Vectors
 
 MOST = 2**16
-"""Centroids are named by 16 bits."""
+"""Maximum number of centroids: their ids have 16 bits."""
 
-# A token is compared with the centroids of the cell it is closest to, and of that many cells beside it.
+# A token is compared with the centroids in the cells closest to its own cell, which is one of them.
 CELLS = 4
 ITERATIONS = 8
-# A centroid is trained by some forty tokens; more make no better ones.
+# Training tokens per centroid; more than forty do not improve centroids.
 TOKENS_PER_CENTROID = 40
 
 
@@ -31,9 +31,9 @@ class Clusters:
     """Centroids of unit length.
 
     Args:
-        centroids: ``(centroids, dimensions)`` float32, those of a cell beside each other.
-        starts: ``(cells + 1,)`` the first centroid of each cell.
-        cells: ``(cells, dimensions)`` float32.
+        centroids: ``(centroids, dimensions)`` float32, sorted by cell.
+        starts: ``(cells + 1,)`` first centroid of each cell.
+        cells: ``(cells, dimensions)`` float32 centres of the cells.
     """
 
     centroids: npt.NDArray[np.float32]
@@ -44,7 +44,7 @@ class Clusters:
         return len(self.centroids)
 
     def nearest(self, vectors: Vectors) -> npt.NDArray[np.uint16]:
-        """``(vectors,)`` the centroid with the largest product with each vector, as far as two levels find it."""
+        """``(vectors,)`` the approximately nearest centroid of each vector, by dot product."""
         vectors = vectors.astype(np.float32, copy=False)
         found = np.empty(len(vectors), np.uint16)
         cell_of = _closest(vectors, self.cells)
@@ -57,19 +57,25 @@ class Clusters:
 
     @cached_property
     def _near(self) -> list[npt.NDArray[np.int64]]:
-        """For each cell the centroids that its vectors are compared with."""
+        """For each cell, the centroids that its vectors are compared with."""
         closest = np.argsort(-(self.cells @ self.cells.T), axis=1, kind="stable")[:, :CELLS]
         members = [np.arange(first, last) for first, last in zip(self.starts, self.starts[1:], strict=False)]
         return [np.concatenate([members[cell] for cell in row]) for row in closest]
 
 
 def count_for(tokens: int) -> int:
-    """How many centroids suit a corpus: some four times the root of its tokens, so lists grow like the root too."""
+    """Number of centroids for a corpus: about four times the square root of its tokens, rounded to a power of two."""
     return int(min(MOST, max(1, 2 ** round(np.log2(max(4 * np.sqrt(tokens), 1))))))
 
 
 def train_clusters(vectors: Vectors, count: int, *, seed: int = 0) -> Clusters:
-    """Find centroids of some unit vectors by k-means, seeded; of fewer than ``count`` vectors each is a centroid."""
+    """Train centroids by spherical k-means.
+
+    Args:
+        vectors: unit vectors; if there are fewer than ``count``, each is a centroid.
+        count: number of centroids.
+        seed: random seed.
+    """
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     generator = np.random.default_rng(seed)
     if len(vectors) > count * TOKENS_PER_CENTROID:
@@ -77,7 +83,7 @@ def train_clusters(vectors: Vectors, count: int, *, seed: int = 0) -> Clusters:
     cells = _k_means(vectors, round(count**0.5), seed)
     cell_of = _closest(vectors, cells)
     sizes = np.bincount(cell_of, minlength=len(cells))
-    shares = 1 + ((count - len(cells)) * sizes // max(len(vectors), 1))  # in all no more than were asked for
+    shares = 1 + ((count - len(cells)) * sizes // max(len(vectors), 1))  # at most ``count`` in total
     filled = np.flatnonzero(sizes)
     centroids = map_in_threads(lambda cell: _k_means(vectors[cell_of == cell], shares[cell], seed), filled)
     starts = np.concatenate([[0], np.cumsum([len(part) for part in centroids])]).astype(np.int64)
@@ -86,9 +92,9 @@ def train_clusters(vectors: Vectors, count: int, *, seed: int = 0) -> Clusters:
 
 @contextmanager
 def one_faiss_thread() -> Iterator[None]:
-    """Keep faiss from starting threads: for small work, or on busy cores, its threads wait for each other.
+    """Run faiss in one thread: for small problems, or on busy cores, its threads wait for each other.
 
-    On two busy cores k-means of 160,000 vectors took 12 seconds with two threads and 0.8 with one.
+    On two busy cores, k-means of 160,000 vectors took 12 seconds with two threads and 0.8 with one.
     """
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
@@ -117,7 +123,7 @@ def _k_means(vectors: npt.NDArray[np.float32], count: int, seed: int) -> npt.NDA
         niter=ITERATIONS,
         seed=seed + 1,
         spherical=True,
-        min_points_per_centroid=1,  # else it complains on stderr
+        min_points_per_centroid=1,  # otherwise faiss prints a warning
         max_points_per_centroid=4 * TOKENS_PER_CENTROID,
     )
     with one_faiss_thread():

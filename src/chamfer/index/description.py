@@ -1,4 +1,4 @@
-"""What an index holds, in words and numbers."""
+"""Summary of an index: documents, settings, sizes."""
 
 from pathlib import Path
 from typing import Any
@@ -7,12 +7,12 @@ from chamfer.index.manifest import DERIVED, needed_manifest
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """Documents, tokens, settings and sizes of an index, without opening its segments."""
+    """Number of documents and tokens, settings and sizes of an index; reads the manifest only."""
     manifest = needed_manifest(folder)
     settings = manifest.settings
     files = [file for entry in manifest.segments for file in entry.files] + manifest.files
     derived = sum(_size(path) for path in (folder / DERIVED).rglob("*"))
-    told = {
+    summary = {
         "documents": manifest.documents,
         "deleted": sum(entry.dead for entry in manifest.segments),
         "tokens": sum(entry.tokens for entry in manifest.segments),
@@ -29,8 +29,8 @@ def describe(folder: Path) -> dict[str, Any]:
         "bytes_of_first_stages": derived,
     }
     if manifest.building is not None:
-        told["building"] = f"{manifest.building['done']} of {manifest.building['documents']} documents"
-    return told
+        summary["building"] = f"{manifest.building['done']} of {manifest.building['documents']} documents"
+    return summary
 
 
 def _size(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""What of a document's metadata a filter can ask for."""
+"""The fields of a document's metadata, as filters see them."""
 
 import math
 import re
@@ -9,17 +9,17 @@ from chamfer.errors import InputError
 
 Value = str | int | float
 
-# Python takes some hundred nested calls; what a person writes stays far below.
+# Python can nest a few hundred calls. What people write stays far below.
 DEEPEST = 50
-# SQLite ends a pattern at a NUL and takes no half of a surrogate pair.
+# SQLite ends a pattern at a NUL, and cannot store a lone surrogate.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def fields_of(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
-    """Name, kind and value of everything in a document's metadata that a filter can ask for.
+    """Yield name, kind and value of every field.
 
-    Names of nested objects are joined by dots, a list gives each of its elements, null gives nothing. Whole numbers
-    beyond 64 bits are rounded to floats, here and in filters; NaN and infinity are refused, as in JSON.
+    Names of nested objects are joined by dots. A list yields each of its elements, null yields nothing. Integers
+    beyond 64 bits are rounded to floats, here and in filters. NaN and infinity are errors, as in JSON.
 
     >>> list(fields_of({"year": 2021, "author": {"name": "Ada", "born": None}, "tags": ["a", True]}))
     [('year', 'number', 2021), ('author.name', 'text', 'Ada'), ('tags', 'text', 'a'), ('tags', 'boolean', 1)]
@@ -29,11 +29,11 @@ def fields_of(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
 
 def _fields(name: str, value: Any, depth: int) -> Iterator[tuple[str, str, Value]]:  # noqa: ANN401 -- JSON
     if depth > DEEPEST:
-        raise InputError(f"metadata may be nested {DEEPEST} levels deep, not deeper as in {short(name)}; flatten it")
+        raise InputError(f"metadata may be nested {DEEPEST} levels deep, but {short(name)} is deeper; flatten it")
     if isinstance(value, Mapping):
         for key, part in value.items():
             if not isinstance(key, str):
-                raise InputError(f"names in metadata must be texts, not {key!r}; write it as a text")
+                raise InputError(f"names in metadata must be strings, not {key!r}; write it as a string")
             yield from _fields(f"{name}.{key}" if depth else key, part, depth + 1)
     elif isinstance(value, list | tuple):
         for part in value:
@@ -41,7 +41,7 @@ def _fields(name: str, value: Any, depth: int) -> Iterator[tuple[str, str, Value
     elif value is not None:
         if not isinstance(value, str | int | float):
             raise InputError(
-                f"metadata must be JSON, but {short(name)} is a {type(value).__name__}; write it as a text"
+                f"metadata must be JSON, but {short(name)} is a {type(value).__name__}; write it as a string"
             )
         kept = kept_as(value)
         if kept is None:
@@ -52,7 +52,7 @@ def _fields(name: str, value: Any, depth: int) -> Iterator[tuple[str, str, Value
 
 
 def kept_as(value: Value) -> tuple[str, Value] | None:
-    """A value's kind and how SQLite keeps it, or None for a number that no float comes near."""
+    """The kind of a value and how SQLite stores it, or None for a number beyond the range of floats."""
     if isinstance(value, str):
         return "text", storable(value)
     if isinstance(value, bool):
@@ -67,11 +67,11 @@ def kept_as(value: Value) -> tuple[str, Value] | None:
 
 
 def storable(text: str) -> str:
-    """A text without the characters that SQLite cannot keep."""
+    """A text in which characters that SQLite cannot store are replaced."""
     return UNSTORABLE.sub("\ufffd", text)
 
 
 def short(text: str) -> str:
-    """As much of a text as an error may quote."""
+    """A text, shortened for error messages."""
     text = text if len(text) <= 40 else text[:40] + "…"
     return text if text.isprintable() else repr(text)

@@ -1,15 +1,16 @@
-"""Which documents a search may find: ``year > 2020 and lang = 'en'``, compiled to SQL with bound values.
+"""Filters over metadata: ``year > 2020 and lang = 'en'``, compiled to SQL with bound values.
 
     comparison  = name ("=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=") value
                 | name ["not"] "in" "(" value {"," value} ")"
-                | name ["not"] "like" text          % stands for any characters, _ for one; a = A, but not ä = Ä
+                | name ["not"] "like" text          % matches any characters, _ one; a matches A, but ä does not match Ä
                 | name "is" ["not"] "null"
     filter      = comparison | "not" filter | filter "and" filter | filter "or" filter | "(" filter ")"
     name        = year | author.name | "any characters"
     value       = 3 | -2.5 | 1e6 | 'it''s text' | true | false
 
-A comparison holds for a document if it holds for any value the field has there. A number, a text and a boolean are
-never equal and have no order. Without the field no comparison holds, and neither does its negation: only ``is null``.
+A comparison is true for a document if it is true for any of the field's values. Numbers, texts and booleans are never
+equal to each other and have no order. For a document without the field, every comparison is false, and so is its
+negation; only ``is null`` is true.
 """
 
 import re
@@ -20,7 +21,7 @@ from typing import NamedTuple, NoReturn
 from chamfer.errors import InputError
 from chamfer.index.fields import DEEPEST, Value, kept_as, short, storable
 
-# SQLite takes 500 parts in one UNION and Python some hundred nested calls; what a person writes stays far below.
+# SQLite takes 500 parts in one UNION, and Python a few hundred nested calls. What people write stays far below.
 LONGEST = 10_000
 MOST_COMPARISONS = 250
 
@@ -41,7 +42,7 @@ _OPERATORS = {"=": "=", "==": "=", "!=": "=", "<>": "=", "<": "<", "<=": "<=", "
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A field against one value or, with ``IN``, several of one kind."""
+    """A field compared with one value or, with ``IN``, with several of one kind."""
 
     name: str
     kind: str
@@ -52,7 +53,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Documents without a field or, negated, with it."""
+    """Documents that lack a field or, negated, have it."""
 
     name: str
     negated: bool
@@ -60,7 +61,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """All of some parts, or any of them."""
+    """Several conditions, of which all must hold, or any."""
 
     by: str  # INTERSECT or UNION
     parts: tuple["Node", ...]
@@ -71,20 +72,20 @@ Node = Comparison | Missing | Joined
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter that was understood; made by `parse_filter`."""
+    """A parsed filter; see :func:`parse_filter`."""
 
     root: Node
 
     def names(self) -> list[str]:
-        """The fields that it asks for, in the order of the text."""
+        """The fields that the filter names, in order of appearance."""
         return list(dict.fromkeys(_names(self.root)))
 
     def sql(self) -> tuple[str, list[Value]]:
-        """A query for the distinct places that pass, and the values to bind to it.
+        """An SQL query for the places of matching documents, and the values to bind.
 
         It reads ``fields(name, kind, value, place)`` and, for ``is null``, ``documents(place)``.
         """
-        # One named table for every node: nested as text, a dozen levels would overflow the stack of SQLite's parser.
+        # One named table per node: a dozen nested subqueries would overflow the stack of SQLite's parser.
         tables: list[str] = []
         values: list[Value] = []
         root = _compile(self.root, tables, values)
@@ -100,7 +101,7 @@ def _names(node: Node) -> Iterator[str]:
 
 
 def _compile(node: Node, tables: list[str], values: list[Value]) -> str:
-    """Add the tables of a node, parts first, and give the name of its own."""
+    """Add the tables of a node, parts first, and return the name of its own table."""
     field = "SELECT place FROM fields WHERE name = ?"
     match node:
         case Joined(by, parts):
@@ -121,19 +122,19 @@ def _compile(node: Node, tables: list[str], values: list[Value]) -> str:
 
 
 def parse_filter(text: str) -> Filter:
-    """Understand a filter, or raise an `InputError` that says where it stops making sense.
+    """Parse a filter; a syntax error is an `InputError` that names the position.
 
     >>> query, values = parse_filter("year > 2020 and not lang in ('en', 'de')").sql()
     >>> values
     ['year', 'number', 2020, 'lang', 'lang', 'text', 'en', 'de']
     >>> parse_filter("lang = en")
     Traceback (most recent call last):
-    chamfer.errors.InputError: a filter needs a value at position 8, not en; put texts in single quotes: 'en'
+    chamfer.errors.InputError: a filter needs a value at position 8, not en; put strings in single quotes: 'en'
     """
     if not text.strip():
-        raise InputError("a filter needs a comparison, such as year > 2020; leave it out to find everything")
+        raise InputError("a filter needs a comparison, such as year > 2020; leave it out to search all documents")
     if len(text) > LONGEST:
-        raise InputError(f"a filter may have {LONGEST} characters, not {len(text)}; give the documents a field for it")
+        raise InputError(f"a filter may have {LONGEST} characters, not {len(text)}; add a field for it")
     return Filter(_Parser(text).whole())
 
 
@@ -159,7 +160,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Recursive descent; ``not`` is pushed down to the comparisons on the way (De Morgan)."""
+    """A recursive descent parser, which pushes ``not`` down to the comparisons (De Morgan)."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
@@ -260,14 +261,14 @@ class _Parser:
         if kind == "text":
             value = said[1:-1].replace("''", "'")
         elif kind == "number":
-            # Python reads no whole number of thousands of digits; beyond 64 bits it is rounded to a float anyway.
+            # Python does not parse integers with thousands of digits; beyond 64 bits they are rounded to floats anyway.
             value = int(said) if len(said) < 30 and said.lstrip("+-").isdigit() else float(said)
         elif said in ("true", "false"):
             value = said == "true"
         else:
             bare = kind in ("word", "name", "unknown")
             hint = "write 'is null' or 'is not null'" if said == "null" else ""
-            self._fail("a value", f"put texts in single quotes: '{_bare(said)}'" if bare else hint)
+            self._fail("a value", f"put strings in single quotes: '{_bare(said)}'" if bare else hint)
         kept = kept_as(value)
         if kept is None:
             self._fail("a number below 1.8e308")
@@ -279,7 +280,7 @@ class _Parser:
         return self._tokens[self._place]
 
     def _took(self, text: str) -> bool:
-        """Step over a keyword or symbol if it comes next; what was quoted still has its quotes."""
+        """Consume a keyword or symbol if it comes next. Quoted text still has its quotes, so it never matches."""
         found = self._next.text == text
         self._place += found
         return found
@@ -292,7 +293,7 @@ class _Parser:
 
 
 def _either(parts: Sequence[Node], *, negated: bool) -> Node:
-    """Any of some parts or, when they are the negated ones, all of them."""
+    """Any of the parts or, if they are negated, all of them."""
     return parts[0] if len(parts) == 1 else Joined("INTERSECT" if negated else "UNION", tuple(parts))
 
 

@@ -1,4 +1,4 @@
-"""What an index holds: one small file, swapped atomically, names everything that counts."""
+"""The manifest: one small file, replaced atomically, that names every file of the current commit."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ SAMPLE = ".sample"
 
 
 class File(NamedTuple):
-    """A file that is part of a commit, and how to tell that it is whole."""
+    """A file of a commit: name, size and checksum."""
 
     name: str
     bytes: int
@@ -27,31 +27,29 @@ class File(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Describe a file that was just written."""
+        """Measure a file that was just written."""
         with path.open("rb") as file:
             return cls(path.name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
     def check_size(self, folder: Path) -> None:
-        """Refuse a file that was cut or replaced; costs nothing."""
+        """Refuse a file with the wrong size, without reading it."""
         path = folder / self.name
         found = path.stat().st_size
         if found != self.bytes:
             raise InputError(
-                f"{path} is damaged: it holds {found} bytes, not {self.bytes}; delete the index and build it again"
+                f"{path} is damaged: it has {found} bytes, not {self.bytes}; delete the index and build it again"
             )
 
     def check(self, folder: Path) -> None:
-        """Refuse a file of which any byte was changed."""
+        """Refuse a file with the wrong size or checksum."""
         self.check_size(folder)
         if self.of(folder / self.name) != self:
-            raise InputError(
-                f"{folder / self.name} is damaged: its checksum is another; delete the index and build it again"
-            )
+            raise InputError(f"{folder / self.name} is damaged: checksum mismatch; delete the index and build it again")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One segment: its files, and which of its documents were deleted since."""
+    """One segment: its files, and the documents that were deleted from it."""
 
     name: str
     documents: int
@@ -62,7 +60,7 @@ class Entry:
 
     @property
     def alive(self) -> int:
-        """Documents that were not deleted."""
+        """Number of live documents."""
         return self.documents - self.dead
 
 
@@ -71,12 +69,12 @@ class Manifest:
     """One commit.
 
     Args:
-        version: rises by one with every commit.
-        settings: how documents become rows.
-        trained: what was learnt from a sample; None before the first document.
-        frequencies: in how many live documents each token appears; None before the first document.
-        segments: in the order they were added.
-        building: what a build that has not finished reads; None otherwise.
+        version: number of the commit.
+        settings: how documents are stored.
+        trained: centroids, projection and residual levels; None before the first document.
+        frequencies: number of live documents that contain each token; None before the first document.
+        segments: segments, oldest first.
+        building: corpus and progress of an unfinished build; None otherwise.
     """
 
     version: int
@@ -88,24 +86,24 @@ class Manifest:
 
     @property
     def documents(self) -> int:
-        """Live documents."""
+        """Number of live documents."""
         return sum(entry.alive for entry in self.segments)
 
     @property
     def files(self) -> list[File]:
-        """Everything beside the segments."""
+        """All files outside the segments."""
         named = (self.trained, self.frequencies, *(entry.deleted for entry in self.segments))
         return [file for file in named if file is not None]
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Make a commit visible: before this nothing of it is, afterwards all of it."""
+    """Make a commit visible, atomically."""
     content = {"format": FORMAT, **asdict(manifest)}
     write_json(folder / MANIFEST, {"sha256": _checksum(content), "index": content})
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read the last commit; None where there is no index."""
+    """Read the current commit; None if there is no index."""
     path = folder / MANIFEST
     if not path.is_file():
         return None
@@ -113,7 +111,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         whole = json.loads(path.read_bytes())
         content = whole["index"]
         if whole["sha256"] != _checksum(content):
-            raise InputError(f"{path} is damaged: its checksum is another; delete the index and build it again")
+            raise InputError(f"{path} is damaged: checksum mismatch; delete the index and build it again")
         if content.pop("format") != FORMAT:
             raise InputError(f"{path} was written by another version of chamfer; delete the index and build it again")
         return Manifest(
@@ -141,7 +139,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def needed_manifest(folder: Path) -> Manifest:
-    """Read the last commit of an index that must be there."""
+    """Read the current commit; it is an error if there is no index."""
     manifest = read_manifest(folder)
     if manifest is None:
         raise InputError(f"{folder} holds no index; make one with: chamfer index build")

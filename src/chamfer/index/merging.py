@@ -1,4 +1,4 @@
-"""Several segments as one, without deleted documents."""
+"""Merging segments, without deleted documents."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,20 +16,20 @@ from chamfer.tokens.batch import offsets_of, parts
 
 
 def like_the_last(entries: Sequence[Entry], fan: int) -> int:
-    """How many segments at the end are not of a larger size, in powers of ``fan``, than the last one."""
+    """Number of segments at the end whose size class, in powers of ``fan``, is at most that of the last one."""
     sizes = [int(np.log(max(entry.documents, 1)) / np.log(fan) + 1e-9) for entry in entries]
     return next((n for n, size in enumerate(reversed(sizes)) if size > sizes[-1]), len(sizes))
 
 
 def live_tokens(segments: Sequence[Segment]) -> int:
-    """The tokens of all live documents."""
+    """Number of tokens of all live documents."""
     return sum(int(segment.columns[LENGTHS][segment.alive].sum()) for segment in segments)
 
 
 def learnt_from(
     segments: Sequence[Segment], settings: Settings, before: Trained, coming: npt.NDArray[np.float32] | None = None
 ) -> Trained:
-    """Learn anew from documents that are there, and from vectors that come; the projection stays."""
+    """Train again on documents of the index and on vectors that will be added; the projection stays."""
     coming = np.empty((0, settings.kept), np.float32) if coming is None else coming
     there = live_tokens(segments)
     wanted = sample_size(there + len(coming))
@@ -50,15 +50,20 @@ def merged_rows(
     learnt: Trained | None,
     chosen: Sequence[npt.NDArray[np.int64]] | None = None,
 ) -> Iterator[Rows]:
-    """The rows of all live documents, or of those at ``chosen`` places of each segment, in the order of their ids.
+    """The rows of live documents of several segments, sorted by id.
 
-    For other centroids if some were learnt.
+    Args:
+        segments: segments to merge.
+        settings: settings of the index.
+        before: what the rows were encoded with.
+        learnt: what to encode them with again, if it changed.
+        chosen: places in each segment; all live documents by default.
     """
     alive = [segment.alive for segment in segments] if chosen is None else chosen
     ids = np.concatenate(
         [np.array(one.database.all_ids(), object)[places] for one, places in zip(segments, alive, strict=True)]
     )
-    order = np.argsort(ids, kind="stable")  # of runs that are sorted already, which costs little
+    order = np.argsort(ids, kind="stable")  # cheap, because each segment is sorted already
     owner = np.repeat(np.arange(len(segments)), [len(places) for places in alive])[order]
     places = np.concatenate(alive)[order]
     lengths = np.concatenate([segment.columns[LENGTHS] for segment in segments])

@@ -1,4 +1,4 @@
-"""Fewer vectors: tokens of a document that mean nearly the same share one."""
+"""Token pooling: similar tokens of a document share one vector."""
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -8,9 +8,9 @@ from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 
 
 def pool(tokens: TokenBatch, factor: int) -> TokenBatch:
-    """Keep about one vector for every ``factor`` tokens of each document: the means of Ward's clusters.
+    """Replace the vectors of each document by the means of Ward clusters, one for every ``factor`` tokens.
 
-    A mean is given unit length again, and the id of the first token that it stands for.
+    A mean is normalised, and gets the id of the first token of its cluster.
     """
     if factor == 1:
         return tokens
@@ -27,11 +27,11 @@ def _pool_one(vectors: Vectors, token_ids: TokenIds, factor: int) -> tuple[Vecto
         return vectors, token_ids
     group = fcluster(linkage(vectors, method="ward"), count, criterion="maxclust") - 1
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # of the text
+    order = np.argsort(first)  # order of the text
     first, group = first[order], np.argsort(order)[group]
     sums = np.zeros((len(first), vectors.shape[1]), np.float32)
     np.add.at(sums, group, vectors)
     norms = np.linalg.norm(sums, axis=1, keepdims=True)
-    opposite = norms[:, 0] < 1e-6  # such vectors have no mean direction
+    opposite = norms[:, 0] < 1e-6  # opposite vectors have no mean direction
     sums[opposite], norms[opposite] = vectors[first[opposite]], 1
     return sums / norms, token_ids[first]

@@ -1,4 +1,4 @@
-"""Fewer dimensions: those along which the token vectors of a corpus vary most."""
+"""Projection of token vectors to fewer dimensions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,9 +7,9 @@ from chamfer.tokens.batch import Vectors
 
 
 def fit_projection(vectors: Vectors, dimensions: int) -> npt.NDArray[np.float32]:
-    """``(all, dimensions)`` orthonormal directions, by principal components around the origin.
+    """``(all, dimensions)`` the principal directions of the vectors, orthonormal.
 
-    The mean is not subtracted: products of vectors, of which scores are made, are then kept as well as they can be.
+    The mean is not subtracted, because that preserves dot products best, and scores are made of those.
     """
     values = vectors.astype(np.float32, copy=False)
     _, directions = np.linalg.eigh((values.T @ values).astype(np.float64))
@@ -17,7 +17,7 @@ def fit_projection(vectors: Vectors, dimensions: int) -> npt.NDArray[np.float32]
 
 
 def projected(vectors: Vectors, directions: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Project vectors and give them unit length again; a query and documents must be projected alike."""
+    """Project vectors and normalise them; queries and documents must be projected alike."""
     fewer: npt.NDArray[np.float32] = vectors.astype(np.float32, copy=False) @ directions
     fewer /= np.maximum(np.linalg.norm(fewer, axis=1, keepdims=True), 1e-12)
     return fewer

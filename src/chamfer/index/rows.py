@@ -1,4 +1,4 @@
-"""Documents as a segment keeps them: texts and arrays, cut from vectors or gathered from other segments."""
+"""Documents as a segment stores them: computed from vectors, or gathered from other segments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ from chamfer.tokens.batch import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vecto
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
-# What 16 bits and sums of squares may leave of a unit.
+# Tolerance for the length of a unit vector, for 16-bit floats and rounding.
 UNIT = 0.01
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some documents: what a user knows of them, and an array for each column of the settings."""
+    """Documents, and an array for each column of the settings."""
 
     documents: Sequence[Document]
     columns: Columns
@@ -45,13 +45,13 @@ class Rows:
 def columns_in_parts(
     tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Settings, trained: Trained
 ) -> Iterator[tuple[slice, Columns]]:
-    """The columns of documents, some at a time, and of which; as many parts are made at once as there are cores.
+    """Compute the columns of documents in parts, several at once on different cores; yields each part's slice too.
 
     Args:
-        tokens: their vectors, pooled already.
-        distinct: the different tokens of each text.
-        settings: what is kept.
-        trained: the projection, the centroids and the levels of residuals.
+        tokens: vectors, after pooling.
+        distinct: distinct token ids of each text.
+        settings: settings of the index.
+        trained: projection, centroids and residual levels.
     """
 
     def make(part: slice) -> tuple[slice, Columns]:
@@ -85,33 +85,31 @@ def _columns(tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Setting
 
 
 def check_unit(tokens: TokenBatch) -> None:
-    """Refuse vectors that are not of unit length, which pooling and projection would hide."""
+    """Refuse vectors that do not have unit length; after pooling or projection, all would."""
 
     def check(start: int) -> None:
         some = tokens.vectors[start : start + AT_A_TIME].astype(np.float32, copy=False)
         norms = np.sqrt(np.einsum("td,td->t", some, some))
-        wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT))  # NaN is wrong too
+        wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT))  # also true for NaN
         if len(wrong):
-            raise InputError(
-                f"an index takes token vectors of length 1, not {norms[wrong[0]]:.4g}; normalise them first"
-            )
+            raise InputError(f"token vectors must be of length 1, not {norms[wrong[0]]:.4g}; normalise them first")
 
     map_in_threads(check, range(0, len(tokens.vectors), AT_A_TIME))
 
 
 def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Settings, trained: Trained) -> Vectors:
-    """The vectors of some rows, in 16 bits."""
+    """Decode the vectors of some rows, in 16 bits."""
     if VECTORS in columns:
         return np.asarray(columns[VECTORS][rows])
     if CODES in columns:
         return Codes(columns[CODES], columns[SCALES], np.empty((4, 0), np.float32)).vectors(settings.kept, rows)
     if trained.residuals is None:
-        raise InputError("an index of residuals has no levels for them; build it again")
+        raise InputError("the index stores residuals but has no levels to decode them; build it again")
     return trained.residuals.decode(columns[RESIDUALS], trained.clusters.centroids, columns[CENTROIDS], rows)
 
 
 def coded_again(columns: Columns, settings: Settings, before: Trained, trained: Trained) -> dict[str, npt.NDArray[Any]]:
-    """The same rows for other centroids; what residuals lost before stays lost."""
+    """Encode rows again for new centroids; precision that residuals lost before is not recovered."""
     vectors = decoded(columns, slice(None), settings, before)
     again = {**columns, CENTROIDS: trained.clusters.nearest(vectors)}
     if trained.residuals is not None:
@@ -121,12 +119,12 @@ def coded_again(columns: Columns, settings: Settings, before: Trained, trained: 
 
 def _residuals(vectors: Vectors, centroids: npt.NDArray[np.uint16], trained: Trained) -> npt.NDArray[np.uint8]:
     if trained.residuals is None:
-        raise InputError("an index of residuals has no levels for them; build it again")
+        raise InputError("the index stores residuals but has no levels to decode them; build it again")
     return trained.residuals.encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
 
 
 class Source(NamedTuple):
-    """The columns of a segment, and where in them each document's tokens and distinct tokens lie."""
+    """The columns of a segment, and the offsets of each document's tokens and distinct tokens."""
 
     columns: Columns
     offsets: Mapping[str, Offsets]
@@ -138,17 +136,17 @@ def gather(
     places: npt.NDArray[np.int64],
     settings: Settings,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Copy documents from several segments into arrays of their own, in the given order.
+    """Copy documents from several segments into new arrays, in the given order.
 
     Args:
         sources: the segments.
-        owner: ``(documents,)`` which segment each document is from.
-        places: ``(documents,)`` where in that segment it is.
-        settings: of all of them.
+        owner: ``(documents,)`` segment of each document.
+        places: ``(documents,)`` place of each document in its segment.
+        settings: settings of the index.
     """
     gathered: dict[str, npt.NDArray[Any]] = {}
     lengths_of = {"token": LENGTHS, "distinct": DISTINCT_LENGTHS}
-    # Lengths come first among the columns, and tell how long the others are.
+    # Lengths are the first columns; the sizes of the others follow from them.
     for name, column in settings.columns.items():
         whole = column.per == "document"
         to = np.arange(len(places) + 1) if whole else offsets_of(gathered[lengths_of[column.per]])

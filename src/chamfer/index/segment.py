@@ -1,4 +1,4 @@
-"""A part of an index that never changes: written whole, then only read."""
+"""Segments: parts of an index that are written once and never change."""
 
 import errno
 import hashlib
@@ -33,20 +33,20 @@ from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
 
-# Read whole when a segment is opened, so that their checksums cost nothing.
+# Read in full when a segment is opened, so that checking their checksums costs nothing.
 SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)
 
 
 class SegmentWriter:
-    """Writes a new segment, some documents at a time, in the order of their ids.
+    """Writes a new segment, some documents at a time, sorted by id.
 
-    Nothing of it counts before a manifest names it. After an error it is removed.
+    It is not part of the index before a manifest names it. After an error it is removed.
     """
 
     def __init__(self, index: Path, name: str, settings: Settings) -> None:
         self._name = name
         self._folder = index / SEGMENTS / name
-        shutil.rmtree(self._folder, ignore_errors=True)  # what a crash may have left
+        shutil.rmtree(self._folder, ignore_errors=True)  # left by a crash
         self._folder.mkdir(parents=True)
         self._digests = {column: hashlib.sha256() for column in settings.columns}
         self._documents = self._tokens = 0
@@ -73,10 +73,10 @@ class SegmentWriter:
         if kind is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         if isinstance(error, OSError):
-            error.filename = error.filename or str(self._folder)  # a full disk does not say which file it cannot take
+            error.filename = error.filename or str(self._folder)  # the error of a full disk names no file
 
     def append(self, rows: Rows) -> None:
-        """Write some more documents."""
+        """Write more documents."""
         for column, values in rows.columns.items():
             content = np.ascontiguousarray(values).data
             self._files[column].write(content)
@@ -86,7 +86,7 @@ class SegmentWriter:
         self._tokens += len(rows.columns[TOKEN_IDS])
 
     def finish(self) -> Entry:
-        """Bring all of it to disk."""
+        """Flush all files to disk."""
         files = []
         for column, file in self._files.items():
             file.flush()
@@ -101,20 +101,20 @@ class SegmentWriter:
 
 
 class Segment:
-    """A segment, opened for reading; large arrays are mapped, not read.
+    """A segment, opened for reading; large arrays are memory-mapped.
 
     Args:
-        index: the folder of the index.
-        entry: what the manifest says of the segment.
-        settings: what is kept of documents.
-        trained: what vectors are decoded with.
-        device: where documents are scored.
+        index: folder of the index.
+        entry: entry of the segment in the manifest.
+        settings: settings of the index.
+        trained: centroids and residual levels, to decode vectors with.
+        device: device that documents are scored on.
     """
 
     def __init__(self, index: Path, entry: Entry, settings: Settings, trained: Trained, device: str = CPU) -> None:
         self.name, self._index, self._device = entry.name, index, device
         self.content = entry.files
-        """Names and checksums: equal only for segments with the same vectors."""
+        """Names and checksums of its files; equal only for segments with the same vectors."""
         self._settings, self._trained = settings, trained
         folder = index / SEGMENTS / entry.name
         for file in entry.files:
@@ -150,22 +150,22 @@ class Segment:
 
     @cached_property
     def source(self) -> Source:
-        """What is copied when segments are merged."""
+        """Columns and offsets, for merging."""
         return Source(self.columns, {"token": self.offsets, "distinct": offsets_of(self.columns[DISTINCT_LENGTHS])})
 
     @property
     def alive(self) -> npt.NDArray[np.int64]:
-        """The places of documents that were not deleted."""
+        """Places of live documents."""
         return np.arange(len(self)) if self.deleted is None else np.flatnonzero(~self.deleted)
 
     @cached_property
     def on_device(self) -> "DeviceDocuments | None":
-        """The documents on a GPU, if that is where they are scored; brought there when they are first asked for."""
+        """The documents on the GPU, copied there on first use; None if they are scored on the CPU."""
         if self._device == CPU:
             return None
-        from chamfer.kernels.cuda.documents import shared_documents  # here, so that nothing else needs Triton
+        from chamfer.kernels.cuda.documents import shared_documents  # imported here, because it needs Triton
 
-        # Not a method of this object, which would then live as long as what is on the GPU, and that as long as it.
+        # Not a bound method: the copy on the GPU would then keep this object alive, and this object the copy.
         take = partial(_taken, self.columns, self.offsets, self._settings, self._trained)
         documents = shared_documents(self.content, self.offsets, self._settings.kept, take, self._device)
         self.forget()
@@ -204,11 +204,11 @@ class Segment:
 
     @property
     def mapped_bytes(self) -> int:
-        """The size of what is mapped."""
+        """Total size of the memory-mapped files."""
         return sum(map(len, self._pages))
 
     def forget(self) -> None:
-        """Let go of the pages of files that were read, which would count as memory of this process."""
+        """Release the pages of mapped files, which otherwise count as memory of this process."""
         for pages in self._pages:
             pages.madvise(mmap.MADV_DONTNEED)
 
@@ -217,9 +217,13 @@ class Segment:
         return self.database.texts()
 
     def derived(self, name: str, make: Callable[[Path], None]) -> Path:
-        """A folder of files that follow from the segment alone, made when it is first asked for.
+        """A folder with files that are computed from the segment alone, created on first use.
 
-        They lie beside the segment, or, where that cannot be written, in a temporary folder as long as this is open.
+        If the index cannot be written, it is a temporary folder, which is removed with this object.
+
+        Args:
+            name: name of the folder.
+            make: writes the files into a given folder.
         """
         folder = self._index / DERIVED / self.name / name
         if folder.is_dir():
@@ -241,7 +245,7 @@ class Segment:
             sync_folder(unfinished)
             unfinished.rename(folder)
         except OSError:
-            if not folder.is_dir():  # else another process was faster, with the same files
+            if not folder.is_dir():  # otherwise another process was faster, with the same files
                 raise
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)

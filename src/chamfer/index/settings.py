@@ -1,4 +1,4 @@
-"""What an index is made of, decided when it is created."""
+"""Settings of an index, fixed when it is created."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -26,16 +26,16 @@ PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 @dataclass(frozen=True)
 class Settings:
-    """How documents become rows of an index.
+    """How documents are stored.
 
     Args:
-        dimensions: of the vectors that are added.
-        vocabulary_size: how many tokens there are, for document frequencies.
-        precision: ``float16`` keeps vectors in 16 bits beside their 8-bit codes, so that scores are exact; ``int8``
-            keeps the codes alone; ``4bit`` and ``2bit`` what is left of a vector when its centroid is subtracted.
-        pool: keep one vector for so many tokens of a document.
-        projected: keep so many dimensions, the ones along which the corpus varies most.
-        encoder: what made the vectors, as JSON; a query must be encoded by the same.
+        dimensions: dimensions of the encoder's vectors.
+        vocabulary_size: number of tokens in the vocabulary, for document frequencies.
+        precision: ``float16`` stores vectors in 16 bits beside their 8-bit codes, so that scores are exact; ``int8``
+            stores only the codes; ``4bit`` and ``2bit`` store quantized residuals of centroids.
+        pool: tokens of a document per stored vector.
+        projected: dimensions to project vectors to, by principal components; None to keep all.
+        encoder: description of the encoder, as JSON; queries need the same one.
     """
 
     dimensions: int
@@ -47,32 +47,32 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
-            raise InputError(f"the precision of an index is one of {', '.join(PRECISIONS)}, not {self.precision!r}")
+            raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {self.precision!r}")
         for name, value in (("dimensions", self.dimensions), ("tokens in the vocabulary", self.vocabulary_size)):
             if value < 1:
                 raise InputError(f"an index needs at least 1 of {name}, not {value}")
         if not 1 <= self.pool <= 64:
-            raise InputError(f"one vector can stand for 1 to 64 tokens, not {self.pool}")
+            raise InputError(f"a vector can represent 1 to 64 tokens, not {self.pool}")
         if self.projected is not None and not 1 <= self.projected < self.dimensions:
             raise InputError(
                 f"vectors of {self.dimensions} dimensions can be projected to fewer, at least 1, not {self.projected}"
             )
         if self.bits and self.kept % 8:
-            raise InputError(f"{self.precision} needs a number of dimensions that 8 divides, not {self.kept}")
+            raise InputError(f"{self.precision} needs a multiple of 8 dimensions, not {self.kept}")
 
     @property
     def kept(self) -> int:
-        """The dimensions of the vectors that are kept."""
+        """Dimensions of a stored vector."""
         return self.projected or self.dimensions
 
     @property
     def bits(self) -> int:
-        """Bits for each dimension of what a centroid leaves of a vector; 0 if the vector itself is kept."""
+        """Bits per dimension of a residual; 0 if residuals are not stored."""
         return {"4bit": 4, "2bit": 2}.get(self.precision, 0)
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The arrays that every segment has."""
+        """The arrays of every segment."""
         columns = {
             LENGTHS: Column("document"),
             DISTINCT_LENGTHS: Column("document"),
@@ -93,5 +93,5 @@ class Settings:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_json` gave."""
+        """Read the result of :meth:`as_json`."""
         return cls(**value)

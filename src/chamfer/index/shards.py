@@ -1,4 +1,4 @@
-"""A set of shards: parts of one index, each an index of its own, and what is known of all of them together."""
+"""A set of shards: parts of an index, each one an index itself, and what they have in common."""
 
 import hashlib
 import json
@@ -23,14 +23,14 @@ SET = "set.json"
 
 
 class ShardVersion(NamedTuple):
-    """One version of a set: its number, which begins anew in a new folder, and the checksum of what it is made of."""
+    """One version of a set of shards: its number, counted per folder, and the checksum of its description."""
 
     number: int
     checksum: str
 
 
 class Part(NamedTuple):
-    """One shard: the name of its folder, how many documents it holds, and the commit of it that belongs to the set."""
+    """One shard: name of its folder, number of documents, and the commit that belongs to the set."""
 
     name: str
     documents: int
@@ -42,13 +42,13 @@ class ShardSet:
     """One version of a set. Document ``d`` is in shard ``owner_of(d, number of shards)``.
 
     Args:
-        version: rises by one whenever an index is split into the same folder.
-        settings: of every shard.
-        trained: what was learnt from a sample; all shards share it.
-        frequencies: in how many documents of the whole corpus each token appears.
-        documents: of all shards.
-        shards: in their order.
-        index: the name and the commit of the index that was split.
+        version: number of the version; one higher whenever an index is split into the same folder.
+        settings: settings of every shard.
+        trained: centroids, projection and residual levels, which all shards share.
+        frequencies: number of documents in the whole corpus that contain each token.
+        documents: number of documents in all shards.
+        shards: the shards, in order.
+        index: name and commit of the index that was split.
     """
 
     version: int
@@ -61,7 +61,7 @@ class ShardSet:
 
 
 def owner_of(identifier: str, shards: int) -> int:
-    """The shard that a document belongs to, by its id alone: in every version, on every machine.
+    """The shard of a document. It depends on the id alone, so it is the same in every version and on every machine.
 
     >>> [owner_of(name, 4) for name in ("a", "b", "c")]
     [0, 0, 3]
@@ -71,7 +71,7 @@ def owner_of(identifier: str, shards: int) -> int:
 
 
 def version_folder(folder: Path, number: int) -> Path:
-    """Where a version lies."""
+    """The folder of a version."""
     return folder / f"{number:08d}"
 
 
@@ -81,23 +81,23 @@ def holds_shards(folder: Path) -> bool:
 
 
 def current_version(folder: Path) -> ShardVersion:
-    """The version that counts."""
+    """The current version."""
     if not holds_shards(folder):
         raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
     try:
         content = json.loads((folder / CURRENT).read_bytes())
         return ShardVersion(int(content["version"]), str(content["sha256"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / CURRENT} is damaged; split the index again, into another folder") from error
+        raise InputError(f"{folder / CURRENT} is damaged; split the index again into another folder") from error
 
 
 def use_version(folder: Path, version: ShardVersion) -> None:
-    """Make a version the one that counts: before this nothing of it does, afterwards all of it."""
+    """Make a version the current one, atomically."""
     write_json(folder / CURRENT, {"version": version.number, "sha256": version.checksum})
 
 
 def write_set(folder: Path, whole: ShardSet) -> ShardVersion:
-    """Write what a version is made of into its folder."""
+    """Write the description of a version into its folder."""
     content = {"format": FORMAT, **asdict(whole)}
     checksum = _checksum(content)
     write_json(folder / SET, {"sha256": checksum, "set": content})
@@ -105,7 +105,7 @@ def write_set(folder: Path, whole: ShardSet) -> ShardVersion:
 
 
 def read_set(folder: Path, version: ShardVersion) -> ShardSet:
-    """Read what a version is made of."""
+    """Read the description of a version."""
     path = version_folder(folder, version.number) / SET
     if not path.is_file():
         raise InputError(f"{folder} holds no version {version.number} of shards; make one with: chamfer index shard")
@@ -113,9 +113,9 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
         whole = json.loads(path.read_bytes())
         content: dict[str, Any] = whole["set"]
         if whole["sha256"] != _checksum(content):
-            raise InputError(f"{path} is damaged: its checksum is another; split the index again")
+            raise InputError(f"{path} is damaged: checksum mismatch; split the index again")
         if whole["sha256"] != version.checksum:
-            raise InputError(f"{folder} holds another version {version.number} than it did; it was made anew")
+            raise InputError(f"version {version.number} in {folder} was replaced by another one; open the shards again")
         if content.pop("format") != FORMAT:
             raise InputError(f"{path} was written by another version of chamfer; split the index again")
         return ShardSet(
@@ -135,9 +135,9 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
 
 
 def open_head(folder: Path, version: ShardVersion) -> Snapshot:
-    """A version without its documents: enough to encode queries for it and to weigh their tokens.
+    """A snapshot without documents, to encode and weight queries with.
 
-    Its frequencies are those of the whole corpus, so that ``idf`` means what it means for the index that was split.
+    Its frequencies are those of the whole corpus, so that ``idf`` is the same as for the index that was split.
     """
     whole = read_set(folder, version)
     place = version_folder(folder, version.number)
@@ -154,13 +154,13 @@ def open_head(folder: Path, version: ShardVersion) -> Snapshot:
 
 
 def open_shard(folder: Path, version: ShardVersion, number: int) -> Snapshot:
-    """One shard of a version, as it was when the set was written."""
+    """A snapshot of one shard, in the commit that belongs to the version."""
     part = read_set(folder, version).shards[number]
     index = Snapshot.open(version_folder(folder, version.number) / part.name)
     if index.manifest.version != part.commit:
         raise InputError(
-            f"{index.folder} was changed after the index was split, so that shards no longer fit each other; "
-            "change the index itself, and split it again"
+            f"{index.folder} was changed after the index was split, so the shards no longer match; "
+            "change the index itself and split it again"
         )
     return index
 

@@ -1,4 +1,4 @@
-"""An index cut into shards: rows are copied, nothing is encoded again, and a version counts whole or not at all."""
+"""Splitting an index into shards: rows are copied, nothing is encoded again, and a version appears atomically."""
 
 import os
 import re
@@ -42,33 +42,33 @@ from chamfer.support.progress import Progress, quiet
 
 Places = npt.NDArray[np.int64]
 
-# Names that a writer of the shard would give its first commit.
+# The names that a writer would use for the first commit of a shard.
 SEGMENT, TRAINED, FREQUENCIES = "00000001", "trained-00000001.safetensors", "frequencies-00000001.i64"
 OWN = re.compile(r"\.?\d{8}")
-OURS = re.compile(rf"{OWN.pattern}|\.lock")  # what a first split that was interrupted may leave
-# The version before the last stays: a server may not have left it yet, and a replica that is restarted opens it again.
+OURS = re.compile(rf"{OWN.pattern}|\.lock")  # may be left by an interrupted first split
+# The previous version is kept: a server may still use it, and a replica that restarts opens it again.
 KEPT = 2
 
 
 def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: Progress = quiet) -> ShardSet:
-    """Cut an index into shards, as a new version of the set in a folder; servers of that folder go on to it.
+    """Split an index into shards, as a new version of the set in a folder; servers of that folder switch to it.
 
-    Deleted documents are left behind. Takes the disk space of the index once more; the version before the last goes.
+    Deleted documents are not copied. A version takes as much disk space as the index; the two newest are kept.
 
     Args:
-        folder: the index, which stays as it is; a writer may commit to it meanwhile.
-        out: where the set lies, or will lie.
-        shards: how many; a set keeps their number in every version.
-        progress: told of the documents that are copied.
+        folder: folder of the index, which is not changed; a writer may commit to it meanwhile.
+        out: folder of the shards.
+        shards: number of shards; it cannot change between versions.
+        progress: progress reporting.
     """
     folder, out = Path(folder), Path(out)
     check_finished(needed_manifest(folder), folder)
     if shards < 1:
-        raise InputError(f"an index is split into at least 1 shard, not {shards}")
+        raise InputError(f"the number of shards must be at least 1, not {shards}")
     if (out / MANIFEST).exists():
-        raise InputError(f"{out} holds an index; shards need a folder of their own")
+        raise InputError(f"{out} holds an index; choose an empty folder for the shards")
     if not holds_shards(out) and out.is_dir() and any(not OURS.fullmatch(path.name) for path in out.iterdir()):
-        raise InputError(f"{out} holds something else; shards need a folder of their own")
+        raise InputError(f"{out} holds something else; choose an empty folder for the shards")
     with writer_lock(out):
         last = 0
         if holds_shards(out):
@@ -76,11 +76,11 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
             last = before.number
             if len(read_set(out, before).shards) != shards:
                 raise InputError(
-                    f"{out} holds a set of {len(read_set(out, before).shards)} shards, which a server has places for; "
-                    "give that number, or another folder"
+                    f"{out} holds {len(read_set(out, before).shards)} shards, and a server relies on their number; "
+                    "keep that number, or choose another folder"
                 )
         unfinished = out / f".{last + 1:08d}"
-        shutil.rmtree(version_folder(out, last + 1), ignore_errors=True)  # what a crash may have left
+        shutil.rmtree(version_folder(out, last + 1), ignore_errors=True)  # left by a crash
         try:
             whole, version = _write_as_it_is(folder, shards, unfinished, last + 1, progress)
             unfinished.rename(version_folder(out, last + 1))
@@ -97,7 +97,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
 def _write_as_it_is(
     folder: Path, shards: int, unfinished: Path, number: int, progress: Progress
 ) -> tuple[ShardSet, ShardVersion]:
-    """Write a version of the last commit of an index, which a writer may change meanwhile."""
+    """Write a version from the newest commit of an index, which a writer may change meanwhile."""
     while True:
         shutil.rmtree(unfinished, ignore_errors=True)
         index = Snapshot.open(folder)
@@ -105,12 +105,12 @@ def _write_as_it_is(
             whole = _write(index, _chosen(index, shards), unfinished, number, progress)
             return whole, write_set(unfinished, whole)
         except (InputError, OSError):
-            if read_manifest(folder) == index.manifest:  # else a writer may have removed what was being read
+            if read_manifest(folder) == index.manifest:  # otherwise a writer may have removed files
                 raise
 
 
 def _chosen(index: Snapshot, shards: int) -> list[list[Places]]:
-    """For each shard, the places of its documents in each segment of the index."""
+    """For each shard, the places of its documents in each segment."""
     chosen: list[list[Places]] = [[] for _ in range(shards)]
     for segment in index.segments:
         ids = segment.database.all_ids()
@@ -124,7 +124,7 @@ def _chosen(index: Snapshot, shards: int) -> list[list[Places]]:
 def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: int, progress: Progress) -> ShardSet:
     manifest = index.manifest
     assert manifest.trained is not None
-    for entry in manifest.segments:  # what is copied gets checksums of its own, which must not be those of damage
+    for entry in manifest.segments:  # copies get new checksums, which must not hide damage
         for file in entry.files:
             file.check(index.folder / SEGMENTS / entry.name)
     folder.mkdir()
@@ -139,7 +139,9 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
             parts.append(Part(shard.name, documents, 1))
             advance(documents)
     if not np.array_equal(counts, index.frequencies.counts):
-        raise InputError(f"the document frequencies of {index.folder} are not those of its documents; build it again")
+        raise InputError(
+            f"the document frequencies of {index.folder} do not match its documents; build the index again"
+        )
     return ShardSet(
         number,
         manifest.settings,
@@ -152,12 +154,12 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
 
 
 def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt.NDArray[np.int64]:
-    """Write an index of some documents; in how many of them each token appears."""
+    """Write an index of some documents, and return how many of them contain each token."""
     settings = index.settings
     counts = np.zeros(settings.vocabulary_size, np.int64)
     entries = []
     folder.mkdir()
-    if sum(map(len, places)):  # else few documents, or deletions, have left nothing for this shard
+    if sum(map(len, places)):  # a small index may leave a shard empty
         with SegmentWriter(folder, SEGMENT, settings) as segment:
             for rows in merged_rows(index.segments, settings, None, None, places):
                 segment.append(rows)

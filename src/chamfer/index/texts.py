@@ -1,4 +1,4 @@
-"""Ids, texts and metadata of a segment, in SQLite, so that a filter is SQL."""
+"""Ids, texts and metadata of a segment, in SQLite, so that filters are SQL."""
 
 import errno
 import json
@@ -46,18 +46,18 @@ def stored(document: Document) -> tuple[str, str, str]:
 
 
 class TextWriter:
-    """Writes the documents of a new segment, in the order of their places."""
+    """Writes the documents of a new segment, in order."""
 
     def __init__(self, path: Path) -> None:
         self._next = 0
         self._path = path
         with self._errors():
             self._connection = sqlite3.connect(path)
-            # A new file that nobody sees before it is finished, synced and named needs no journal of its own.
+            # Nobody reads the file before it is finished and synced, so it needs no journal.
             self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {SCHEMA}")
 
     def append(self, documents: Sequence[Document]) -> None:
-        """Write some more."""
+        """Write more documents."""
         places = range(self._next, self._next + len(documents))
         self._next += len(documents)
         with self._errors():
@@ -75,19 +75,19 @@ class TextWriter:
             )
 
     def finish(self) -> None:
-        """Write what is left, and close the file."""
+        """Create the indexes, and close the file."""
         with self._errors():
             self._connection.executescript(INDEXES)
             self._connection.commit()
             self.close()
 
     def close(self) -> None:
-        """Close the file as it is; twice does no harm."""
+        """Close the file as it is; may be called twice."""
         self._connection.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """A full disk is an error of the machine, as it is for every other file."""
+        """Raise an ``OSError``, such as a full disk, as other files do."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -103,43 +103,43 @@ def _fields(document: Document) -> list[tuple[str, str, Value]]:
 
 
 class Texts:
-    """The documents of a segment. Several threads can ask at once."""
+    """The documents of a segment. Threads may share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._turns = threading.Lock()
-        # The file never changes, so SQLite need not look for locks and journals.
+        # The file never changes, so SQLite can skip locks and journals.
         with self._errors():
             self._connection = sqlite3.connect(
                 f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
             )
-        self._ask("SELECT place FROM documents LIMIT 1", ())  # opens the file now, so that it may be unlinked later
+        self._ask("SELECT place FROM documents LIMIT 1", ())  # opens the file now, so that a writer may unlink it later
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
-        """The documents at some places, in their order."""
+        """The documents at some places, in the given order."""
         return [
             self._document(identifier, text, metadata)
             for identifier, text, metadata in self._at(places, "id, text, metadata")
         ]
 
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
-        """The ids at some places, in their order."""
+        """The ids at some places, in the given order."""
         return [identifier for (identifier,) in self._at(places, "id")]
 
     def places(self, ids: Iterable[str]) -> dict[str, int]:
-        """Where those of some ids that are here are."""
-        # No document has an id that cannot be stored, but SQLite would find one for what is before a NUL.
+        """The places of those ids that are in the segment."""
+        # No stored id holds a NUL, but SQLite would cut a query at one and match the rest.
         wanted = json.dumps([identifier for identifier in ids if not UNSTORABLE.search(identifier)])
         return dict(
             self._ask("SELECT id, place FROM documents WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
         )
 
     def all_ids(self) -> list[str]:
-        """Every id, in the order of places."""
+        """All ids, in order of place."""
         return [identifier for (identifier,) in self._ask("SELECT id FROM documents ORDER BY place", ())]
 
     def texts(self) -> Iterator[str]:
-        """Every text, in the order of places."""
+        """All texts, in order of place."""
         at_a_time, last = 1024, -1
         while rows := self._ask(
             "SELECT place, text FROM documents WHERE place > ? ORDER BY place LIMIT ?", (last, at_a_time)
@@ -148,16 +148,16 @@ class Texts:
             yield from (text for _, text in rows)
 
     def fields(self) -> list[str]:
-        """The names of the fields that documents have."""
+        """Names of all metadata fields."""
         return [name for (name,) in self._ask("SELECT DISTINCT name FROM fields", ())]
 
     def matching(self, condition: Filter) -> npt.NDArray[np.int64]:
-        """The places of documents that a filter holds for."""
+        """Places of documents that pass a filter."""
         sql, values = condition.sql()
         return np.array([place for (place,) in self._ask(sql, values)], dtype=np.int64)
 
     def check(self) -> None:
-        """Refuse a file that SQLite finds wrong."""
+        """Refuse a file that fails SQLite's own check."""
         answer = self._ask("PRAGMA quick_check(1)", ())
         if answer != [("ok",)]:
             raise InputError(f"{self._path} is damaged: {answer[0][0]}; delete the index and build it again")
@@ -189,7 +189,7 @@ class Texts:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter by a text that quotes what is damaged
-            if not self._path.exists():  # a writer has dropped the segment since
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter if SQLite quotes damaged text
+            if not self._path.exists():  # a writer has removed the segment
                 raise FileNotFoundError(self._path) from error
             raise InputError(f"{self._path} is damaged ({error}); delete the index and build it again") from error

@@ -1,4 +1,4 @@
-"""What an index learns from a sample of its vectors before it can keep any."""
+"""Training: what an index learns from a sample of vectors before it can store any."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from chamfer.kernels.residuals import Residuals, train_residuals
 from chamfer.support.files import atomic_write
 from chamfer.tokens.batch import TokenBatch, Vectors
 
-# Numbers that are enough to learn levels from.
+# Maximum number of values to train residual levels on.
 RESIDUALS = 2**25
 
 
@@ -26,10 +26,10 @@ class Trained:
     """What an index has learnt.
 
     Args:
-        clusters: the centroids.
-        asked: how many centroids were asked for; equal or few vectors give fewer.
-        projection: where one was asked for.
-        residuals: where these are kept.
+        clusters: centroids.
+        asked: requested number of centroids; few or equal vectors give fewer.
+        projection: projection matrix, if vectors are projected.
+        residuals: quantization levels, if residuals are stored.
     """
 
     clusters: Clusters
@@ -38,13 +38,13 @@ class Trained:
     residuals: Residuals | None = None
 
     def projected(self, tokens: TokenBatch) -> TokenBatch:
-        """Vectors in the dimensions that are kept."""
+        """Project vectors to the stored dimensions."""
         if self.projection is None:
             return tokens
         return TokenBatch(projected(tokens.vectors, self.projection), tokens.token_ids, tokens.offsets)
 
     def save(self, path: Path) -> None:
-        """Write one safetensors file."""
+        """Write a safetensors file."""
         clusters = self.clusters
         arrays: dict[str, npt.NDArray[Any]] = {
             "centroids": clusters.centroids,
@@ -61,7 +61,7 @@ class Trained:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote."""
+        """Read a file that :meth:`save` wrote."""
         try:
             with safe_open(path, "numpy") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- no mapping
@@ -76,19 +76,25 @@ class Trained:
 
 
 def sample_size(tokens: int) -> int:
-    """How many tokens of a corpus of so many are enough to learn from."""
+    """Number of tokens to train on, for a corpus of ``tokens``."""
     return min(tokens, count_for(tokens) * TOKENS_PER_CENTROID)
 
 
 def train(sample: Vectors, settings: Settings, *, tokens: int) -> Trained:
-    """Learn from a sample of token vectors, as the encoder gives them, what an index of about ``tokens`` needs."""
+    """Train on a sample of vectors from the encoder.
+
+    Args:
+        sample: token vectors.
+        settings: settings of the index.
+        tokens: estimated number of tokens in the index, which determines the number of centroids.
+    """
     enough = sample_size(tokens)
     if len(sample) > enough:
         sample = sample[np.sort(np.random.default_rng(0).choice(len(sample), enough, replace=False))]
     if settings.projected is not None and len(sample) < settings.dimensions:
         raise InputError(
-            f"a projection is learnt from at least {settings.dimensions} tokens, not {len(sample)}; add more documents "
-            "at first, or keep all dimensions"
+            f"a projection is learnt from at least {settings.dimensions} tokens, not {len(sample)}; start with more "
+            "documents, or keep all dimensions"
         )
     projection = None if settings.projected is None else fit_projection(sample, settings.projected)
     kept = sample.astype(np.float32, copy=False) if projection is None else projected(sample, projection)
@@ -98,13 +104,13 @@ def train(sample: Vectors, settings: Settings, *, tokens: int) -> Trained:
 def train_kept(
     kept: npt.NDArray[np.float32], settings: Settings, projection: npt.NDArray[np.float32] | None, *, tokens: int
 ) -> Trained:
-    """The same from vectors that are projected already."""
-    if not len(kept):  # documents without a token: any centroid will do, and the first tokens outgrow it
+    """Like :func:`train`, for vectors that are already projected."""
+    if not len(kept):  # no document has a token; any centroid will do until tokens are added
         kept = np.eye(1, settings.kept, dtype=np.float32)
     asked = count_for(tokens)
     if not settings.bits:
         return Trained(train_clusters(kept, asked), asked, projection)
-    # Were every vector its own centroid, nothing would be left to tell how much later ones leave.
+    # If every vector were its own centroid, all residuals would be 0, and levels could not be learnt.
     clusters = train_clusters(kept, max(1, min(asked, len(kept) // 8)))
     some = kept[:: max(1, len(kept) * settings.kept // RESIDUALS)]
     left = some - clusters.centroids[clusters.nearest(some)]

@@ -1,4 +1,4 @@
-"""Whether an index on disk is what was committed: every byte, and what the files say of each other."""
+"""Verification of an index on disk: checksums of all files, and consistency between them."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -21,15 +21,14 @@ Numbers = npt.NDArray[np.integer]
 
 
 def verify(folder: str | Path, progress: Progress = quiet) -> list[str]:
-    """Read all of an index and say what is wrong with it, one sentence for each problem; none if all is well.
+    """Read every file of an index, and return one sentence per problem.
 
-    Every file has the checksum that its commit gave it, columns are as long as their documents, numbers name what
-    exists, ids are unique, and document frequencies are those of the documents that are there. What follows from
-    segments, under ``derived``, is no part of a commit and is not looked at.
+    Checks the checksum of every file, the lengths of columns, the ranges of ids, that document ids are unique, and
+    the document frequencies. Files under ``derived`` can be recomputed from segments and are not checked.
 
     Args:
-        folder: the index; a writer may commit meanwhile.
-        progress: told how many bytes were read.
+        folder: folder of the index; a writer may commit meanwhile.
+        progress: progress reporting, in bytes.
     """
     folder = Path(folder)
     sound: set[Path] = set()
@@ -40,7 +39,7 @@ def verify(folder: str | Path, progress: Progress = quiet) -> list[str]:
             return [str(error)]
         manifest = manifest or needed_manifest(folder)
         problems = _problems(folder, manifest, sound, progress)
-        # Files never change, but a commit removes those that only earlier ones name: then the later one is verified.
+        # A commit removes files that only earlier commits name. If that happened, verify the newer commit.
         if not problems or read_manifest(folder) == manifest:
             return problems
 
@@ -64,7 +63,7 @@ def _of_segments(folder: Path, entries: Iterable[Entry]) -> Iterator[tuple[Path,
 
 
 def _damaged(files: Iterable[tuple[Path, File]], sound: set[Path], advance: Advance) -> Iterator[str]:
-    """What is wrong with single files; those that are sound are remembered."""
+    """Problems with single files; remembers the files that are sound."""
     for folder, file in files:
         path = folder / file.name
         if path not in sound:
@@ -75,13 +74,13 @@ def _damaged(files: Iterable[tuple[Path, File]], sound: set[Path], advance: Adva
                 yield str(error)
             except FileNotFoundError:
                 yield f"{path} is missing; delete the index and build it again"
-            except OSError as error:  # a disk that fails
+            except OSError as error:  # a failing disk
                 yield f"{path} cannot be read ({error.strerror}); delete the index and build it again"
         advance(file.bytes)
 
 
 def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
-    """What files that are whole say of each other and must not; only a bug or a forged manifest makes them."""
+    """Contradictions between intact files, which only a bug or a forged manifest can cause."""
     learnt = Trained.load(folder / trained.name)
     problems: list[str] = []
     counts = np.zeros(manifest.settings.vocabulary_size, np.int64)
@@ -113,7 +112,7 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
 
 
 def _wrong_columns(segment: Segment, entry: Entry, settings: Settings, centroids: int) -> Iterator[tuple[str, str]]:
-    """The names of files, and what is wrong with each."""
+    """Names of damaged files, and what is wrong with each."""
     columns = segment.columns
     lengths, distinct = columns[LENGTHS], columns[DISTINCT_LENGTHS]
     for name in (LENGTHS, DISTINCT_LENGTHS):
@@ -128,7 +127,7 @@ def _wrong_columns(segment: Segment, entry: Entry, settings: Settings, centroids
     vocabulary = settings.vocabulary_size
     for name, most in ((TOKEN_IDS, vocabulary), (DISTINCT, vocabulary), (CENTROIDS, centroids)):
         if any((part < 0).any() or (part >= most).any() for part in _cut(columns[name])):
-            yield name, f"it holds numbers that are not from 0 to {most - 1}"
+            yield name, f"it holds numbers outside 0 to {most - 1}"
     if segment.deleted is not None and int(segment.deleted.sum()) != entry.dead:
         yield MANIFEST, f"it counts {entry.dead} deleted documents of {entry.name}, not {segment.deleted.sum()}"
 
@@ -137,11 +136,11 @@ def _wrong_ids(ids: list[str], entry: Entry) -> Iterator[tuple[str, str]]:
     if len(ids) != entry.documents:
         yield TEXTS, f"it holds {len(ids)} documents, not {entry.documents}"
     if any(first >= second for first, second in pairwise(ids)):
-        yield TEXTS, "its ids do not rise"
+        yield TEXTS, "its ids are not sorted"
 
 
 def _recounted(segment: Segment, vocabulary: int) -> npt.NDArray[np.int64]:
-    """In how many live documents of a segment each token appears."""
+    """Number of live documents of a segment that contain each token."""
     counts = np.zeros(vocabulary, np.int64)
     alive = segment.alive
     for start in range(0, len(alive), AT_A_TIME):

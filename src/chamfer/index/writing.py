@@ -1,7 +1,6 @@
-"""An index that changes: documents are added and deleted, segments merged, each by one commit."""
+"""Changing an index: documents are added and deleted, and segments merged, each by one commit."""
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index.additions import check_addition
 from chamfer.index.clusters import count_for
 from chamfer.index.columns import DISTINCT
 from chamfer.index.filters import Filter
@@ -29,33 +29,33 @@ from chamfer.index.manifest import (
 )
 from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merged_rows
 from chamfer.index.pooling import pool
-from chamfer.index.rows import Rows, check_unit, columns_in_parts
+from chamfer.index.rows import Rows, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import Settings
 from chamfer.index.sweeping import has_orphans, sweep
-from chamfer.index.texts import check_storable, stored
+from chamfer.index.texts import stored
 from chamfer.index.trained import Trained, train
 from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
-# So many segments of like size become one: a document is copied once for each power of eight at most. Large ones stay
-# as they are, so that the time to add a document does not grow with the index.
+# This many segments of similar size are merged into one, so that a document is copied at most once per power of eight.
+# Large segments are not merged, so that the time to add a document does not grow with the index.
 FAN, LARGE = 8, 2**17
-# Centroids are trained again when four times as many would suit: when there are sixteen times the tokens.
+# Centroids are trained again when their ideal number has grown by this factor: when there are sixteen times the tokens.
 OUTGROWN = 4
 
 
 @contextmanager
 def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"]:
-    """Hold an index for writing; a second writer gets an error at once.
+    """Hold the writer lock of an index; a second writer gets an error at once.
 
     Args:
-        folder: where it lies.
-        settings: creates the index if it is not there, and must be those of one that is.
+        folder: folder of the index.
+        settings: settings to create the index with; an existing index must have the same.
     """
     if settings is None:
-        needed_manifest(folder)  # before a lock file is made in a folder that is none of ours
+        needed_manifest(folder)  # before a lock file appears in a folder that is not an index
     with writer_lock(folder):
         manifest = read_manifest(folder)
         if manifest is None:
@@ -73,7 +73,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
 
 
 class Writer:
-    """The one that may change an index; see :func:`writing`. Every method leaves a finished commit."""
+    """Changes an index; see :func:`writing`. Every method ends with a complete commit."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -83,7 +83,7 @@ class Writer:
 
     @property
     def trained(self) -> Trained | None:
-        """What was learnt from a sample."""
+        """Centroids, projection and residual levels; None before training."""
         file = self.manifest.trained
         if file is None:
             return None
@@ -93,7 +93,12 @@ class Writer:
         return self._learnt[file]
 
     def train(self, sample: TokenBatch, *, tokens: int) -> None:
-        """Learn from a sample of documents what an index of about so many ``tokens`` needs, before any is added."""
+        """Train on a sample of documents, before any is added.
+
+        Args:
+            sample: vectors of the sample.
+            tokens: estimated number of tokens in the finished index.
+        """
         if self.manifest.segments:
             raise InputError(f"the index in {self._folder} has documents already; compact it to train it again")
         settings = self.manifest.settings
@@ -112,37 +117,23 @@ class Writer:
         """Add documents.
 
         Args:
-            documents: ids, texts, metadata.
-            tokens: their vectors, as the encoder gives them.
-            distinct: the different tokens of each text, for document frequencies; those that have vectors if not given.
-            replacing: delete documents that have these ids, in the same commit; else such an id is an error.
-            building: how far a build is after this.
+            documents: documents to add.
+            tokens: their vectors, from the encoder.
+            distinct: distinct token ids of each text, for document frequencies; by default, those with vectors.
+            replacing: delete documents that have the same ids, in the same commit; otherwise such an id is an error.
+            building: progress of a build after this commit.
         """
         settings = self.manifest.settings
-        if len(documents) != len(tokens):
-            raise InputError(f"{len(tokens)} vectors of documents need as many documents, not {len(documents)}")
-        if tokens.dimensions != settings.dimensions:
-            raise InputError(
-                f"the index takes vectors of {settings.dimensions} dimensions, not {tokens.dimensions}; "
-                "encode with the model that it was built with"
-            )
-        if distinct is not None and len(distinct) != len(documents):
-            raise InputError(f"{len(documents)} documents need as many lists of distinct tokens, not {len(distinct)}")
+        check_addition(documents, tokens, distinct, settings)
         if not documents:
             return
-        for document in documents:
-            check_storable(document)
-        check_unit(tokens)
         ids = [document.id for document in documents]
-        if len(set(ids)) != len(ids):
-            twice = Counter(ids).most_common(1)[0][0]
-            raise InputError(f"document {twice!r} is added twice; ids must be unique")
         known = self._find(ids)
         if known and not replacing:
             entry, places = next(iter(known.items()))
             name = self._segment(entry).database.ids(np.array(places[:1]))[0]
             raise InputError(f"document {name!r} is in the index already; replace it, or delete it first")
-        self._counts(tokens.token_ids)  # none of them lies outside the vocabulary
+        self._counts(tokens.token_ids)  # refuses ids outside the vocabulary
         counted = [
             np.unique(tokens[place].token_ids if distinct is None else distinct[place]) for place in range(len(tokens))
         ]
@@ -152,7 +143,7 @@ class Writer:
         learnt = self.trained
         changes: dict[str, Any] = {} if building is None else {"building": building}
         if learnt is not None and self._outgrown(OUTGROWN, len(pooled.vectors)):
-            # Before they come: residuals that are rounded to what others left are lost for good.
+            # Before they are added: precision that is lost by unsuitable residual levels cannot be recovered.
             learnt = self._learn_again(learnt.projected(pooled).vectors.astype(np.float32, copy=False))
             known = self._find(ids)
         if learnt is None:
@@ -163,9 +154,13 @@ class Writer:
         self._append((Rows(ordered[part], columns) for part, columns in made), added, known, **changes)
 
     def add_rows(self, rows: Rows, *, building: Mapping[str, Any]) -> None:
-        """Add documents of a build, in the order of their ids, as rows that were made with what this index has learnt.
+        """Add rows of a build, sorted by id and computed with this index's centroids.
 
-        Nothing is learnt again for them, as :meth:`add` may do: a build learns from a sample of all its documents.
+        Unlike :meth:`add`, this never trains again: a build trains on a sample of all its documents.
+
+        Args:
+            rows: the rows.
+            building: progress of the build after this commit.
         """
         known = self._find([document.id for document in rows.documents])
         self._append([rows], self._counts(rows.columns[DISTINCT]), known, building=building)
@@ -177,7 +172,7 @@ class Writer:
         known: Mapping[Entry, Sequence[int]],
         **changes: Any,  # noqa: ANN401 -- fields of the manifest
     ) -> None:
-        """Write a segment in the place of documents that are known, and commit it."""
+        """Write a segment, delete documents that it replaces, and commit."""
         removed, entries = self._without(known)
         with SegmentWriter(self._folder, self._next_name(), self.manifest.settings) as segment:
             for rows in made:
@@ -186,11 +181,14 @@ class Writer:
         self._commit(segments=tuple(entries), frequencies=self._frequencies(counts - removed), **changes)
         try:
             self._merge_small()
-        except (OSError, InputError) as error:  # the documents are in all the same; the next addition tries again
+        except (
+            OSError,
+            InputError,
+        ) as error:  # the documents are committed; the next addition tries again
             logging.getLogger("chamfer").warning("segments of %s were not merged: %s", self._folder, error)
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Delete documents, and say how many of the ids there were."""
+        """Delete documents, and return how many of the ids existed."""
         known = self._find(list_of_strings(ids, "ids"))
         found = sum(len(places) for places in known.values())
         if found:
@@ -199,7 +197,7 @@ class Writer:
         return found
 
     def present(self, documents: Iterable[Document]) -> set[str]:
-        """The ids of documents that are in the index already, word for word."""
+        """Ids of those documents that the index already holds, unchanged."""
         given = {document.id: document for document in documents}
         return {
             found.id
@@ -218,18 +216,18 @@ class Writer:
         return ids
 
     def compact(self) -> None:
-        """Make one segment of all, without the deleted documents, and train centroids anew if they were outgrown."""
+        """Merge all segments into one, without deleted documents; retrain centroids that the index has outgrown."""
         entries = self.manifest.segments
         learn = self._outgrown(2)
         if len(entries) > 1 or any(entry.dead for entry in entries) or learn:
             self._merge(entries, learn=learn)
 
     def set_building(self, building: Mapping[str, Any] | None) -> None:
-        """Say how far a build is; None when it is complete."""
+        """Record the progress of a build; None when it is complete."""
         self._commit(building=building)
 
     def _merge_small(self) -> None:
-        """Merge the last segments while there are many of like size, so that their number grows like a logarithm."""
+        """Merge the newest segments while many have a similar size, so that their number grows logarithmically."""
         while (run := like_the_last(self.manifest.segments, FAN)) >= FAN:
             entries = self.manifest.segments[-run:]
             if sum(entry.documents for entry in entries) > LARGE:
@@ -237,17 +235,17 @@ class Writer:
             self._merge(entries)
 
     def _learn_again(self, coming: npt.NDArray[np.float32]) -> Trained | None:
-        """Learn from what is there and from vectors that come; None where nothing is there."""
+        """Train again on the index and on vectors that will be added; None if the index is empty."""
         if not self.manifest.segments:
             return None
         self._merge(self.manifest.segments, learn=True, coming=coming)
         return self.trained
 
     def _outgrown(self, by: float, coming: int = 0) -> bool:
-        """Whether so many times as many centroids would suit, once so many tokens more are there."""
+        """Whether the ideal number of centroids has grown by a factor, with ``coming`` more tokens."""
         if self.trained is None:
             return False
-        # Those of segments without deleted documents are known, so that an addition costs nothing for what is there.
+        # The manifest has the tokens of segments without deletions, so that an addition need not open them.
         whole = sum(entry.tokens for entry in self.manifest.segments if not entry.dead)
         rest = live_tokens([self._segment(entry) for entry in self.manifest.segments if entry.dead])
         return count_for(whole + rest + coming) >= by * self.trained.asked
@@ -255,10 +253,10 @@ class Writer:
     def _merge(
         self, entries: Sequence[Entry], *, learn: bool = False, coming: npt.NDArray[np.float32] | None = None
     ) -> None:
-        """Put one segment, without deleted documents, in the place of some; or of all, with centroids learnt anew."""
+        """Replace segments by one without deleted documents; or all of them, with new centroids."""
         before, settings = self.trained, self.manifest.settings
         segments = [self._segment(entry) for entry in entries]
-        for entry in entries:  # what is copied gets checksums of its own, which must not be those of damage
+        for entry in entries:  # copies get new checksums, which must not hide damage
             for file in entry.files:
                 file.check(self._folder / SEGMENTS / entry.name)
         changes: dict[str, Any] = {}
@@ -275,7 +273,7 @@ class Writer:
         self._commit(segments=tuple(kept), **changes)
 
     def _find(self, ids: Sequence[str]) -> dict[Entry, list[int]]:
-        """The places of live documents that have some of the ids, in each segment that has one."""
+        """Places of live documents with these ids, by segment."""
         found: dict[Entry, list[int]] = {}
         for entry in self.manifest.segments:
             segment = self._segment(entry)
@@ -286,7 +284,7 @@ class Writer:
         return found
 
     def _without(self, known: Mapping[Entry, Sequence[int]]) -> tuple[npt.NDArray[np.int64], list[Entry]]:
-        """Token counts of some documents, and the segments with these deleted."""
+        """Token counts of some documents, and the entries of all segments after their deletion."""
         removed = np.zeros(self.manifest.settings.vocabulary_size, np.int64)
         entries = []
         for entry in self.manifest.segments:
@@ -301,7 +299,7 @@ class Writer:
                 with atomic_write(path) as file:
                     file.write(np.packbits(deleted).data)
                 entry = replace(entry, deleted=File.of(path), dead=int(deleted.sum()))
-            if entry.alive:  # else nothing of the segment is left
+            if entry.alive:  # otherwise the segment is empty
                 entries.append(entry)
         return removed, entries
 
@@ -325,18 +323,18 @@ class Writer:
     def _segment(self, entry: Entry) -> Segment:
         learnt = self.trained
         if learnt is None:
-            raise InputError(f"the index in {self._folder} lacks what its segments need; build it again")
+            raise InputError(f"the index in {self._folder} has segments but no centroids; build it again")
         if entry not in self._segments:
             self._segments[entry] = Segment(self._folder, entry, self.manifest.settings, learnt)
         return self._segments[entry]
 
     def _commit(self, **changes: Any) -> None:  # noqa: ANN401 -- fields of the manifest
-        """Make changes visible, all at once, then remove what only earlier commits named."""
+        """Commit changes, then remove files that only earlier commits named."""
         manifest = replace(self.manifest, version=self.manifest.version + 1, **changes)
         try:
             write_manifest(self._folder, manifest)
         except BaseException:
-            # Whether it is visible the disk knows: what comes next must not write over files of a commit that is.
+            # The commit may be on disk or not. Read it back, so that later writes never overwrite files of a commit.
             self.manifest = read_manifest(self._folder) or self.manifest
             raise
         if "trained" in changes:

@@ -1,0 +1,32 @@
+"""Checks of documents and vectors before they are added to an index."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from chamfer.data.documents import Document
+from chamfer.errors import InputError
+from chamfer.index.rows import check_unit
+from chamfer.index.settings import Settings
+from chamfer.index.texts import check_storable
+from chamfer.tokens.batch import TokenBatch, TokenIds
+
+
+def check_addition(
+    documents: Sequence[Document], tokens: TokenBatch, distinct: Sequence[TokenIds] | None, settings: Settings
+) -> None:
+    """Refuse documents and vectors that do not match each other or the index; see :meth:`Writer.add`."""
+    if len(documents) != len(tokens):
+        raise InputError(f"vectors of {len(tokens)} texts need as many documents, not {len(documents)}")
+    if tokens.dimensions != settings.dimensions:
+        raise InputError(
+            f"the index takes vectors of {settings.dimensions} dimensions, not {tokens.dimensions}; "
+            "encode with the model that it was built with"
+        )
+    if distinct is not None and len(distinct) != len(documents):
+        raise InputError(f"{len(documents)} documents need as many lists of distinct tokens, not {len(distinct)}")
+    for document in documents:
+        check_storable(document)
+    check_unit(tokens)
+    name, times = next(iter(Counter(document.id for document in documents).most_common(1)), ("", 0))
+    if times > 1:
+        raise InputError(f"document {name!r} is added twice; ids must be unique")
