@@ -63,7 +63,26 @@ def test_a_folder_of_versions_and_other_weights_contradict_each_other(index: Pat
     pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
     (tmp_path / "versions.json").write_text("{}")
     answer = CliRunner().invoke(app, ["serve", str(index), "--weights", "idf", "--versions", str(tmp_path)])
-    assert "holds versions of weights already" in str(answer.exception)
+    assert "already holds versions of weights" in str(answer.exception)
+
+
+def test_a_server_that_cannot_start_says_so_before_it_loads_a_model(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = pytest.importorskip("chamfer.serve.running", reason="the extra chamfer[serve] is not installed")
+    monkeypatch.setattr("chamfer.search.searcher.load_encoder", lambda *_: pytest.fail("a model was loaded"))
+    with running.listen("127.0.0.1", 0) as taken:
+        for arguments, told in (
+            ([str(index), "--port", str(taken.getsockname()[1])], "choose another --host or --port"),
+            ([str(index), "--weights", str(tmp_path / "none.safetensors")], "none.safetensors"),
+            ([str(index), "--weights", "heavy"], "not 'heavy'"),
+            ([str(index), "--first-stage", "plaid"], "plaid"),
+            ([str(tmp_path)], "holds no index"),
+            ([str(index), "--ray", "local"], "holds no shards"),
+        ):
+            answer = CliRunner().invoke(app, ["serve", *arguments])
+            assert isinstance(answer.exception, InputError), arguments
+            assert told in str(answer.exception)
 
 
 class _Missing(ModuleType):

@@ -24,8 +24,13 @@ assert "chamfer.explain.words" in sys.modules and callable(chamfer.explain)
 """
 
 
-def test_names_are_listed_once_and_in_the_order_of_their_homes() -> None:
+def test_there_are_twenty_four_names_in_the_order_in_which_data_flows() -> None:
     assert list(chamfer._HOME) == chamfer.__all__
+    assert " ".join(chamfer.__all__) == (
+        "InputError Document Collection load_collection TokenBatch Vocabulary Encoder DocumentFrequencies "
+        "count_frequencies TokenWeights Ranking rerank Index build_index BuildReport Searcher Hit Hits Explanation "
+        "explain Evaluation evaluate Learnt learn"
+    )
 
 
 def test_every_public_name_can_be_imported() -> None:

@@ -1,4 +1,4 @@
-"""A query and its candidates in, a ranking out."""
+"""Re-ranking candidates for a query, from texts or from encoded corpora."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row
 
-# Queries that a worker re-ranks at a time: a second of work or so.
+# Queries that a worker re-ranks at a time: about a second of work.
 TOGETHER = 16
 
 
@@ -44,15 +44,18 @@ def rerank(
     """Rank texts for a query, encoding both on the fly.
 
     Args:
-        query: what is looked for.
-        documents: texts by id, or a list of texts, whose ids are then their places ``"0"``, ``"1"``, ...
-        encoder: gives the token vectors.
-        weights: what each query token counts; all the same if not given.
+        query: query text.
+        documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
+        encoder: encoder for the query and the documents.
+        weights: token weights; uniform if not given.
         form: ``l2`` or ``cosine``.
-        k: keep only so many.
-        query_id: the name of the query in the result.
-        normalise: divide by the total weight, so that 0 is a perfect match on every token and scores of short and
-            long queries can be compared with one threshold.
+        k: number of documents to return; all if not given.
+        query_id: id of the query in the result.
+        normalise: whether to divide scores by the total weight, so that 0 is a perfect match on every token and one
+            threshold suits short and long queries.
+
+    Returns:
+        A :class:`chamfer.Ranking`, best first. Ties are broken by id, or by position for a list of texts.
 
     >>> from chamfer import Encoder, rerank
     >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
@@ -125,7 +128,7 @@ def rerank_tokenized(
 
 
 def relevance(normalised: float) -> float:
-    """A normalised score as other tools print it: from 0 to 1, which is a perfect match on every token.
+    """Map a normalised score to the range from 0 to 1, where 1 is a perfect match on every token.
 
     >>> relevance(0.0), relevance(-0.5), relevance(float("-inf"))
     (1.0, 0.75, 0.0)
@@ -142,10 +145,10 @@ def rerank_encoded(
     form: Form = "l2",
     k: int | None = None,
 ) -> dict[str, Ranking]:
-    """Rank the candidates of one query again, once for each weighting, from vectors on disk.
+    """Re-rank the candidates of one query with each of several weights, from vectors on disk.
 
-    All of them are ranked from one computation of the distances, which do not depend on the weights. The best ``k``
-    for one weighting are found faster, because most documents need not be scored exactly.
+    Distances do not depend on weights, so they are computed once for all. The top ``k`` for a single set of weights
+    are found faster, because most documents need no exact score.
     """
     unknown = next((identifier for identifier in candidates.document_ids if identifier not in corpus.place), None)
     if unknown is not None:
@@ -176,21 +179,21 @@ def rerank_all(
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
 ) -> dict[str, list[Ranking]]:
-    """Rank the candidates of many queries again, once for each weighting; workers read the vectors where they lie.
+    """Re-rank the candidates of many queries with each of several weights; workers read the vectors from disk.
 
     Args:
-        queries: encoded.
-        candidates: of each query.
-        corpus: the documents.
-        weightings: by name.
+        queries: encoded queries.
+        candidates: candidates of each query.
+        corpus: encoded documents.
+        weightings: weights by name.
         form: ``l2`` or ``cosine``.
-        k: keep the best of each.
-        keep: a folder for what is finished, so that the same call goes on there after an interruption.
-        advance: told of the queries that are done, also by an earlier call.
-        workers: who does it.
+        k: number of documents to return for each query; all if not given.
+        keep: folder for finished work, so that the same call resumes after an interruption.
+        advance: progress callback, with the number of queries finished, also by an earlier call.
+        workers: where to run the work.
     """
     if k is not None and len(weightings) == 1 and corpus.device == CPU:
-        _ = corpus.coded  # made here, once, or every worker would try
+        _ = corpus.coded  # computed here once, or every worker would do it
     tables: list[Table] = [
         {"query": [one.query_id for one in part], "documents": [list(one.document_ids) for one in part]}
         for part in (candidates[at : at + TOGETHER] for at in range(0, len(candidates), TOGETHER))
@@ -212,7 +215,7 @@ def rerank_all(
 def _kept(
     folder: Path, job: "RerankQueries", tables: Sequence[Table], advance: Advance, workers: Workers, *, on_gpu: bool
 ) -> list[Table]:
-    """Work through tables, each of which has a file once it is done; the folder goes when all are."""
+    """Run a job over tables, with a file for each finished one; the folder is deleted when all are done."""
     paths = [folder / f"{place:06d}.json" for place in range(len(tables))]
     with writer_lock(folder):
         missing = [place for place, path in enumerate(paths) if not path.exists()]
@@ -227,7 +230,7 @@ def _kept(
 
 @dataclass(frozen=True)
 class RerankQueries:
-    """A job: queries and their candidates by id in; a ranking for each query and each weighting out."""
+    """A job from queries and their candidates to a ranking for each query and each set of weights."""
 
     queries: EncodedCorpus
     corpus: EncodedCorpus
@@ -236,7 +239,7 @@ class RerankQueries:
     k: int | None
 
     def key(self, tables: Sequence[Table]) -> str:
-        """Equal for the same work."""
+        """A key that is equal for equal work."""
         digest = hashlib.sha256()
         for name, weights in self.weightings.items():
             digest.update(name.encode())
@@ -261,7 +264,7 @@ class RerankQueries:
 
 @dataclass(frozen=True)
 class RerankTexts:
-    """A job: queries and the texts to rank for each in, one ranking and the number of texts that were cut out."""
+    """A job from queries and texts to a ranking for each query, and the number of truncated texts."""
 
     encoder: Encoder
     weights: TokenWeights
@@ -269,7 +272,7 @@ class RerankTexts:
     k: int | None
 
     def __call__(self, table: Table, advance: Advance) -> Table:
-        """See :class:`chamfer.workers.jobs.Job`; errors begin with what stands under ``where``."""
+        """See :class:`chamfer.workers.jobs.Job`; error messages start with the column ``where``."""
         ranked: Table = {"query": [], "documents": [], "scores": [], "truncated": []}
         columns = (table[name] for name in ("where", "id", "query", "ids", "texts"))
         for where, query_id, query, ids, texts in zip(*columns, strict=True):
