@@ -7,6 +7,7 @@ import pytest
 
 from chamfer import Encoder, InputError, Ranking, Searcher, build_index, evaluate, learn
 from chamfer.evaluate.measures import MEASURES
+from chamfer.index.index import Index
 from chamfer.kernels import reference
 from chamfer.learn.on_index import judge_in_index
 from chamfer.serve.learning import merge_marks
@@ -96,7 +97,9 @@ def test_an_index_is_evaluated_by_searching_it(searcher: Searcher, encoder: Enco
 
 
 def test_an_index_may_be_given_by_its_folder(searcher: Searcher, encoder: Encoder) -> None:
+    by_index = evaluate(Index.open(searcher.index.folder), "idf", judgements=JUDGED, encoder=encoder)
     by_folder = evaluate(searcher.index.folder, "idf", judgements=JUDGED, encoder=encoder)
+    assert by_index["idf"].measures == by_folder["idf"].measures
     assert by_folder["idf"].measures == evaluate(searcher, "idf", judgements=JUDGED)["idf"].measures
     with pytest.raises(InputError, match="evaluating an index needs judgements"):
         evaluate(searcher)

@@ -9,6 +9,7 @@ from chamfer.data.collection import Collection, load_collection
 from chamfer.data.judgements import Judgements, JudgementSource, QuerySource, judgements_from, queries_from
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
+from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
 from chamfer.kernels.form import Form
 from chamfer.search.searcher import Searcher
@@ -16,7 +17,7 @@ from chamfer.search.searcher import Searcher
 GIVEN = "judgements"
 """Name of the split of judgements that are given as an argument."""
 
-Data = Collection | Searcher | str | Path
+Data = Collection | Index | Searcher | str | Path
 
 
 class Judged(NamedTuple):
@@ -45,8 +46,8 @@ def read_judged(
 
 def open_collection(data: Data, queries: "QuerySource | None", judgements: "JudgementSource | None") -> Collection:
     """Load a collection; judgements that are given become its only split, :data:`GIVEN`."""
-    if isinstance(data, Searcher):
-        raise InputError("a collection is needed here, not a searcher of an index")
+    if isinstance(data, Index | Searcher):
+        raise InputError("a collection is needed here, not an index")
     collection = data if isinstance(data, Collection) else load_collection(Path(data))
     if judgements is None:
         if queries is not None:
@@ -67,7 +68,7 @@ def open_searcher(
     """Open a searcher if ``data`` is an index or the folder of one; None if it is a collection."""
     if isinstance(data, Searcher):
         return data
-    if isinstance(data, Collection) or read_manifest(Path(data)) is None:
+    if isinstance(data, Collection) or (not isinstance(data, Index) and read_manifest(Path(data)) is None):
         return None
     loaded = Encoder.load(encoder) if isinstance(encoder, str) else encoder
     return Searcher.open(data, encoder=loaded, first_stage=first_stage or "auto", form=form)

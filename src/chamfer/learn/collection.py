@@ -16,7 +16,7 @@ from chamfer.learn.fit import fit_weights
 from chamfer.learn.folds import FOLDS
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
-from chamfer.learn.on_index import DEPTH, in_index, judge_in_index, learn_judged
+from chamfer.learn.on_index import DEPTH, judge_in_index, learn_judged
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.splits import divide, sample, splits_to_learn_from
@@ -91,7 +91,7 @@ def learn(
         judged = judge_in_index(
             searcher, given.queries, chosen, depth=DEPTH if depth is None else depth, progress=shown(progress)
         )
-        unknown = sum(len(grades) - len(in_index(searcher, grades)) for grades in chosen.values())
+        unknown = sum(len(grades) - len(searcher.index.find(grades)) for grades in chosen.values())
         with workers_at(ray) as workers:
             return learn_judged(
                 searcher,

@@ -1,6 +1,6 @@
 """Learn weights from judged queries of an index."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,17 +111,6 @@ def learn_judged(
     return Learnt(weights, report, held_out, left_out, unknown, {}, queries, start)
 
 
-def in_index(searcher: Searcher, ids: Iterable[str]) -> list[str]:
-    """Return those of some ids that documents of the index have."""
-    wanted = list(ids)
-    found: set[str] = set()
-    for segment in searcher.index.segments:
-        for identifier, local in segment.database.places(wanted).items():
-            if segment.deleted is None or not segment.deleted[local]:
-                found.add(identifier)
-    return [identifier for identifier in wanted if identifier in found]
-
-
 def _judge(
     searcher: Searcher,
     query_id: str,
@@ -135,8 +124,8 @@ def _judge(
     current = searcher.queries.weigh(tokens, [text], weights)
     uniform = searcher.queries.weigh(tokens, [text], "uniform")
     found = [searcher.rank(queries, depth)[0].places for queries in (current, uniform)]
-    known = index.places(in_index(searcher, (document for document in grades if document != query_id)))
-    places = np.unique(np.concatenate([*found, known]))
+    known = index.find(document for document in grades if document != query_id)
+    places = np.unique(np.concatenate([*found, np.array(list(known.values()), np.int64)]))
     ids = index.ids(places)
     order = sorted((at for at in range(len(ids)) if ids[at] != query_id), key=ids.__getitem__)
     ids = [ids[at] for at in order]
