@@ -163,9 +163,9 @@ class TestSplitting:
         out = tmp_path / "shards"
         split_index(folder, out, shards=2)
         for problem, arguments in (
-            ("a set of 2 shards", (folder, out, 3)),
+            ("holds 2 shards, and a server relies", (folder, out, 3)),
             ("holds no index", (tmp_path, tmp_path / "other", 2)),
-            ("at least 1 shard, not 0", (folder, tmp_path / "other", 0)),
+            ("must be at least 1, not 0", (folder, tmp_path / "other", 0)),
             ("holds an index", (folder, folder, 2)),
             ("holds something else", (folder, tmp_path, 2)),
         ):
