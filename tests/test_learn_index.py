@@ -44,6 +44,18 @@ def test_weights_can_be_searched_with_and_say_where_they_come_from(searcher: Sea
     assert searcher.search("blue sky", k=1, weights=learnt.weights)
 
 
+def test_a_document_named_like_a_query_text_can_be_relevant(encoder: Encoder, tmp_path: Path) -> None:
+    build_index(tmp_path / "index", {**DOCUMENTS, "sky": "the sky is blue"}, encoder)
+    searcher = Searcher.open(tmp_path / "index", encoder=encoder)
+    (judged, ids), *_ = judge_in_index(searcher, {"sky": "sky"}, {"sky": {"sky": 1}})
+    assert judged.grades[list(ids).index("sky")] == 1
+    (_, ids), *_ = judge_in_index(searcher, {"sky": "a text"}, {"sky": {"sky": 1}})
+    assert "sky" not in ids, "a query with an id of its own is that document, as in ArguAna"
+    found = evaluate(searcher, ["uniform"], judgements={"sky": ["sky"]})
+    assert "sky" in found.systems[0].rankings[0].document_ids
+    assert found.systems[0].measures["R@100"] == 1
+
+
 def test_queries_may_have_ids_and_some_may_be_held_out(searcher: Searcher, tmp_path: Path) -> None:
     queries = {str(place): text for place, text in enumerate(JUDGED)}
     judgements = {str(place): grades for place, grades in enumerate(JUDGED.values())}

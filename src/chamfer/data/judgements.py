@@ -59,6 +59,17 @@ def judgements_from(source: JudgementSource, queries: Mapping[str, str] | None =
     return found
 
 
+def own_document(query_id: str, text: str) -> str | None:
+    """Return the id of the document that a query is itself, as in ArguAna: the one with the query's id.
+
+    None for a query that is known by its text alone: a document with that id has nothing to do with it.
+
+    >>> own_document("d2", "a dog barks"), own_document("rice", "rice")
+    ('d2', None)
+    """
+    return None if query_id == text else query_id
+
+
 def queries_from(source: QuerySource) -> dict[str, str]:
     """Read and check everything that can be given as queries.
 

@@ -20,10 +20,13 @@ PerQuery = dict[str, npt.NDArray[np.float64]]
 """Measure -> ``(queries,)`` values, in the order of the judgements."""
 
 
-def measure(rankings: Iterable[Ranking], judgements: Judgements) -> PerQuery:
+def measure(rankings: Iterable[Ranking], judgements: Judgements, *, skip_own: bool = True) -> PerQuery:
     """Measure the ranking of every judged query; a query without a ranking scores 0.
 
-    A document with the query's own id is skipped, as in BEIR: in ArguAna every query is also a document.
+    Args:
+        rankings: one per query.
+        judgements: grades of documents for each query.
+        skip_own: skip a document with the query's own id, as BEIR does: in ArguAna every query is also a document.
     """
     if not judgements:
         raise InputError("there are no judged queries to measure; give judgements of at least one")
@@ -32,7 +35,7 @@ def measure(rankings: Iterable[Ranking], judgements: Judgements) -> PerQuery:
         ranking.query_id: {
             document: float(len(ranking) - place)
             for place, document in enumerate(ranking.document_ids)
-            if document != ranking.query_id
+            if not (skip_own and document == ranking.query_id)
         }
         for ranking in rankings
         if ranking.query_id in judgements

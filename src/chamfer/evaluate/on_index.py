@@ -3,13 +3,13 @@
 import time
 from collections.abc import Mapping
 
-from chamfer.data.judgements import Judgements
+from chamfer.data.judgements import Judgements, own_document
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System
 from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
-from chamfer.evaluate.rankings import without_own_document
+from chamfer.evaluate.rankings import without_document
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
@@ -70,7 +70,7 @@ def evaluate_index(
             "depth": depth,
         },
         systems=tuple(
-            System(name, ranked, measure(ranked, grades), weightings[name].metadata)
+            System(name, ranked, measure(ranked, grades, skip_own=False), weightings[name].metadata)
             for name, ranked in rankings.items()
         ),
         baseline=baseline,
@@ -97,7 +97,11 @@ def _search(
                 weighted = searcher.queries.weigh(tokens, part, weights)
                 ranked = searcher.rank(weighted, DEPTH + 1, first_stage=first_stage, depth=depth)
                 found[name] += [
-                    without_own_document(Ranking.of(query, searcher.index.ids(one.places), one.scores), DEPTH)
+                    without_document(
+                        Ranking.of(query, searcher.index.ids(one.places), one.scores),
+                        own_document(query, queries[query]),
+                        DEPTH,
+                    )
                     for query, one in zip(ids[at : at + BATCH], ranked, strict=True)
                 ]
             advance(len(part))

@@ -78,9 +78,14 @@ def rerank_candidates(
 
 def without_own_document(ranking: Ranking, depth: int) -> Ranking:
     """Return the top ``depth`` documents other than the one with the query's own id."""
+    return without_document(ranking, ranking.query_id, depth)
+
+
+def without_document(ranking: Ranking, excluded: str | None, depth: int) -> Ranking:
+    """Return the top ``depth`` documents other than ``excluded``."""
     kept = [
         (document, score)
         for document, score in zip(ranking.document_ids, ranking.scores, strict=True)
-        if document != ranking.query_id
+        if document != excluded
     ][:depth]
     return Ranking(ranking.query_id, tuple(d for d, _ in kept), tuple(s for _, s in kept))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chamfer.data.judgements import Judgements
+from chamfer.data.judgements import Judgements, own_document
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights
@@ -119,19 +119,19 @@ def _judge(
     weights: str | TokenWeights | None,
     depth: int,
 ) -> JudgedCandidates:
-    index = searcher.index
+    index, own = searcher.index, own_document(query_id, text)
     tokens = searcher.encoder.encode_queries([text])
     current = searcher.queries.weigh(tokens, [text], weights)
     uniform = searcher.queries.weigh(tokens, [text], "uniform")
     found = [searcher.rank(queries, depth)[0].places for queries in (current, uniform)]
-    known = index.find(document for document in grades if document != query_id)
+    known = index.find(document for document in grades if document != own)
     places = np.unique(np.concatenate([*found, np.array(list(known.values()), np.int64)]))
     ids = index.ids(places)
-    order = sorted((at for at in range(len(ids)) if ids[at] != query_id), key=ids.__getitem__)
+    order = sorted((at for at in range(len(ids)) if ids[at] != own), key=ids.__getitem__)
     ids = [ids[at] for at in order]
     documents = [index.tokens(int(place)) for place in places[order]]
     packed = TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
-    ideal = sorted((grade for document, grade in grades.items() if grade > 0 and document != query_id), reverse=True)
+    ideal = sorted((grade for document, grade in grades.items() if grade > 0 and document != own), reverse=True)
     query = JudgedQuery(
         query_id=query_id,
         token_ids=tokens.token_ids,
