@@ -1,4 +1,4 @@
-"""A real server over a small index, a real browser, and an eye on everything that the page says and asks for."""
+"""A real server over a small index, a real browser, and a record of what the page logs and requests."""
 
 import json
 import subprocess
@@ -87,14 +87,14 @@ def browser(playwright: "Playwright") -> Iterator["Browser"]:
 
 
 class Watch:
-    """What pages asked for and complained about; every test ends with a look at it."""
+    """Requests and console messages of the pages; every test ends with a check of them."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.failures_expected = False
-        """The browser itself writes to the console when an answer is an error; a test may provoke that."""
+        """Whether a test provokes failed requests, which the browser itself logs to the console."""
 
     def follow(self, page: "Page") -> None:
         page.on("request", lambda request: self.requests.append(request.url))
@@ -117,7 +117,7 @@ def watch(server: Server) -> Iterator[Watch]:
 
 @pytest.fixture
 def page(browser: "Browser", server: Server, watch: Watch, request: pytest.FixtureRequest) -> Iterator["Page"]:
-    """A new browser profile, with the first version of the weights in use; a parameter says what the screen is like."""
+    """A new browser profile, with version 1 of the weights in use; the parameter holds settings of the screen."""
     server.ask("POST", "/weights/use", {"version": 1})
     screen: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, **getattr(request, "param", {})}
     with browser.new_context(base_url=server.address, **screen) as context:

@@ -1,4 +1,4 @@
-"""What a reader sees on the page, as values."""
+"""What a user sees on the page, as values."""
 
 import re
 
@@ -12,7 +12,7 @@ QUERY = "what helps against osteoporosis of the hip"
 
 
 def search(page: Page, query: str = QUERY) -> None:
-    """Open the page, ask, and wait for the answer."""
+    """Open the page, search, and wait for the results."""
     page.goto("/")
     page.get_by_role("searchbox", name="Query").fill(query)
     page.keyboard.press("Enter")
@@ -20,12 +20,12 @@ def search(page: Page, query: str = QUERY) -> None:
 
 
 def shown(page: Page, column: str) -> list[str]:
-    """The ids in a column, the best first."""
+    """The ids in a column, best first."""
     return page.locator(f"#{column} .card:visible").evaluate_all("cards => cards.map(card => card.dataset.id)")  # type: ignore[no-any-return]
 
 
 def number(text: str) -> float:
-    """The first number in a text, whose minus is a true one."""
+    """The first number in a text, which may have a minus sign instead of a hyphen."""
     return float(re.findall(r"[+-]?\d+\.?\d*", text.replace("\N{MINUS SIGN}", "-"))[0])
 
 
@@ -38,12 +38,12 @@ def card(page: Page, column: str, identifier: str) -> Locator:
 
 
 def token(page: Page, name: str) -> Locator:
-    """A token of the query by how its name begins, as in ``hip`` or ``oro in osteoporosis``."""
+    """A token of the query by the start of its name, such as ``hip`` or ``oro in osteoporosis``."""
     return page.get_by_role("toolbar", name="Query tokens").get_by_role("button", name=f"{name}, weight")
 
 
 def lit(page: Page, column: str, identifier: str) -> str:
-    """The text that is lit up in a result."""
+    """The highlighted text of a result."""
     return "".join(card(page, column, identifier).locator("mark.lit").all_text_contents())
 
 

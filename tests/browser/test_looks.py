@@ -46,7 +46,7 @@ def test_axe_finds_nothing_in_any_state(page: Page) -> None:
     page.get_by_role("spinbutton", name="weight of hip, as a number").fill("2")
     page.keyboard.press("Tab")
     check_accessible(page)
-    page.get_by_role("button", name="Keep these weights").click()
+    page.get_by_role("button", name="Save weights").click()
     check_accessible(page)
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Weights", exact=True).click()
@@ -55,7 +55,7 @@ def test_axe_finds_nothing_in_any_state(page: Page) -> None:
     search(page, "rice")
     mark_relevant(page, "weighted", "rice")
     page.get_by_role("link", name="Learn").click()
-    page.get_by_role("button", name="Learn weights from these marks").click()
+    page.get_by_role("button", name="Learn weights").click()
     expect(page.get_by_role("button", name="Discard")).to_be_visible(timeout=60_000)
     check_accessible(page)
 

@@ -7,13 +7,13 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip in
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
-from tests.browser.looking import QUERY, card, notice, scores, search, shown
+from tests.browser.looking import QUERY, card, mark_relevant, notice, scores, search, shown
 
 
 def test_an_empty_page_says_what_it_is_and_waits_for_a_query(page: Page) -> None:
     page.goto("/")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page.get_by_text("Two rankings appear side by side")).to_be_visible()
+    expect(page.get_by_text("Compare two rankings side by side")).to_be_visible()
     expect(page.get_by_role("searchbox", name="Query")).to_be_focused()
     expect(page.locator("#answer")).to_be_hidden()
     expect(page.locator("#examples")).to_be_hidden()
@@ -73,7 +73,7 @@ def test_a_slash_goes_to_the_search_box_but_can_be_typed_in_it(page: Page) -> No
 
 def test_another_weighting_can_be_looked_at_without_using_it(page: Page, server: Server) -> None:
     search(page)
-    page.get_by_role("combobox", name="by").select_option("idf")
+    page.get_by_role("combobox", name="weights").select_option("idf")
     hits = server.ask("POST", "/search", {"query": QUERY, "k": 10, "weights": "idf"})["hits"]
     expect(page).to_have_url(re.compile("weights=idf$"))
     expect(page.locator("#weighted .card:visible h3")).to_have_text([hit["id"] for hit in hits])
@@ -87,9 +87,11 @@ def test_tags_in_texts_and_queries_show_as_text(page: Page) -> None:
     expect(card(page, "weighted", "markup").locator(".text")).to_contain_text(
         '<img src=x onerror="window.broken = true">'
     )
-    page.get_by_role("group", name="Judge script").last.get_by_role("button", name="relevant", exact=True).click()
+    page.get_by_role("group", name="Relevance of script").last.get_by_role(
+        "button", name="relevant", exact=True
+    ).click()
     page.get_by_role("link", name="Learn").click()
-    expect(page.locator("#marks")).to_contain_text(tag)
+    expect(page.locator("#judgements")).to_contain_text(tag)
     assert page.evaluate("window.broken") is None
     assert page.locator("main img, main script").count() == 0
 
@@ -101,7 +103,7 @@ def test_a_long_text_is_shortened_to_what_matched_and_can_be_shown_whole(page: P
     expect(text).to_contain_text("what helps against osteoporosis")
     expect(text).to_contain_text("…")
     assert len(text.inner_text()) < 400
-    doctor.get_by_role("button", name="Show all").click()
+    doctor.get_by_role("button", name="Show full text").click()
     assert len(text.inner_text()) > 1000
     doctor.get_by_role("button", name="Show less").click()
     assert len(text.inner_text()) < 400
@@ -114,11 +116,11 @@ def test_more_documents_than_ten_are_shown_when_asked_for(page: Page) -> None:
     assert len(shown(page, "uniform")) == len(shown(page, "weighted")) >= 20
 
 
-def test_no_result_is_said_in_words(page: Page) -> None:
+def test_a_search_without_results_says_so(page: Page) -> None:
     page.route(
         "**/explain",
         lambda route: route.fulfill(json={"query": "x", "form": "l2", "weights": 1, "tokens": [], "documents": []}),
     )
     page.goto("/?q=x")
-    expect(notice(page)).to_have_text("No document was found for this query.")
+    expect(notice(page)).to_have_text("No documents found.")
     expect(page.locator("#columns")).to_be_hidden()

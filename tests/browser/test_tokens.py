@@ -85,12 +85,12 @@ def test_spans_count_code_points_so_that_emoji_shift_nothing(page: Page) -> None
     assert lit(page, "weighted", "unicode") == "ème"
 
 
-def test_what_a_token_matched_beyond_the_part_shown_is_told(page: Page) -> None:
+def test_a_match_outside_the_excerpt_is_reported(page: Page) -> None:
     search(page)
     page.route("**/explain", lambda route: route.fulfill(json=_far_away()))
     page.goto("/?q=x")
     token(page, "y").hover()
-    expect(card(page, "weighted", "far").locator(".match")).to_contain_text("not in the part shown")
+    expect(card(page, "weighted", "far").locator(".match")).to_contain_text("outside this excerpt")
 
 
 def _far_away() -> dict[str, object]:

@@ -32,7 +32,7 @@ def test_a_slider_ranks_anew_without_any_request(page: Page, server: Server, wat
     slider.fill(slider.get_attribute("max") or "")
     weights = [token["weight"] for token in answer["tokens"]]
     weights[3] = round(float(slider.get_attribute("max") or ""), 3)
-    expect(page.locator("#moved-count")).to_have_text("1 token moved")
+    expect(page.locator("#changed-count")).to_have_text("1 token changed")
     assert shown(page, "weighted") == ranked(answer, weights)[:10] != ranked(answer, [1.0] * len(weights))[:10]
     assert shown(page, "uniform") == uniform
     assert len(watch.requests) == asked
@@ -57,7 +57,7 @@ def test_arrow_keys_move_a_slider(page: Page) -> None:
     slider = page.get_by_role("slider", name="weight of hip")
     before = float(slider.input_value())
     slider.press("ArrowRight")
-    expect(page.locator("#moved-count")).to_have_text("1 token moved")
+    expect(page.locator("#changed-count")).to_have_text("1 token changed")
     assert float(slider.input_value()) > before
     slider.press("Home")
     expect(weight(page, "hip")).to_have_value("0.00")
@@ -75,19 +75,19 @@ def test_a_weight_that_is_no_number_falls_back_to_the_servers(page: Page) -> Non
     expect(box).to_have_value("0.00")
 
 
-def test_kept_weights_are_a_new_version_that_is_said_before(page: Page, server: Server) -> None:
+def test_saving_weights_makes_a_new_version_after_confirmation(page: Page, server: Server) -> None:
     search(page)
     weight(page, "hip").fill("3")
     page.keyboard.press("Tab")
-    page.get_by_role("button", name="Keep these weights").click()
-    question = page.get_by_role("dialog", name="Keep these weights?")
-    expect(question).to_contain_text("used at once, for everyone")
+    page.get_by_role("button", name="Save weights").click()
+    question = page.get_by_role("dialog", name="Save these weights?")
+    expect(question).to_contain_text("uses it right away, for everyone")
     expect(question.get_by_role("listitem")).to_have_text(re.compile(r"hip1\.\d\d → 3\.00"))
     question.get_by_role("button", name="Cancel").click()
     assert server.ask("GET", "/weights")["version"] == 1
-    page.get_by_role("button", name="Keep these weights").click()
-    question.get_by_role("button", name="Keep them").click()
-    expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is in use\."))
+    page.get_by_role("button", name="Save weights").click()
+    question.get_by_role("button", name="Save").click()
+    expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is now in use\."))
     expect(page.get_by_role("button", name="Reset")).to_be_disabled()
     expect(weight(page, "hip")).to_have_value("3.00")
     assert server.ask("GET", "/weights/tokens?contains=hip&limit=1")["tokens"] == [{"token": "hip", "weight": 3.0}]
@@ -99,20 +99,20 @@ def test_a_token_that_a_query_has_twice_has_one_slider_for_both_places(page: Pag
     search(page, query)
     weight(page, "the").fill("4")
     page.keyboard.press("Tab")
-    expect(page.locator("#moved-count")).to_have_text("1 token moved")
+    expect(page.locator("#changed-count")).to_have_text("1 token changed")
     weights = [4.0 if token["token"] == "the" else token["weight"] for token in answer["tokens"]]
     assert weights.count(4.0) == 2
     assert shown(page, "weighted") == ranked(answer, weights)[:10]
 
 
-def test_keeping_a_weighting_that_is_not_in_use_sends_every_weight_shown(page: Page, server: Server) -> None:
+def test_saving_weights_that_are_not_in_use_starts_from_those_shown(page: Page, server: Server) -> None:
     page.goto("/?q=moon+tides&weights=idf")
     served = {one["token"]: one["weight"] for one in explained(server, "moon tides", "idf")["tokens"]}
     weight(page, "moon").fill("7")
     page.keyboard.press("Tab")
-    page.get_by_role("button", name="Keep these weights").click()
-    page.get_by_role("dialog").get_by_role("button", name="Keep them").click()
-    expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is in use\."))
+    page.get_by_role("button", name="Save weights").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is now in use\."))
     kept = {one["token"]: one["weight"] for one in explained(server, "moon tides", "current")["tokens"]}
     assert kept == pytest.approx({**served, "moon": 7.0})
     expect(page).to_have_url(re.compile(r"/\?q=moon\+tides$"))
@@ -122,17 +122,17 @@ def explained(server: Server, query: str, weights: str) -> dict[str, Any]:
     return server.ask("POST", "/explain", {"query": query, "weights": weights})  # type: ignore[no-any-return]
 
 
-def test_why_a_document_is_above_the_next_is_told_by_words(page: Page) -> None:
+def test_words_explain_why_a_document_ranks_above_the_next(page: Page) -> None:
     search(page)
     first, second = shown(page, "weighted")[:2]
     why = card(page, "weighted", first).get_by_role("group").last
-    page.get_by_text(f"Why above {second}?").click()
+    page.get_by_text(f"Why ranked above {second}?").click()
     expect(why.get_by_role("listitem").first).to_be_visible()
     rows = why.get_by_role("listitem").all_inner_texts()
     first_score, second_score = scores(page, "weighted")[:2]
     differences = [number(text.split("\n")[1]) for text in rows]
     assert sum(differences) == pytest.approx(first_score - second_score, abs=2e-3)
-    expect(why).to_contain_text(re.compile(r"Special tokens carry \d+ % of this score"))
+    expect(why).to_contain_text(re.compile(r"Special tokens account for \d+% of this score"))
     weight(page, "hip").fill("40")
     page.keyboard.press("Enter")
     expect(page.locator("#weighted details[open] summary")).not_to_contain_text(f"{first}?")
@@ -149,6 +149,6 @@ def test_results_glide_unless_the_reader_wants_no_motion(page: Page) -> None:
     before = shown(page, "weighted")
     weight(page, "against").fill("9")
     page.keyboard.press("Enter")
-    expect(page.locator("#moved-count")).to_have_text("1 token moved")
+    expect(page.locator("#changed-count")).to_have_text("1 token changed")
     assert shown(page, "weighted") != before
     assert (page.evaluate("window.glides") == 0) == still

@@ -1,4 +1,4 @@
-/** What the address bar says: the query, the weighting and the view, so that links and the back button work. */
+/** The state in the address bar: query, weights and view, so that links and the back button work. */
 
 /** @typedef {{q: string, view: "search" | "weights" | "learn", weights: import("./types.js").Weighting}} Place */
 
@@ -23,12 +23,12 @@ export function addressOf({ q, view, weights }) {
   return asked.size ? `/?${asked}` : "/";
 }
 
-/** @param {Partial<Place>} changes what differs from here */
+/** @param {Partial<Place>} changes parts to change */
 export function go(changes) {
   const next = addressOf({ ...here(), ...changes });
   if (next !== location.pathname + location.search) {
     history.pushState(null, "", next);
-    scrollTo(0, 0); // a new page begins at its top; on the way back the browser knows where the reader was
+    scrollTo(0, 0); // a new page starts at its top; on the way back the browser restores the position
   }
   dispatchEvent(new PopStateEvent("popstate"));
 }

@@ -1,7 +1,7 @@
-/** The server, as functions. What fails, fails with one sentence for the reader. */
+/** The server's API as functions. A failed request throws a Failure with one sentence for the user. */
 
 import { askForKey } from "./dialogs.js";
-import { sentence } from "./element.js";
+import { counted, sentence } from "./element.js";
 import { Failure, say, settle } from "./notice.js";
 
 /** @typedef {import("./types.js").ExplainResponse} ExplainResponse */
@@ -11,8 +11,8 @@ import { Failure, say, settle } from "./notice.js";
 /** @typedef {import("./types.js").HealthResponse} HealthResponse */
 
 const KEY = "chamfer.key";
-/** The key, for this tab; where storage is forbidden, for this page. */
-const kept = {
+/** The API key, stored for this tab, or for this page if the browser blocks storage. */
+const storedKey = {
   /** @type {string | null} */
   memory: null,
   get() {
@@ -30,7 +30,7 @@ const kept = {
     } catch {}
   },
 };
-// Whoever waits longer than this for a page thinks that it is broken; then it is better to say how long.
+/** In seconds. A page that waits longer looks broken, so it says when to try again instead. */
 const LONGEST_WAIT = 20;
 
 /**
@@ -44,20 +44,21 @@ async function request(method, path, body, signal) {
   const about = subjectOf(path);
   let response = await send(method, path, body, signal);
   while (response.status === 401) {
-    if (kept.get() !== null) say("The server does not know that key.", about);
+    if (storedKey.get() !== null) say("The server did not accept that API key.", about);
     const key = await askForKey();
-    if (key === null) throw new Failure("This server needs an API key, and none was given.", about);
-    if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure("An API key is made of visible ASCII characters.", about);
-    kept.set(key);
+    if (key === null) throw new Failure("This server requires an API key.", about);
+    if (!/^[\x20-\x7e]+$/.test(key))
+      throw new Failure("An API key may contain only printable ASCII characters.", about);
+    storedKey.set(key);
     response = await send(method, path, body, signal);
   }
   if (response.status === 429 && waitOf(response) <= LONGEST_WAIT) {
-    say(`The server is busy; trying again in ${seconds(waitOf(response))}.`, about);
+    say(`The server is busy; retrying in ${seconds(waitOf(response))}.`, about);
     await pause(waitOf(response), signal);
     response = await send(method, path, body, signal);
   }
   if (response.status === 429)
-    throw new Failure(`The server is too busy to answer; try again in ${seconds(waitOf(response))}.`, about);
+    throw new Failure(`The server is too busy; try again in ${seconds(waitOf(response))}.`, about);
   if (!response.ok) throw new Failure(await messageOf(response), about);
   const answer = await response.json();
   settle(about);
@@ -68,14 +69,14 @@ async function request(method, path, body, signal) {
 async function send(method, path, body, signal) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
-  const key = kept.get();
+  const key = storedKey.get();
   if (key !== null) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {
     return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Failure("The server cannot be reached; see whether it still runs, then try again.", subjectOf(path));
+    throw new Failure("Cannot reach the server; check that it is running and try again.", subjectOf(path));
   }
 }
 
@@ -86,7 +87,7 @@ const subjectOf = (path) => path.split("?")[0];
 async function messageOf(response) {
   const answer = await response.json().catch(() => null);
   const message = typeof answer?.message === "string" ? answer.message.trim() : "";
-  if (message === "") return `The server answered with status ${response.status} and did not say why.`;
+  if (message === "") return `The server failed with status ${response.status} and gave no reason.`;
   return sentence(message);
 }
 
@@ -94,7 +95,7 @@ async function messageOf(response) {
 const waitOf = (response) => Math.max(1, Number(response.headers.get("Retry-After")) || 1);
 
 /** @param {number} count */
-const seconds = (count) => (count === 1 ? "a second" : `${Math.ceil(count)} seconds`);
+const seconds = (count) => counted(Math.ceil(count), "second");
 
 /** @param {number} wait @param {AbortSignal} [signal] */
 const pause = (wait, signal) =>

@@ -1,14 +1,14 @@
-/** One document in one column. */
+/** A result: one document in one column. */
 
 import { decimal, element, unseen } from "./element.js";
 import { heat, highlighted } from "./highlight.js";
-import { mark, marksOf } from "./marks.js";
+import { judge, judgementsOf } from "./judgements.js";
 import { matchLine, reasons } from "./reason.js";
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
 /**
- * `was` is the rank in the other column, null if it is not shown there; `next` is the document below.
+ * `was` is the rank in the other column, null if it is not shown there; `next` is the document ranked below.
  *
  * @typedef {{rank: number, score: number, was: number | null, next: ExplainedDocument | null}} Place
  */
@@ -21,13 +21,13 @@ import { matchLine, reasons } from "./reason.js";
 export function card(document, state, { weighted, onExpand }) {
   const rank = element("span", { className: "rank" });
   const badge = element("span", { className: "badge" });
-  const score = element("span", { className: "score", title: "score: higher is closer" });
+  const score = element("span", { className: "score", title: "score: higher is better" });
   const text = element("p", { className: "text" });
   const expand = element("button", { type: "button", className: "link", onclick: onExpand });
-  const about = element("p", { className: "line" }, ...known(document));
+  const about = element("p", { className: "line" }, ...metadataLine(document));
   const match = element("p", { className: "line match" });
-  const yes = judge(state.answer.query, document.id, true);
-  const no = judge(state.answer.query, document.id, false);
+  const yes = judgeButton(state.answer.query, document.id, true);
+  const no = judgeButton(state.answer.query, document.id, false);
   const summary = element("summary", {});
   const why = element("div", { className: "why-body" });
   const details = /** @type {HTMLDetailsElement} */ (element("details", { className: "why" }, summary, why));
@@ -45,7 +45,7 @@ export function card(document, state, { weighted, onExpand }) {
         "div",
         { className: "card-foot" },
         element("div", { className: "lines" }, about, match),
-        element("div", { className: "judge", role: "group", ariaLabel: `Judge ${document.id}` }, yes, no),
+        element("div", { className: "judge", role: "group", ariaLabel: `Relevance of ${document.id}` }, yes, no),
       ),
       weighted ? details : null,
     ),
@@ -62,7 +62,7 @@ export function card(document, state, { weighted, onExpand }) {
   return {
     node,
     document,
-    /** Where it is now. @param {Place} now */
+    /** Show its rank and score, and how it compares. @param {Place} now */
     put(now) {
       place = now;
       rank.replaceChildren(unseen("rank "), String(now.rank));
@@ -70,10 +70,10 @@ export function card(document, state, { weighted, onExpand }) {
       if (weighted) badge.replaceChildren(...moved(now));
       badge.classList.toggle("is-moved", weighted && now.was !== now.rank);
       details.hidden = now.next === null;
-      if (now.next) summary.replaceChildren("Why above ", element("span", { className: "id" }, now.next.id), "?");
+      if (now.next) summary.replaceChildren("Why ranked above ", element("span", { className: "id" }, now.next.id), "?");
       showWhy();
     },
-    /** What its text and line show. @param {number[]} weights */
+    /** Show its text, with highlights, and the match line. @param {number[]} weights */
     light(weights) {
       const whole = state.expanded.has(document.id);
       if (drawn !== whole) {
@@ -81,17 +81,17 @@ export function card(document, state, { weighted, onExpand }) {
         text.replaceChildren(...made.nodes);
         marks = made.marks;
         expand.hidden = !made.shortened;
-        expand.replaceChildren(whole ? "Show less" : "Show all", unseen(` of ${document.id}`));
+        expand.replaceChildren(whole ? "Show less" : "Show full text", unseen(` of ${document.id}`));
         expand.ariaExpanded = String(whole);
         drawn = whole;
       }
       heat(marks, document, state, weights);
       about.classList.toggle("away", state.active !== null);
-      match.replaceChildren(...(state.active === null ? [] : told(document, state, weights, marks)));
+      match.replaceChildren(...(state.active === null ? [] : matchDetails(document, state, weights, marks)));
     },
-    /** Which mark it has. */
+    /** Show whether it was judged. */
     judged() {
-      const relevant = marksOf(state.answer.query).get(document.id);
+      const relevant = judgementsOf(state.answer.query).get(document.id);
       yes.ariaPressed = String(relevant === true);
       no.ariaPressed = String(relevant === false);
     },
@@ -99,12 +99,12 @@ export function card(document, state, { weighted, onExpand }) {
 }
 
 /** @param {string} query @param {string} id @param {boolean} relevant */
-function judge(query, id, relevant) {
+function judgeButton(query, id, relevant) {
   return element(
     "button",
     {
       type: "button",
-      onclick: () => mark(query, id, marksOf(query).get(id) === relevant ? null : relevant),
+      onclick: () => judge(query, id, judgementsOf(query).get(id) === relevant ? null : relevant),
     },
     element("span", { ariaHidden: "true" }, relevant ? "✓ " : "✕ "),
     relevant ? "relevant" : "not relevant",
@@ -124,7 +124,7 @@ function moved({ rank, was }) {
 }
 
 /** @param {ExplainedDocument} document */
-function known({ metadata }) {
+function metadataLine({ metadata }) {
   const shown = (/** @type {unknown} */ value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
   return Object.entries(metadata).flatMap(([name, value], n) => [
     n ? " · " : "",
@@ -139,10 +139,10 @@ function known({ metadata }) {
  * @param {number[]} weights
  * @param {import("./highlight.js").Mark[]} marks
  */
-function told(document, state, weights, marks) {
-  const said = matchLine(document, state, weights);
+function matchDetails(document, state, weights, marks) {
+  const line = matchLine(document, state, weights);
   const i = /** @type {number} */ (state.active);
   const { span } = document.matches[i];
-  if (span !== null && !marks.some(({ tokens }) => tokens.includes(i))) said.push(" · not in the part shown");
-  return said;
+  if (span !== null && !marks.some(({ tokens }) => tokens.includes(i))) line.push(" · outside this excerpt");
+  return line;
 }

@@ -1,13 +1,13 @@
-/** Questions that stop the page until they are answered. */
+/** Modal dialogs. */
 
 import { byId } from "./element.js";
 
 /**
  * @param {HTMLDialogElement} dialog
- * @returns {Promise<boolean>} whether it was answered with yes
+ * @returns {Promise<boolean>} whether the user confirmed
  */
-function answered(dialog) {
-  dialog.returnValue = "no"; // what Escape leaves
+function confirmed(dialog) {
+  dialog.returnValue = "no"; // if the user presses Escape
   dialog.showModal();
   return new Promise((resolve) =>
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }),
@@ -18,12 +18,12 @@ function answered(dialog) {
 let asking = null;
 
 /**
- * Ask for the API key. Requests that fail together ask once.
+ * Ask for the API key. Requests that fail at the same time ask once.
  *
- * @returns {Promise<string | null>} null if the reader would rather not
+ * @returns {Promise<string | null>} null if the user cancels
  */
 export function askForKey() {
-  asking ??= answered(byId("key-dialog")).then((yes) => {
+  asking ??= confirmed(byId("key-dialog")).then((yes) => {
     const typed = byId("key").value.trim();
     byId("key").value = "";
     asking = null;
@@ -33,15 +33,15 @@ export function askForKey() {
 }
 
 /**
- * Say what will happen and ask whether it shall.
+ * Ask the user to confirm an action.
  *
  * @param {string} title
- * @param {string} action what the button says
+ * @param {string} action label of the button that confirms
  * @param {...Node} body
  */
 export function ask(title, action, ...body) {
   byId("question-title").textContent = title;
   byId("question-yes").textContent = action;
   byId("question-body").replaceChildren(...body);
-  return answered(byId("question"));
+  return confirmed(byId("question"));
 }

@@ -1,8 +1,8 @@
-/** Elements without markup: text stays text, whoever wrote it. */
+/** Building elements and formatting values. Text is never parsed as markup. */
 
 /**
- * Make an element. Properties that begin with `on` are listeners, those that the element has are set, all others
- * become attributes; strings among the children become text nodes, never markup.
+ * Make an element. Properties that begin with `on` are event listeners, properties of the element are set, and all
+ * others become attributes. Strings among the children become text nodes.
  *
  * @param {string} tag
  * @param {Record<string, any>} [properties]
@@ -21,13 +21,13 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** A paragraph that stands back. @param {...(Node | string)} children */
+/** A muted paragraph. @param {...(Node | string)} children */
 export const quiet = (...children) => element("p", { className: "quiet" }, ...children);
 
 /** Text for screen readers only. @param {string} text */
 export const unseen = (text) => element("span", { className: "unseen" }, text);
 
-/** @param {string} id @returns {any} an element that index.html has for sure */
+/** @param {string} id @returns {any} an element of index.html */
 export function byId(id) {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`index.html has no element ${id}`);
@@ -35,7 +35,7 @@ export function byId(id) {
 }
 
 /**
- * Numbers for style.css. The content security policy forbids style attributes, but not this.
+ * Set CSS variables. The content security policy forbids style attributes, but allows this.
  *
  * @param {HTMLElement} target
  * @param {Record<string, number>} numbers
@@ -48,17 +48,17 @@ export function measure(target, numbers) {
 export const counted = (count, noun) =>
   `${count.toLocaleString("en")} ${count === 1 ? noun : noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`}`;
 
-/** A number with a true minus, and none before zero. @param {number} value @param {number} [digits] */
+/** A number with a minus sign rather than a hyphen, and none before zero. @param {number} value @param {number} [digits] */
 export function decimal(value, digits = 3) {
   const text = value.toFixed(digits);
   return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
 
-/** The same with its sign. @param {number} value @param {number} [digits] */
+/** The same, with a plus sign before positive numbers. @param {number} value @param {number} [digits] */
 export const signed = (value, digits = 3) => (value > 0 ? "+" : "") + decimal(value, digits);
 
 /** @param {number} share */
-export const percent = (share) => `${Math.round(100 * share)} %`;
+export const percent = (share) => `${Math.round(100 * share)}%`;
 
-/** A sentence, whoever wrote it. @param {string} text */
+/** A message with a capital letter and a full stop. @param {string} text */
 export const sentence = (text) => (text[0] ?? "").toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");

@@ -1,4 +1,4 @@
-/** Texts in which what query tokens matched is marked, and how strongly each mark shows. */
+/** Document texts with highlighted matches, and how strong each highlight is. */
 
 import { element, measure } from "./element.js";
 import { closeness } from "./scores.js";
@@ -6,12 +6,12 @@ import { windows } from "./snippet.js";
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
-/** @typedef {{node: HTMLElement, tokens: number[]}} Mark a part of a text, and the query tokens that matched it */
+/** @typedef {{node: HTMLElement, tokens: number[]}} Mark a highlight, and the query tokens that matched there */
 /** @typedef {{nodes: (Node | string)[], marks: Mark[], shortened: boolean}} Highlighted */
 
 /**
- * Weight times closeness: what a match is worth. Contributions themselves are no measure for this, because they are
- * what is lost by distance: the best match of all contributes 0.
+ * The strength of a match: weight times closeness. Its contribution would not do, because that is the cost of the
+ * distance: a perfect match contributes 0.
  *
  * @param {ExplainedDocument} document
  * @param {State} state
@@ -24,11 +24,11 @@ const strength = (document, state, weights, i) =>
 /**
  * @param {ExplainedDocument} document
  * @param {State} state
- * @param {boolean} whole whether a long text is shown to its end
+ * @param {boolean} whole whether to show a long text in full
  * @returns {Highlighted}
  */
 export function highlighted(document, state, whole) {
-  // Spans count code points, JavaScript counts UTF-16 units: an array of code points makes them the same.
+  // Spans count code points, but JavaScript strings are indexed by UTF-16 code units.
   const points = [...document.text];
   const matches = state.answer.tokens.flatMap((token, i) => {
     const { span } = document.matches[i];
@@ -62,13 +62,13 @@ export function highlighted(document, state, whole) {
 }
 
 /**
- * Show the marks of one document: of the active token alone, or softly of all. A mark is drawn as a share of the
- * strongest that these weights allow, so that marks can be compared from document to document.
+ * Highlight what the active token matched in a document or, without one, softly all matches. Strength is relative to
+ * the strongest match that these weights allow, so that documents can be compared.
  *
  * @param {Mark[]} marks
  * @param {ExplainedDocument} document
  * @param {State} state
- * @param {number[]} weights of the column that the document stands in
+ * @param {number[]} weights weights of the document's column
  */
 export function heat(marks, document, state, weights) {
   const { active } = state;

@@ -1,37 +1,37 @@
-/** The marks, and the weights that are learnt from them. */
+/** The learn view: judgements, and the weights learnt from them. */
 
 import * as api from "./api.js";
 import { go } from "./address.js";
 import { ask } from "./dialogs.js";
 import { byId, counted, element, quiet } from "./element.js";
+import { allJudgements, clearJudgements, learnable, onJudgements } from "./judgements.js";
 import { showLearnt } from "./learnt.js";
-import { allMarks, forget, judgements, onMarks } from "./marks.js";
 import { say, tell } from "./notice.js";
 import { use } from "./versions.js";
 
-/** Queries: one to learn from, and one to check on. */
+/** Minimum number of queries: one to learn from, and one to validate on. */
 const LEAST = 2;
 
 function show() {
-  const marks = Object.entries(allMarks());
-  const documents = marks.reduce((total, [, own]) => total + Object.keys(own).length, 0);
-  const usable = judgements().length;
-  byId("mark-count").hidden = documents === 0;
-  byId("mark-count").textContent = String(documents);
+  const judged = Object.entries(allJudgements());
+  const documents = judged.reduce((total, [, own]) => total + Object.keys(own).length, 0);
+  const usable = learnable().length;
+  byId("judgement-count").hidden = documents === 0;
+  byId("judgement-count").textContent = String(documents);
   byId("learn-lead").textContent = documents
-    ? `You marked ${counted(documents, "document")} for ${counted(marks.length, "query")}.` +
-      (usable < LEAST ? ` Learning takes relevant documents of at least ${LEAST} queries; so far ${usable}.` : "")
-    : "Mark results as relevant or not relevant for a few queries; " +
-      "then weights can be learnt that rank the relevant ones higher.";
+    ? `You judged ${counted(documents, "document")} for ${counted(judged.length, "query")}.` +
+      (usable < LEAST ? ` Learning needs at least ${LEAST} queries with a relevant document; you have ${usable}.` : "")
+    : "Mark results as relevant or not relevant for a few queries, " +
+      "then learn weights that rank the relevant ones higher.";
   byId("learn-actions").hidden = documents === 0;
   byId("learn").disabled = usable < LEAST;
-  byId("marks").replaceChildren(...marks.map(([query, own]) => item(query, own)));
+  byId("judgements").replaceChildren(...judged.map(([query, own]) => item(query, own)));
 }
 
 /** @param {string} query @param {Record<string, boolean>} own */
 function item(query, own) {
   const ids = Object.keys(own);
-  const name = `Forget the marks for ${query}`;
+  const name = `Clear the judgements for ${query}`;
   const list = (/** @type {boolean} */ relevant) => ids.filter((id) => own[id] === relevant);
   const line = (/** @type {string} */ sign, /** @type {string} */ word, /** @type {string[]} */ found) =>
     found.length ? quiet(`${sign} ${word}: `, element("span", { className: "id" }, found.join(", "))) : null;
@@ -45,7 +45,7 @@ function item(query, own) {
       line("✓", "relevant", list(true)),
       line("✕", "not relevant", list(false)),
     ),
-    element("button", { type: "button", ariaLabel: name, onclick: () => forget(query) }, "Forget"),
+    element("button", { type: "button", ariaLabel: name, onclick: () => clearJudgements(query) }, "Clear"),
   );
 }
 
@@ -55,14 +55,14 @@ async function learn() {
   button.disabled = true;
   button.ariaBusy = "true";
   section.hidden = true;
-  say("Learning; this takes a few seconds for each marked query at most.", "/learn");
+  say("Learning… This takes up to a few seconds per query.", "/learn");
   try {
-    const learnt = await api.learn(judgements());
+    const learnt = await api.learn(learnable());
     showLearnt(section, learnt, {
       onUse: async () => {
         if (!(await use(learnt.version))) return;
         section.hidden = true;
-        go({ view: "search" }); // whose results are those of the new weights
+        go({ view: "search" }); // which shows the results with the new weights
         byId("content").focus({ preventScroll: true });
       },
       onDiscard: async () => {
@@ -72,7 +72,7 @@ async function learn() {
           return tell(error);
         }
         section.hidden = true;
-        say(`Version ${learnt.version} is forgotten; the weights in use are as they were.`);
+        say(`Discarded version ${learnt.version}; the weights in use did not change.`);
         button.focus();
       },
     });
@@ -82,19 +82,19 @@ async function learn() {
     tell(error);
   } finally {
     button.ariaBusy = "false";
-    button.disabled = judgements().length < LEAST;
+    button.disabled = learnable().length < LEAST;
   }
 }
 
-async function forgetAll() {
-  const count = Object.keys(allMarks()).length;
-  const what = `The marks for ${counted(count, "query")} are removed from this browser. Weights stay as they are.`;
-  if (await ask("Forget all marks?", "Forget them", element("p", {}, what))) forget();
+async function clearAll() {
+  const count = Object.keys(allJudgements()).length;
+  const what = `This removes the judgements for ${counted(count, "query")} from this browser. Weights do not change.`;
+  if (await ask("Clear all judgements?", "Clear all", element("p", {}, what))) clearJudgements();
 }
 
 export function startLearn() {
-  onMarks(show);
+  onJudgements(show);
   byId("learn").addEventListener("click", () => void learn());
-  byId("forget").addEventListener("click", () => void forgetAll());
+  byId("clear").addEventListener("click", () => void clearAll());
   show();
 }

@@ -1,4 +1,4 @@
-/** What learning found: before and after. */
+/** The outcome of learning: what the new weights would change. */
 
 import { counted, decimal, element, measure, quiet, sentence, signed, unseen } from "./element.js";
 
@@ -14,26 +14,29 @@ const SHOWN = 12;
 export function showLearnt(section, learnt, { onUse, onDiscard }) {
   const moved = learnt.moved.filter(({ before, after }) => before !== after);
   const up = moved.filter(({ before, after }) => after < before).length;
+  const down = moved.length - up;
   const better = learnt.ndcg_after - learnt.ndcg_before > 5e-4;
   const parts = [
     element("h2", { id: "learnt-title" }, `Version ${learnt.version}, not in use yet`),
     element(
       "div",
       { className: "figures" },
-      figure("nDCG@10 now", decimal(learnt.ndcg_before)),
-      figure("nDCG@10 learnt", decimal(learnt.ndcg_after), gained(learnt.ndcg_after - learnt.ndcg_before)),
-      figure("relevant moved", `▲${up} ▼${moved.length - up}`, null, `${up} up, ${moved.length - up} down`),
+      figure("nDCG@10, current", decimal(learnt.ndcg_before)),
+      figure("nDCG@10, learnt", decimal(learnt.ndcg_after), gained(learnt.ndcg_after - learnt.ndcg_before)),
+      figure("relevant documents moved", `▲${up} ▼${down}`, null, `${up} up, ${down} down`),
     ),
     element(
       "p",
       {},
       "Chosen: ",
       element("strong", {}, learnt.chosen),
-      `, from ${counted(learnt.queries, "query")}. ${sentence(learnt.why)}`,
+      `, based on ${counted(learnt.queries, "query")}. ${sentence(learnt.why)}`,
     ),
-    quiet("Measured on the marked queries themselves, so take it as a check that learning did what the marks say."),
+    quiet("Measured on the queries that were learnt from, so expect a smaller gain on others."),
     ...learnt.left_out.map((reason) => quiet(sentence(reason))),
-    better ? null : element("p", { className: "doubt" }, "These weights are no better on your marks. More marks may help."),
+    better
+      ? null
+      : element("p", { className: "doubt" }, "These weights do no better on your queries. More judgements may help."),
     element(
       "div",
       { className: "actions" },
@@ -72,7 +75,7 @@ function documents({ moved }) {
       element("td", { className: "number" }, `${before} → ${after} ${sign}`),
     );
   });
-  return table("Relevant documents", ["document", "rank"], rows, "No relevant document has another rank.");
+  return table("Relevant documents", ["document", "rank"], rows, "No relevant documents.");
 }
 
 /** @param {LearnResponse} learnt */
@@ -84,14 +87,14 @@ function tokens({ changed }) {
     measure(cell, { length: after / heaviest });
     return element("tr", {}, element("th", { scope: "row" }, element("code", {}, token)), cell);
   });
-  return table("Tokens that changed most", ["token", "weight"], rows, "No weight changed.", "bars");
+  return table("Largest weight changes", ["token", "weight"], rows, "No weights changed.", "bars");
 }
 
 /**
  * @param {string} caption
  * @param {string[]} names
  * @param {HTMLElement[]} rows
- * @param {string} none what is said where there are no rows
+ * @param {string} none text to show if there are no rows
  * @param {string} [kind]
  */
 function table(caption, names, rows, none, kind = "") {

@@ -1,11 +1,11 @@
-/** Starts the parts, and shows the view that the address names. */
+/** Starts the page and shows the view named in the address. */
 
 import { addressOf, go, here } from "./address.js";
 import * as api from "./api.js";
 import { byId, counted } from "./element.js";
+import { judgementsFor } from "./judgements.js";
 import { startLearn } from "./learn.js";
-import { marksFor } from "./marks.js";
-import { hush, tell } from "./notice.js";
+import { clearNotice, tell } from "./notice.js";
 import { search, startSearch } from "./search.js";
 import { startTheme } from "./theme.js";
 import { showWeights, startWeights } from "./weights.js";
@@ -24,10 +24,10 @@ function show() {
   showWeights(view === "weights");
 }
 
-async function greet() {
+async function showHealth() {
   try {
     const { index, documents, encoder, weights, version } = await api.health();
-    marksFor(index);
+    judgementsFor(index);
     byId("health").textContent =
       `${counted(documents, "document")} · ${encoder} · weights version ${weights} · chamfer ${version}`;
   } catch (error) {
@@ -35,13 +35,13 @@ async function greet() {
   }
 }
 
-// Links of this page change the view without loading it anew.
+// Links within the page switch views without reloading it.
 document.addEventListener("click", (event) => {
   if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin || link.hash) return;
   event.preventDefault();
-  hush();
+  clearNotice();
   if (link.dataset.view) go({ view: /** @type {typeof VIEWS[number]} */ (link.dataset.view) });
   else go({ q: link.dataset.query ?? "", view: "search", weights: "current" });
 });
@@ -59,7 +59,7 @@ addEventListener("popstate", show);
 addEventListener("chamfer:weights", () => {
   void search({ again: true });
   showWeights(here().view === "weights");
-  void greet();
+  void showHealth();
 });
 
 startTheme();
@@ -67,4 +67,4 @@ startSearch();
 startWeights();
 startLearn();
 show();
-void greet();
+void showHealth();

@@ -1,29 +1,29 @@
-/** One sentence at the top of the page, read aloud by screen readers. */
+/** The status line at the top of the page, announced by screen readers. */
 
 import { byId } from "./element.js";
 
-/** What went wrong with a request to the server, in a sentence. */
+/** A failed request, described in one sentence. */
 export class Failure extends Error {
-  /** @param {string} message @param {string} about the path that was asked for */
+  /** @param {string} message @param {string} about path of the request */
   constructor(message, about) {
     super(message);
     this.about = about;
   }
 }
 
-/** The path that the notice is about: it goes when that path answers, and with nothing else. @type {string | null} */
+/** The path that the notice is about; the notice is cleared when that path answers. @type {string | null} */
 let subject = null;
 
 /**
  * @param {string} sentence
- * @param {string | null} [about] news about no path stays until the reader does something else
+ * @param {string | null} [about] path that it is about; without one it stays until the user's next action
  */
 export function say(sentence, about = null) {
   show(sentence, about, false);
 }
 
 /**
- * Tell what went wrong. A request that the page itself gave up is no news.
+ * Show an error, unless it comes from a request that the page itself cancelled.
  *
  * @param {unknown} error
  */
@@ -32,12 +32,12 @@ export function tell(error) {
   show(error instanceof Error ? error.message : String(error), error instanceof Failure ? error.about : null, true);
 }
 
-/** @param {string} about a path that has answered */
+/** @param {string} about path that has answered */
 export function settle(about) {
-  if (subject === about) hush();
+  if (subject === about) clearNotice();
 }
 
-export function hush() {
+export function clearNotice() {
   show("", null, false);
 }
 

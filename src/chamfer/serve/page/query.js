@@ -1,4 +1,4 @@
-/** The query as its tokens: buttons that light up what they matched. */
+/** The query's tokens, as buttons that highlight what they match. */
 
 import { byId, decimal, element, measure } from "./element.js";
 import { spelled } from "./words.js";
@@ -12,14 +12,14 @@ let pinned = null;
 /** @type {number | null} */
 let pointed = null;
 /** @type {(active: number | null) => void} */
-let tellActive = () => {};
+let onActiveToken = () => {};
 
 /**
  * @param {State} state
- * @param {(active: number | null) => void} onActive told which token is pointed at, focused or pinned
+ * @param {(active: number | null) => void} onActive called with the token that is hovered, focused or pinned
  */
 export function showQuery(state, onActive) {
-  [pinned, pointed, tellActive] = [null, null, onActive];
+  [pinned, pointed, onActiveToken] = [null, null, onActive];
   const { tokens } = state.answer;
   buttons = tokens.map((token, i) => button(token, i));
   const words = state.words.map((word) =>
@@ -30,7 +30,7 @@ export function showQuery(state, onActive) {
     ),
   );
   byId("tokens").replaceChildren(...words);
-  // One stop for Tab, as a toolbar has; arrows go on from there.
+  // A toolbar is one tab stop; arrow keys move within it.
   const first = Math.max(0, tokens.findIndex((token) => !token.special));
   if (buttons.length) buttons[first].tabIndex = 0;
   updateQuery(state);
@@ -63,13 +63,13 @@ function button(token, i) {
 /** @param {number | null} i */
 function point(i) {
   pointed = i;
-  tellActive(pointed ?? pinned);
+  onActiveToken(pointed ?? pinned);
 }
 
 /** @param {number | null} i */
 function pin(i) {
   pinned = i;
-  tellActive(pinned ?? pointed);
+  onActiveToken(pinned ?? pointed);
 }
 
 /** @param {KeyboardEvent} event @param {number} i */
@@ -85,7 +85,7 @@ function move(event, i) {
 }
 
 /**
- * Show the weights, which token is active, and what it is about.
+ * Show the weights, the active token, and a line about it.
  *
  * @param {State} state
  */
@@ -105,11 +105,11 @@ export function updateQuery(state) {
 /** @param {State} state */
 function line({ answer, words, weights, active }) {
   if (active === null)
-    return ["A thicker line is a heavier token. Pick one to see what it matched; a stronger mark is a closer match."];
+    return ["A thicker line means a higher weight. Select a token to see what it matches, the closest matches brightest."];
   const distances = answer.documents.map((document) => document.matches[active].distance);
   const [least, most] = [Math.min(...distances), Math.max(...distances)].map((distance) => decimal(distance, 2));
   const range = distances.length ? ` · distances ${least} to ${most}` : "";
-  const kind = answer.tokens[active].special ? " · stands for no text" : "";
+  const kind = answer.tokens[active].special ? " · special token" : "";
   return [
     element("strong", {}, spelled(answer.tokens, words, active)),
     ` · weight ${decimal(weights[active], 2)}${range}${kind}${pinned === active ? " · pinned" : ""}`,

@@ -1,4 +1,4 @@
-/** Why a document is above the next one: the words that decide. */
+/** Why a document ranks above the next one: the words that make the difference. */
 
 import { decimal, element, measure, percent, quiet, signed, unseen } from "./element.js";
 import { contribution, differences, score, share, sum } from "./scores.js";
@@ -28,11 +28,11 @@ export function reasons(upper, lower, state) {
   const carried = share(upper, state.weights, special.flatMap(({ word }) => word.pieces));
   return [
     element("ul", { className: "reasons" }, ...rows.map((one) => row(one, longest))),
-    quiet(`Together ${signed(gap, 4)}. Special tokens carry ${percent(carried)} of this score.`),
+    quiet(`Total ${signed(gap, 4)}. Special tokens account for ${percent(carried)} of this score.`),
   ];
 }
 
-/** @param {[string, number, boolean]} reason a name, a difference, whether it stands back @param {number} longest */
+/** @param {[string, number, boolean]} reason name, difference, and whether to mute it @param {number} longest */
 function row([name, difference, back], longest) {
   const bar = element("span", { className: difference < 0 ? "lean against" : "lean for", ariaHidden: "true" });
   measure(bar, { length: Math.abs(difference) / longest });
@@ -42,20 +42,20 @@ function row([name, difference, back], longest) {
     element("span", { className: "reason-word" }, name),
     bar,
     element("span", { className: "number" }, signed(difference, 4)),
-    unseen(difference < 0 ? " speaks for the other document" : " speaks for this document"),
+    unseen(difference < 0 ? " in favour of the other document" : " in favour of this document"),
   );
 }
 
 /**
- * What the active token did in one document, in a line.
+ * One line about what the active token matched in a document.
  *
  * @param {ExplainedDocument} document
  * @param {State} state
- * @param {number[]} weights of the column that the line stands in
+ * @param {number[]} weights weights of the document's column
  */
 export function matchLine(document, state, weights) {
   const i = /** @type {number} */ (state.active);
   const { word, distance } = document.matches[i];
-  const added = `adds ${decimal(contribution(document, weights, i))} (${percent(share(document, weights, [i]))})`;
+  const added = `contributes ${decimal(contribution(document, weights, i))} (${percent(share(document, weights, [i]))})`;
   return [element("strong", {}, word), ` · distance ${decimal(distance, 2)} · ${added}`];
 }

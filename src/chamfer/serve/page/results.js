@@ -1,4 +1,4 @@
-/** The two rankings, of the same documents, side by side. */
+/** Two rankings of the same documents, side by side. */
 
 import { card } from "./card.js";
 import { byId, counted } from "./element.js";
@@ -25,11 +25,11 @@ export function showResults(state) {
   more.textContent = `Show all ${count}`;
   more.onclick = () => {
     all = !all;
-    more.textContent = all ? `Show the best ${SHOWN}` : `Show all ${count}`;
+    more.textContent = all ? `Show top ${SHOWN}` : `Show all ${count}`;
     place(state);
   };
   byId("pool").textContent =
-    `${counted(count, "document")}: the best by either weighting, ranked here as you move the weights.`;
+    `${counted(count, "candidate")}: the top documents of either ranking, re-ranked as you adjust weights.`;
   byId("columns").hidden = count === 0;
   place(state);
   updateResults(state);
@@ -55,7 +55,7 @@ function column(state, weighted) {
 }
 
 /**
- * Rank both columns by the weights as they are now.
+ * Rank both columns with the present weights.
  *
  * @param {State} state
  */
@@ -81,7 +81,7 @@ export function place(state) {
 }
 
 /**
- * Light up what the active token matched, or all matches softly.
+ * Highlight what the active token matched or, without one, softly all matches.
  *
  * @param {State} state
  */
@@ -93,7 +93,7 @@ export function updateJudged() {
   for (const { cards } of columns) for (const own of cards.values()) own.judged();
 }
 
-/** On a narrow screen one column shows at a time; and a document pointed at is found again in the other column. */
+/** Switch between the columns on a narrow screen, and highlight a hovered document in both. */
 export function startResults() {
   const shown = byId("columns");
   const buttons = /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("button[data-column]"));

@@ -1,18 +1,18 @@
-/** What weights make of distances. Distances do not depend on weights, so none of this needs the server. */
+/** Scores from distances and weights. Distances do not depend on weights, so re-ranking needs no request. */
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 
 /**
- * What one query token adds to a score.
+ * The contribution of one query token to a score.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
- * @param {number} i which token of the query
+ * @param {number} i position of the token in the query
  */
 export const contribution = (document, weights, i) => (-weights[i] * document.matches[i].distance) / weights.length;
 
 /**
- * `score = -(1/n) * sum_i w_i * distance_i`; higher is closer.
+ * `score = -(1/n) * sum_i w_i * distance_i`; higher is better.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
@@ -22,7 +22,7 @@ export const score = (document, weights) => sum(weights.map((_, i) => contributi
 /**
  * @param {ExplainedDocument[]} documents
  * @param {number[]} weights
- * @returns {{document: ExplainedDocument, score: number}[]} the best first, ties by id as everywhere in chamfer
+ * @returns {{document: ExplainedDocument, score: number}[]} best first; ties are broken by id
  */
 export function ranked(documents, weights) {
   const scored = documents.map((document) => ({ document, score: score(document, weights) }));
@@ -30,8 +30,8 @@ export function ranked(documents, weights) {
 }
 
 /**
- * How close a match is, from 0 for unrelated vectors to 1 for equal ones: the cosine, which both forms of the distance
- * know (for unit vectors, ||a-b||^2 = 2 - 2<a,b>).
+ * The cosine of a match, clipped to 0 to 1. Either form of the distance gives it: ||a-b||^2 = 2 - 2<a,b> for unit
+ * vectors.
  *
  * @param {number} distance
  * @param {"l2" | "cosine"} form
@@ -42,7 +42,7 @@ export function closeness(distance, form) {
 }
 
 /**
- * The share of a score that some query tokens carry.
+ * The share of a score that comes from some query tokens.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
@@ -54,13 +54,13 @@ export function share(document, weights, chosen) {
 }
 
 /**
- * The words that decide why one document is above another, the most decisive first.
+ * How much each word contributes to the gap between two scores, largest first.
  *
  * @param {ExplainedDocument} upper
  * @param {ExplainedDocument} lower
  * @param {number[]} weights
  * @param {import("./types.js").Word[]} words
- * @returns {{word: import("./types.js").Word, difference: number}[]} differences add up to that of the scores
+ * @returns {{word: import("./types.js").Word, difference: number}[]} the differences add up to the gap
  */
 export function differences(upper, lower, weights, words) {
   const of = (/** @type {number} */ i) => contribution(upper, weights, i) - contribution(lower, weights, i);

@@ -1,30 +1,30 @@
-/** The search view: a query goes out, and query, sliders and results follow one state. */
+/** The search view: runs a query and keeps tokens, sliders and results in sync. */
 
 import { go, here } from "./address.js";
 import * as api from "./api.js";
 import { byId, element } from "./element.js";
-import { keep } from "./keep.js";
-import { allMarks, onMarks } from "./marks.js";
-import { hush, say, tell } from "./notice.js";
+import { allJudgements, onJudgements } from "./judgements.js";
+import { clearNotice, say, tell } from "./notice.js";
 import { showQuery, updateQuery } from "./query.js";
 import { place, showResults, startResults, updateJudged, updateResults } from "./results.js";
+import { saveWeights } from "./save.js";
 import { showSliders, updateSliders } from "./sliders.js";
 import { wordsOf } from "./words.js";
 
 /** @typedef {import("./types.js").State} State */
 
-/** So many by each weighting: more than are shown, for the sliders to bring up. */
+/** Documents to fetch per ranking: more than are shown, so that sliders can move others up. */
 const FETCHED = 20;
 
 /** @type {State | null} */
 let state = null;
-/** What is shown, or on its way. @type {string | null} */
+/** The search that is shown or running. @type {string | null} */
 let asked = null;
 /** @type {AbortController | null} */
 let running = null;
 
 /**
- * Search for what the address says, unless that is shown already.
+ * Run the search in the address, unless it is already shown.
  *
  * @param {{again?: boolean}} [options]
  */
@@ -59,7 +59,7 @@ export async function search({ again = false } = {}) {
   } catch (error) {
     if (own === running) {
       asked = null; // so that the same query can be tried again
-      state = null; // what was found for another query is no answer to this one
+      state = null; // the results of another query are no answer to this one
       show();
     }
     tell(error);
@@ -75,23 +75,23 @@ function show() {
   if (state === null) return examples();
   const now = state;
   if (now.answer.weights !== null)
-    byId("weighting").options[0].textContent = `the weights in use, version ${now.answer.weights}`;
+    byId("weighting").options[0].textContent = `current, version ${now.answer.weights}`;
   showQuery(now, (active) => {
     now.active = active;
     updateQuery(now);
     updateResults(now);
   });
-  showSliders(now, moved);
+  showSliders(now, redraw);
   showResults(now);
   if (now.answer.partial)
-    say(`Documents are missing: ${now.answer.missing_shards.join(", ")} gives no answer.`, "/explain");
-  else if (now.answer.documents.length === 0) say("No document was found for this query.", "/explain");
-  else if (now.answer.query_was_cut) say("The query is longer than the model reads; its end was left out.", "/explain");
+    say(`Results are incomplete: no answer from ${now.answer.missing_shards.join(", ")}.`, "/explain");
+  else if (now.answer.documents.length === 0) say("No documents found.", "/explain");
+  else if (now.answer.query_was_cut) say("The query was truncated: it is longer than the model can read.", "/explain");
 }
 
-/** One frame may see many moves of a slider; it draws the last. */
+/** Draw at most once per frame while a slider moves. */
 let drawing = 0;
-function moved() {
+function redraw() {
   cancelAnimationFrame(drawing);
   drawing = requestAnimationFrame(() => {
     if (state === null) return;
@@ -102,25 +102,25 @@ function moved() {
   });
 }
 
-/** Queries that the reader judged before are the only ones the page knows to be worth asking. */
+/** Suggest queries that were judged before; the page knows no others. */
 function examples() {
-  const queries = Object.keys(allMarks()).slice(-3).reverse();
+  const queries = Object.keys(allJudgements()).slice(-3).reverse();
   byId("examples").hidden = queries.length === 0;
   const links = queries.map((q) => element("a", { href: `/?${new URLSearchParams({ q })}`, "data-query": q }, q));
-  byId("examples").replaceChildren("Judged before: ", ...links.flatMap((link, n) => (n ? [", ", link] : [link])));
+  byId("examples").replaceChildren("Previously judged: ", ...links.flatMap((link, n) => (n ? [", ", link] : [link])));
 }
 
 export function startSearch() {
   startResults();
-  onMarks(() => {
+  onJudgements(() => {
     updateJudged();
     if (state === null) examples();
   });
   byId("search").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    hush();
+    clearNotice();
     const q = byId("q").value.trim();
-    // The same query again is a wish to see what changed on the server.
+    // Submitting the same query again reruns it: something may have changed on the server.
     if (q && q === here().q) void search({ again: true });
     else go({ q, view: "search" });
   });
@@ -128,9 +128,9 @@ export function startSearch() {
   byId("reset").addEventListener("click", () => {
     if (state === null) return;
     state.weights = state.answer.tokens.map((token) => token.weight);
-    moved();
+    redraw();
   });
-  byId("keep").addEventListener("click", () => state && void keep(state));
+  byId("save").addEventListener("click", () => state && void saveWeights(state));
   byId("sliders").open = matchMedia("(min-width: 60rem)").matches;
   examples();
 }

@@ -1,4 +1,4 @@
-/** A slider for each token of the query: the weighted ranking follows while it moves. */
+/** A slider per query token; the weighted ranking follows as it moves. */
 
 import { byId, counted, decimal, element, measure } from "./element.js";
 import { sum } from "./scores.js";
@@ -7,7 +7,7 @@ import { spelled } from "./words.js";
 /** @typedef {import("./types.js").State} State */
 /** @typedef {{range: HTMLInputElement, number: HTMLInputElement, row: HTMLElement, tokens: number[]}} Slider */
 
-/** The server takes no larger weight. */
+/** Largest weight that the server accepts. */
 const MOST = 1e6;
 
 /** @type {Slider[]} */
@@ -15,12 +15,12 @@ let sliders = [];
 
 /**
  * @param {State} state
- * @param {() => void} onMove told after `state.weights` changed
+ * @param {() => void} onMove called after `state.weights` changes
  */
 export function showSliders(state, onMove) {
   const { tokens } = state.answer;
   const served = tokens.map((token) => token.weight);
-  // All sliders have one scale, so that their lengths can be compared: four times the mean weight.
+  // All sliders share one scale, so that they can be compared: up to four times the mean weight.
   const end = Math.max((4 * sum(served)) / Math.max(1, served.length), 1.25 * Math.max(0, ...served)) || 4;
   sliders = distinct(state).map((places) => slider(state, places, end, onMove));
   byId("slider-list").replaceChildren(...sliders.map(({ row }) => row));
@@ -28,8 +28,8 @@ export function showSliders(state, onMove) {
 }
 
 /**
- * The weight table knows tokens, not places: a token that a query has twice has one slider, and special tokens, which
- * matter to few readers, come last.
+ * Positions of each distinct token. Weights belong to tokens, so a token that a query repeats has one slider. Special
+ * tokens, which matter to few users, come last.
  *
  * @param {State} state
  * @returns {number[][]}
@@ -47,7 +47,7 @@ function slider(state, places, end, onMove) {
   const name = spelled(state.answer.tokens, state.words, places[0]);
   const set = (/** @type {number} */ value) => {
     for (const i of places) {
-      // Weights may depend on the context, so that one token weighs differently at two places: keep the proportion.
+      // Weights may depend on context, so one token may weigh differently at two positions: keep their ratio.
       const factor = token.weight > 0 ? state.answer.tokens[i].weight / token.weight : 1;
       state.weights[i] = value === token.weight ? state.answer.tokens[i].weight : value * factor;
     }
@@ -57,7 +57,7 @@ function slider(state, places, end, onMove) {
     element("input", { type: "range", min: "0", max: String(end), step: "any", ariaLabel: `weight of ${name}` })
   );
   range.addEventListener("input", () => set(Number(Number(range.value).toFixed(3))));
-  // "any" lets a slider rest on the server's weight exactly, but gives the arrow keys no step of their own.
+  // The step "any" lets a slider rest exactly on the server's weight, but gives the arrow keys no step.
   range.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }[event.key];
     if (step === undefined) return;
@@ -101,21 +101,21 @@ export function updateSliders(state) {
     measure(row, { fill: Math.min(1, weight / Number(range.max)) });
     row.classList.toggle("moved", weight !== state.answer.tokens[tokens[0]].weight);
   }
-  const count = Object.keys(movedWeights(state)).length;
-  byId("moved-count").textContent = count ? `${counted(count, "token")} moved` : "";
+  const count = Object.keys(changedWeights(state)).length;
+  byId("changed-count").textContent = count ? `${counted(count, "token")} changed` : "";
   byId("reset").disabled = count === 0;
-  byId("keep").disabled = count === 0;
+  byId("save").disabled = count === 0;
 }
 
 /**
- * The weights that the reader moved, by token as the tokenizer spells it.
+ * The weights that the user changed, by token as the tokenizer spells it.
  *
  * @param {Pick<State, "answer" | "weights">} state
  * @returns {Record<string, {before: number, after: number}>}
  */
-export function movedWeights({ answer, weights }) {
+export function changedWeights({ answer, weights }) {
   const all = answer.tokens.map(({ token, weight }, i) => ({ token, before: weight, after: weights[i] }));
-  const moved = all.filter(({ before, after }) => before !== after);
-  // The first place of a token is the one that its slider shows; of equal names the last one counts here.
-  return Object.fromEntries(moved.reverse().map(({ token, before, after }) => [token, { before, after }]));
+  const changed = all.filter(({ before, after }) => before !== after);
+  // A slider shows the first position of its token, and the last entry of a name wins here.
+  return Object.fromEntries(changed.reverse().map(({ token, before, after }) => [token, { before, after }]));
 }

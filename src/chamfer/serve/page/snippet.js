@@ -1,6 +1,6 @@
-/** Which parts of a long text are shown: those where the heaviest, closest matches are. */
+/** Which parts of a long text to show: those around the strongest matches. */
 
-/** In code points. A text a little longer than the budget is shown whole: cutting it would save less than a line. */
+/** In code points. A text slightly over the budget is shown in full: cutting it would save less than a line. */
 const WHOLE = 360;
 const BUDGET = 300;
 const AROUND = 70;

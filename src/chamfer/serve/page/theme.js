@@ -1,4 +1,4 @@
-/** Light or dark: what the system says, until the reader says otherwise. */
+/** Light or dark mode: the system's setting, unless the user overrides it. */
 
 const KEY = "chamfer.theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -14,18 +14,18 @@ function choose(theme) {
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 }
 
-// Storage can be forbidden; the page is then as the system says.
+// If the browser blocks storage, the system's setting applies.
 try {
   choose(localStorage.getItem(KEY));
 } catch {}
 
-/** The button says what it would do, so it needs no pressed state. */
+/** The button names the mode that it switches to, so it needs no pressed state. */
 export function startTheme() {
   const button = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
   const label = () => {
     const other = shown() === "dark" ? "Light" : "Dark";
     button.textContent = other;
-    button.title = `Show the page in ${other.toLowerCase()}`;
+    button.title = `Switch to ${other.toLowerCase()} mode`;
   };
   button.addEventListener("click", () => {
     const other = shown() === "dark" ? "light" : "dark";

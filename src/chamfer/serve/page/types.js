@@ -1,5 +1,5 @@
 /**
- * What the server answers, as src/chamfer/serve/schemas.py has it. Types only.
+ * Types of the server's responses, as in src/chamfer/serve/schemas.
  *
  * @typedef {{token: string, text: string, word: string, starts_word: boolean, special: boolean, weight: number,
  *   in_table: number}} QueryToken
@@ -16,13 +16,13 @@
  * @typedef {{token: string, before: number, after: number}} Changed
  * @typedef {{version: number, left_out: string[], chosen: string, why: string, queries: number, ndcg_before: number, ndcg_after: number,
  *   moved: Moved[], changed: Changed[]}} LearnResponse
- * @typedef {{status: "ok", index: string, documents: number, encoder: string, weights: number, version: string}} HealthResponse
+ * @typedef {{status: "ok" | "partial", missing_shards: string[], index: string, documents: number, encoder: string, weights: number, version: string}} HealthResponse
  * @typedef {"current" | "uniform" | "idf" | "idf-soft"} Weighting
  *
- * And what the page makes of it.
+ * Types of the page itself.
  *
  * @typedef {{text: string, pieces: number[], special: boolean}} Word a word of the query, and which tokens spell it
  * @typedef {{answer: ExplainResponse, words: Word[], weights: number[], active: number | null,
- *   expanded: Set<string>}} State what is shown: active is the token pointed at, expanded the ids of whole texts
+ *   expanded: Set<string>}} State what is shown; active is the token to highlight, expanded the ids of texts shown in full
  */
 export {};

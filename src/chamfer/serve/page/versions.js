@@ -6,7 +6,7 @@ import { say, tell } from "./notice.js";
 
 /** @typedef {import("./types.js").WeightsResponse} WeightsResponse */
 
-/** Whoever shows something that depends on the weights listens to `chamfer:weights`. */
+/** Announce that the weights in use changed; views that depend on them listen for `chamfer:weights`. */
 export const announce = () => void dispatchEvent(new Event("chamfer:weights"));
 
 /** @param {string} made in UTC */
@@ -20,7 +20,7 @@ function when(made) {
 function show({ version, versions }) {
   const items = versions.map((own) => {
     const used = own.version === version;
-    const listen = { ariaLabel: `Use this, version ${own.version}`, onclick: () => void use(own.version) };
+    const listen = { ariaLabel: `Use version ${own.version}`, onclick: () => void use(own.version) };
     const made = [when(own.made), own.recipe].filter(Boolean).join(" · ");
     return element(
       "li",
@@ -29,7 +29,7 @@ function show({ version, versions }) {
       element("div", {}, element("strong", {}, own.name), quiet(made)),
       used
         ? element("span", { className: "in-use" }, "in use")
-        : element("button", { type: "button", ...listen }, "Use this"),
+        : element("button", { type: "button", ...listen }, "Use"),
     );
   });
   byId("versions").replaceChildren(...items);
@@ -48,7 +48,7 @@ export async function use(version) {
   try {
     show(await api.use(version));
     announce();
-    say(`Version ${version} of the weights is in use.`);
+    say(`Version ${version} of the weights is now in use.`);
     return true;
   } catch (error) {
     tell(error);
@@ -62,7 +62,7 @@ async function make(weights) {
     const answer = await api.change({ weights });
     show(answer);
     announce();
-    say(`Version ${answer.version} of the weights was made, and is in use.`);
+    say(`Created version ${answer.version} of the weights; it is now in use.`);
   } catch (error) {
     tell(error);
   }

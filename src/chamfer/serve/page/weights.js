@@ -1,11 +1,11 @@
-/** The weight table: the heaviest tokens, the lightest, or those that contain something. */
+/** The weights view: a table of the heaviest or lightest tokens, and the versions. */
 
 import * as api from "./api.js";
 import { byId, decimal, element, measure } from "./element.js";
 import { tell } from "./notice.js";
 import { loadVersions, startVersions } from "./versions.js";
 
-/** Long enough not to ask for every letter, short enough not to be noticed. */
+/** Milliseconds to wait for the next letter before sending a request. */
 const TYPING = 150;
 
 let order = "heaviest";
@@ -26,13 +26,13 @@ async function loadTable() {
         return element("tr", {}, element("th", { scope: "row" }, element("code", {}, token)), bar);
       }),
     );
-    byId("table-note").textContent = tokens.length ? `Version ${version}.` : `No token contains “${contains}”.`;
+    byId("table-note").textContent = tokens.length ? `Version ${version} of the weights.` : `No token contains “${contains}”.`;
   } catch (error) {
     tell(error);
   }
 }
 
-/** @param {boolean} shown whether the view is what the reader sees */
+/** @param {boolean} shown whether the view is visible */
 export function showWeights(shown) {
   if (shown) void Promise.all([loadTable(), loadVersions()]);
 }

@@ -1,4 +1,4 @@
-/** The query's tokens joined to the words that they spell. */
+/** Grouping query tokens into words. */
 
 /** @typedef {import("./types.js").QueryToken} QueryToken */
 /** @typedef {import("./types.js").Word} Word */
@@ -20,7 +20,7 @@ export function wordsOf(tokens) {
 }
 
 /**
- * A token in words: "helps", or "oro in osteoporosis".
+ * The spelling of a token: "helps", or "oro in osteoporosis".
  *
  * @param {QueryToken[]} tokens
  * @param {Word[]} words

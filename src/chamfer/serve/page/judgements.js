@@ -1,0 +1,83 @@
+/** Relevance judgements by query, stored in this browser. */
+
+/** Storage key; the name of the index is appended once it is known. */
+let key = "chamfer.judgements";
+
+/** @typedef {Record<string, Record<string, boolean>>} Judgements by query, then by document: whether it is relevant */
+/** @typedef {import("./types.js").Judgement} Judgement */
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+/** A copy, in case the browser blocks storage. @type {string | null} */
+let memory = null;
+
+/** Switch to the judgements for an index: this address may serve another one later. @param {string} index */
+export function judgementsFor(index) {
+  key = `chamfer.judgements.${index}`;
+  for (const listener of listeners) listener();
+}
+
+/** @returns {Judgements} */
+export function allJudgements() {
+  try {
+    const stored = JSON.parse(localStorage.getItem(key) ?? memory ?? "{}");
+    return typeof stored === "object" && stored !== null && !Array.isArray(stored) ? stored : {};
+  } catch {
+    return JSON.parse(memory ?? "{}");
+  }
+}
+
+/** @param {string} query @returns {Map<string, boolean>} */
+export const judgementsOf = (query) =>
+  new Map(Object.entries(new Map(Object.entries(allJudgements())).get(query) ?? {}));
+
+/**
+ * @param {string} query
+ * @param {string} id
+ * @param {boolean | null} relevant null removes the judgement
+ */
+export function judge(query, id, relevant) {
+  const all = new Map(Object.entries(allJudgements()));
+  const own = new Map(Object.entries(all.get(query) ?? {}));
+  if (relevant === null) own.delete(id);
+  else own.set(id, relevant);
+  if (own.size) all.set(query, Object.fromEntries(own));
+  else all.delete(query);
+  store(all);
+}
+
+/** @param {string} [query] query to clear; all if not given */
+export function clearJudgements(query) {
+  const all = new Map(Object.entries(allJudgements()));
+  if (query === undefined) all.clear();
+  else all.delete(query);
+  store(all);
+}
+
+/** @param {Map<string, Record<string, boolean>>} all */
+function store(all) {
+  memory = JSON.stringify(Object.fromEntries(all));
+  try {
+    localStorage.setItem(key, memory);
+  } catch {}
+  for (const listener of listeners) listener();
+}
+
+/** @param {() => void} listener */
+export const onJudgements = (listener) => void listeners.add(listener);
+
+/**
+ * The judgements as the API takes them, without queries that have no relevant document: they teach nothing.
+ *
+ * @returns {Judgement[]}
+ */
+export function learnable() {
+  const of = (/** @type {Record<string, boolean>} */ own, /** @type {boolean} */ relevant) =>
+    Object.keys(own).filter((id) => own[id] === relevant);
+  return Object.entries(allJudgements())
+    .map(([query, own]) => ({ query, relevant: of(own, true), not_relevant: of(own, false) }))
+    .filter(({ relevant }) => relevant.length > 0);
+}
+
+// Judgements made in another tab show here too.
+addEventListener("storage", (event) => event.key === key && listeners.forEach((listener) => listener()));
