@@ -165,7 +165,7 @@ class TestIndex:
         assert built("index", "add", "index", "new.jsonl", "--replace").returncode == 0
         assert found(built, "it is a sky", "-k", "1") == ["d6"]
         done = built("index", "delete", "index", "d6", "d1", "d1", "none")
-        assert done.stderr == "deleted 2 documents (1 of the ids not found)\n"
+        assert done.stderr == "deleted 2 documents (ids not found: 1)\n"
         assert sorted(found(built, "sky")) == ["d2", "d3", "d4", "d5", "d7"]
         assert built("index", "delete", "index", "--where", "lang = 'en'").stderr == "deleted 2 documents\n"
         assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]

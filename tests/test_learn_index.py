@@ -10,7 +10,7 @@ from chamfer.evaluate.measures import MEASURES
 from chamfer.index.index import Index
 from chamfer.kernels import reference
 from chamfer.learn.on_index import judge_in_index
-from chamfer.serve.learning import merge_marks
+from chamfer.serve.learning import merge_judgements
 from chamfer.serve.schemas.learning import Judgement
 from tests.conftest import DOCUMENTS
 
@@ -81,14 +81,14 @@ def test_what_cannot_be_learnt_from_is_refused(searcher: Searcher, arguments: di
         learn(searcher, **arguments)  # type: ignore[arg-type]
 
 
-def test_marks_of_one_query_are_merged() -> None:
-    def mark(query: str, relevant: list[str], not_relevant: list[str]) -> Judgement:
+def test_judgements_of_one_query_are_merged() -> None:
+    def judgement(query: str, relevant: list[str], not_relevant: list[str]) -> Judgement:
         return Judgement(query=query, relevant=relevant, not_relevant=not_relevant)
 
-    marks = [mark("the dog", ["d2"], []), mark("the dog", ["d5"], ["d1"]), mark("sky", ["d3"], [])]
-    assert merge_marks(marks) == {"the dog": {"d2": 1, "d5": 1, "d1": 0}, "sky": {"d3": 1}}
+    judgements = [judgement("the dog", ["d2"], []), judgement("the dog", ["d5"], ["d1"]), judgement("sky", ["d3"], [])]
+    assert merge_judgements(judgements) == {"the dog": {"d2": 1, "d5": 1, "d1": 0}, "sky": {"d3": 1}}
     with pytest.raises(InputError, match="relevant and not relevant"):
-        merge_marks([*marks, mark("the dog", ["d1"], [])])
+        merge_judgements([*judgements, judgement("the dog", ["d1"], [])])
 
 
 def test_an_index_is_evaluated_by_searching_it(searcher: Searcher, encoder: Encoder) -> None:

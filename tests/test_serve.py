@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,8 +24,10 @@ from chamfer.index.adding import add_documents
 from chamfer.index.writing import writing
 from chamfer.serve.app import REFRESH_SECONDS, create_app
 from chamfer.serve.batches import Batches, BusyError
-from chamfer.serve.guard import Limits
+from chamfer.serve.limits import Limits
+from chamfer.serve.schemas.fields import MOST_QUERY_CHARACTERS
 from chamfer.serve.schemas.search import SearchRequest
+from chamfer.serve.schemas.weights import MOST_WEIGHT
 from chamfer.serve.service import Service
 from chamfer.serve.single import IndexBackend
 from chamfer.serve.versions import MOST, Versions
@@ -57,6 +60,12 @@ def service(searcher: Searcher) -> Service:
 def client(service: Service) -> Iterator[TestClient]:
     with TestClient(create_app(service, local=True), LOCAL) as client:
         yield client
+
+
+def weights_in_use(client: TestClient) -> dict[str, float]:
+    """The weight of every token."""
+    tokens = client.get("/weights/tokens", params={"limit": 1000}).json()["tokens"]
+    return {one["token"]: one["weight"] for one in tokens}
 
 
 class TestSearch:
@@ -103,7 +112,7 @@ class TestSearch:
     ) -> None:
         folder.rename(folder.with_name("away"))
         service.backend.refresh()
-        assert "so the one before is still served" in caplog.text
+        assert "so the previous one is still served" in caplog.text
         assert service.search([SearchRequest(query=QUERY)])[0].hits
 
     def test_the_server_works_on_all_cores(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +129,9 @@ class TestSearch:
         assert cores == [free_cores()]
 
     def test_a_query_that_the_model_does_not_read_to_its_end_is_told(self, client: TestClient) -> None:
-        assert not client.post("/search", json={"query": QUERY}).json()["query_was_cut"]
+        assert not client.post("/search", json={"query": QUERY}).json()["query_was_truncated"]
         for path in ("/search", "/explain"):
-            assert client.post(path, json={"query": f"{QUERY} " * 100}).json()["query_was_cut"]
+            assert client.post(path, json={"query": f"{QUERY} " * 100}).json()["query_was_truncated"]
 
     def test_filters_that_make_no_sense_are_told(self, client: TestClient) -> None:
         answer = client.post("/search", json={"query": QUERY, "where": "length >"})
@@ -326,14 +335,15 @@ class TestWeights:
 
 
 class TestLearning:
-    MARKS: Sequence[dict[str, Any]] = (
+    JUDGEMENTS: Sequence[dict[str, Any]] = (
         {"query": QUERY, "relevant": ["d4"], "not_relevant": ["d2"]},
         {"query": "blue sky", "relevant": ["d3"]},
         {"query": "the dog", "relevant": ["d2", "d5"]},
     )
 
-    def test_marks_become_a_version_that_waits_to_be_used(self, client: TestClient) -> None:
-        found = client.post("/learn", json={"judgements": self.MARKS, "name": "mine"}).json()
+    def test_judgements_become_a_version_that_waits_to_be_used(self, client: TestClient) -> None:
+        before = weights_in_use(client)
+        found = client.post("/learn", json={"judgements": self.JUDGEMENTS, "name": "mine"}).json()
         assert found["queries"] == 3
         assert {(one["query"], one["id"]) for one in found["moved"]} == {
             (QUERY, "d4"),
@@ -345,24 +355,26 @@ class TestLearning:
         assert 0 < found["ndcg_after"] <= 1
         weights = client.get("/weights").json()
         assert (weights["version"], weights["versions"][0]["name"]) == (1, "mine")
+        assert weights_in_use(client) == before
         assert client.post("/weights/use", json={"version": found["version"]}).json()["version"] == found["version"]
+        after = weights_in_use(client)
+        assert found["changed"]
         for one in found["changed"]:
-            named = client.get("/weights/tokens", params={"contains": one["token"], "limit": 1000}).json()["tokens"]
-            weight = next((token["weight"] for token in named if token["token"] == one["token"]), one["after"])
-            assert weight == pytest.approx(one["after"])
+            assert (one["before"], one["after"]) == pytest.approx((before[one["token"]], after[one["token"]]))
+            assert one["before"] != one["after"]
 
     @pytest.mark.parametrize(
-        ("marks", "status", "told"),
+        ("judgements", "status", "told"),
         [
             ([{"query": QUERY, "relevant": ["d4"]}], 409, "at least 2 queries"),
             ([{"query": QUERY, "relevant": ["d4"], "not_relevant": ["d4"]}], 409, "relevant and not relevant"),
             ([{"query": QUERY, "relevant": ["nothing"]}], 404, "no document 'nothing'"),
         ],
     )
-    def test_marks_that_teach_nothing_are_told(
-        self, client: TestClient, marks: list[dict[str, Any]], status: int, told: str
+    def test_judgements_that_teach_nothing_are_refused(
+        self, client: TestClient, judgements: list[dict[str, Any]], status: int, told: str
     ) -> None:
-        answer = client.post("/learn", json={"judgements": marks})
+        answer = client.post("/learn", json={"judgements": judgements})
         assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
 
 
@@ -488,6 +500,12 @@ class TestAround:
         assert "https://" not in page.text
         assert client.get("/page/main.js").headers["content-type"].startswith("text/javascript")
         assert client.get("/page/style.css").headers["content-type"].startswith("text/css")
+
+    def test_the_page_has_the_limits_of_the_api(self, client: TestClient) -> None:
+        assert f'maxlength="{MOST_QUERY_CHARACTERS}"' in client.get("/").text
+        weight = re.search(r"MOST = (\S+);", client.get("/page/sliders.js").text)
+        assert weight is not None
+        assert float(weight[1]) == MOST_WEIGHT
 
     def test_health_and_metrics(self, client: TestClient) -> None:
         assert client.get("/health").json()["documents"] == len(DOCUMENTS) + 2

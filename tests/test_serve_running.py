@@ -23,7 +23,7 @@ import uvicorn
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index
 from chamfer.serve import running
 from chamfer.serve.app import create_app
-from chamfer.serve.guard import Limits
+from chamfer.serve.limits import Limits
 from chamfer.serve.service import Service
 from chamfer.serve.single import IndexBackend
 from chamfer.serve.versions import Versions

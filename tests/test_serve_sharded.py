@@ -189,8 +189,8 @@ class TestTheSameInterface:
         assert answers[0].json()["weights"] == 2
 
     def test_learning_is_refused_in_one_sentence(self, client: TestClient) -> None:
-        marks = [{"query": QUERY, "relevant": ["d004"]}, {"query": "blue sky", "relevant": ["d001"]}]
-        answer = client.post("/learn", json={"judgements": marks})
+        judgements = [{"query": QUERY, "relevant": ["d004"]}, {"query": "blue sky", "relevant": ["d001"]}]
+        answer = client.post("/learn", json={"judgements": judgements})
         assert (answer.status_code, "cannot be learnt from shards" in answer.json()["message"]) == (409, True)
 
 

@@ -1,10 +1,10 @@
-"""Shards on Ray itself: replicas are processes, and are killed as processes are."""
+"""Shards on Ray: replicas are processes, and tests kill them."""
 
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def by_the_index(folder: Path, encoder: Encoder) -> dict[str, Any]:
 
 
 def same(answer: Any, expected: Any) -> bool:
-    """Whether answers are equal but for the last bits of scores: queries that are encoded together are rounded so."""
+    """Whether answers are equal but for the last bits of scores, which depend on the batch a query is encoded in."""
     if not isinstance(answer, dict) or answer["partial"]:
         return False
     hits, wanted = answer["hits"], expected["hits"]
@@ -89,8 +89,15 @@ def processes(replicas: RayReplicas, wanted: int = 2) -> set[int]:
     return found
 
 
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    stop = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < stop, f"waited {seconds:g} seconds for {what}"
+        time.sleep(0.05)
+
+
 class Asking:
-    """Asks from several threads until it is told to stop, and keeps every answer."""
+    """Searches from several threads until it is stopped, and keeps every answer."""
 
     def __init__(self, client: TestClient) -> None:
         self.answers: list[tuple[str, Any]] = []
@@ -105,10 +112,8 @@ class Asking:
             self.answers.append((query, answer.json() if answer.status_code == 200 else answer.text))
 
     def some_more(self, count: int = 20) -> None:
-        wanted, stop = len(self.answers) + count, time.monotonic() + PATIENCE
-        while len(self.answers) < wanted and time.monotonic() < stop:
-            time.sleep(0.01)
-        assert len(self.answers) >= wanted, f"no {count} answers within {PATIENCE:g} seconds"
+        wanted = len(self.answers) + count
+        wait_until(lambda: len(self.answers) >= wanted, f"{count} more answers")
 
     def end(self) -> None:
         self._stop.set()
@@ -145,9 +150,8 @@ def test_versions_are_switched_on_all_shards_at_once(
     asking = Asking(client)
     asking.some_more()
     split_index(folder, folder.parent / "shards", shards=2)
-    stop = time.monotonic() + PATIENCE
-    while client.get("/health").json()["documents"] != 48 and time.monotonic() < stop:
-        time.sleep(0.05)
+    left = len(Searcher.open(folder, encoder=encoder))
+    wait_until(lambda: client.get("/health").json()["documents"] == left, "the new version")
     asking.some_more()
     asking.end()
     assert [
@@ -161,12 +165,12 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
 ) -> None:
     out = folder.parent / "shards"
     service = Service(backend_of(out, shards, encoder, 3), Versions("idf", "idf"))
-    hidden = version_folder(out, 2) / "shard-01"
+    hidden = version_folder(out, current_version(out).number) / "shard-01"
     with TestClient(create_app(service, local=True), LOCAL) as client:
         complete = client.post("/search", json={"query": QUERIES[0], "k": 100}).json()
         assert not complete["partial"]
         alive = processes(shards["shard-01"])
-        hidden.rename(hidden.with_name("hidden"))  # so that replicas that Ray starts anew cannot open it
+        hidden.rename(hidden.with_name("hidden"))  # so that replicas that Ray restarts cannot open it
         for process in alive:
             os.kill(process, signal.SIGKILL)
         answer = client.post("/search", json={"query": QUERIES[0], "k": 100})
@@ -175,7 +179,5 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
         assert 0 < len(found["hits"]) < len(complete["hits"])
         assert client.get("/health").json()["missing_shards"] == ["shard-01"]
         hidden.with_name("hidden").rename(hidden)
-        stop = time.monotonic() + 2 * PATIENCE
-        while client.get("/health").json()["status"] != "ok" and time.monotonic() < stop:
-            time.sleep(0.2)
+        wait_until(lambda: client.get("/health").json()["status"] == "ok", "the shard", 2 * PATIENCE)
         assert client.post("/search", json={"query": QUERIES[0], "k": 100}).json() == complete

@@ -87,9 +87,7 @@ def test_tags_in_texts_and_queries_show_as_text(page: Page) -> None:
     expect(card(page, "weighted", "markup").locator(".text")).to_contain_text(
         '<img src=x onerror="window.broken = true">'
     )
-    page.get_by_role("group", name="Relevance of script").last.get_by_role(
-        "button", name="relevant", exact=True
-    ).click()
+    mark_relevant(page, "weighted", "script")
     page.get_by_role("link", name="Learn").click()
     expect(page.locator("#judgements")).to_contain_text(tag)
     assert page.evaluate("window.broken") is None

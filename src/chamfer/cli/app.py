@@ -52,7 +52,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line: bad input ends in one sentence and exit code 2, a failed worker in one and exit code 1."""
+    """Run the command: bad input prints one sentence and exits with code 2, a failed worker exits with code 1."""
     try:
         app()
     except InputError as error:

@@ -26,4 +26,4 @@ def check_weights_output(path: Path) -> None:
 def check_query(text: str) -> None:
     """Refuse a query without text."""
     if not text.strip():
-        raise InputError("the query is empty; give a text to search for")
+        raise InputError("the query is empty; give some text to search for")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from chamfer.cli.options import (
+    WEIGHTS_HELP,
     AllowEmpty,
     AsJson,
     CacheFolder,
@@ -29,9 +30,7 @@ def evaluate(
     dataset: Annotated[Path, typer.Argument(help="Judged collection: BEIR folder.")],
     weights: Annotated[
         list[str],
-        typer.Option(
-            "--weights", help="Token weights: uniform, idf, idf-soft, or a weights file. Repeatable.", metavar="NAME"
-        ),
+        typer.Option("--weights", help=f"{WEIGHTS_HELP} Repeatable.", metavar="NAME"),
     ] = ["uniform", "idf", "idf-soft"],  # noqa: B006 -- typer copies it
     encoder: EncoderName = "minilm",
     split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = "test",
@@ -68,7 +67,7 @@ def evaluate(
 
     chosen = parse_special(special)
     if save_runs is not None and save_runs.exists() and not save_runs.is_dir():
-        raise InputError(f"--save-runs needs a folder, and {save_runs} is a file")
+        raise InputError(f"--save-runs needs a folder, but {save_runs} is a file")
     for name in weights:
         check_name(name)
     runs = {path.stem: read_run(path) for path in run or []}

@@ -67,7 +67,7 @@ def build(
     check_stage(first_stage)
     documents = documents_from(corpus, allow_empty=allow_empty, check=check_storable)
     if not len(documents):
-        raise InputError(f"{corpus_file(corpus)} holds no documents")
+        raise InputError(f"{corpus_file(corpus)} holds no documents; an index needs at least one")
 
     from chamfer.index.building import build_index
     from chamfer.index.encoder import load_for_building
@@ -102,7 +102,7 @@ def add(
     manifest = needed_manifest(folder)
     documents = documents_from(corpus, allow_empty=allow_empty, check=check_storable)
     if not len(documents):
-        raise InputError(f"{corpus} holds no documents to add")
+        raise InputError(f"{corpus} holds no documents; give at least one to add")
 
     from chamfer.index.index import Index
 
@@ -138,7 +138,7 @@ def delete(
         wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(parse_filter(where))
         found = writer.delete(wanted)
     missing = len(wanted) - found
-    say(f"deleted {found} documents" + (f" ({missing} of the ids not found)" if missing else ""))
+    say(f"deleted {found} documents" + (f" (ids not found: {missing})" if missing else ""))
     _print_info(folder, as_json)
 
 

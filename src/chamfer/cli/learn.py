@@ -89,7 +89,7 @@ def learn(
     check_weights_output(out)
     check_recipe(recipe)
     if preset is not None and recipe not in ("auto", "paper"):
-        raise InputError("--preset needs the recipe paper or auto")
+        raise InputError("--preset needs --recipe paper or --recipe auto")
     if preset is not None and preset not in PRESETS:
         raise InputError(f"--preset must be one of {', '.join(PRESETS)}, not {preset!r}")
     if plot is not None:
@@ -100,7 +100,7 @@ def learn(
     collection = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
     missing = next((name for name in named if name not in collection.judgements and Path(name).suffix), None)
     if missing is not None:
-        raise InputError(f"there is no qrels file {missing}")
+        raise InputError(f"there is no qrels file {missing}; check the path")
     validation, test = (None if name is None else _split(name) for name in (validation, test))
     splits = splits_to_learn_from(
         collection, [_split(name) for name in qrels or []], validation=validation, test=test, hold_out=hold_out
@@ -190,7 +190,7 @@ def _print_outcome(learnt: "Learnt") -> None:
     if held_out is not None:
         for name, found in held_out.against_uniform.items():
             before, after = held_out.uniform[name], held_out.learnt[name]
-            change = f"{found.difference / before:+.1%}" if before else "from nothing"
+            change = f"{found.difference / before:+.1%}" if before else "from 0"
             lines.append(
                 f"on {held_out.queries} test queries, {name}: uniform {before:.4f}, learnt {after:.4f} ({change}, "
                 f"p = {found.p_value:.4f}, win/tie/loss {found.wins}/{found.ties}/{found.losses})"

@@ -25,9 +25,8 @@ CorpusPath: TypeAlias = Annotated[
     Path,
     typer.Argument(help="JSON Lines file (_id, title, text, metadata), or BEIR folder.", metavar="CORPUS"),
 ]
-WeightsName: TypeAlias = Annotated[
-    str, typer.Option("--weights", help="Token weights: uniform, idf, idf-soft, or a weights file.", metavar="NAME")
-]
+WEIGHTS_HELP = "Token weights: uniform, idf, idf-soft, or a weights file."
+WeightsName: TypeAlias = Annotated[str, typer.Option("--weights", help=WEIGHTS_HELP, metavar="NAME")]
 FirstStage: TypeAlias = Annotated[
     str,
     typer.Option("--first-stage", help=f"First stage: {choices()}.", metavar="NAME"),

@@ -1,7 +1,6 @@
 """Re-ranking requests as JSON Lines, for ``chamfer rerank`` without a folder."""
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -10,11 +9,12 @@ from typing import Any
 from chamfer.data.jsonlines import parse_json_lines
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
+from chamfer.search.hits import json_score
 from chamfer.workers.jobs import Table, Workers, add_row
 
 
 def read_requests(workers: Workers, *, allow_empty: bool) -> Iterator[Table]:
-    """Read requests from stdin: one per table in this process, so that each is answered at once; else several."""
+    """Read requests from stdin: one per table in this process, so that each is answered at once; on Ray several."""
     from chamfer.search.reranking import TOGETHER
 
     lines = parse_json_lines(sys.stdin.buffer, "stdin")
@@ -56,7 +56,7 @@ def _parse_request(
 
 
 def print_responses(answered: Table, k: int | None) -> None:
-    """Print what a job made of requests, one line for each."""
+    """Print the responses that a job made, one line for each."""
     columns = (answered[name] for name in ("query", "documents", "scores", "truncated"))
     for query, documents, scores, truncated in zip(*columns, strict=True):
         print_line({**as_response(Ranking(query, tuple(documents), tuple(scores)), k), "truncated": truncated})
@@ -65,12 +65,13 @@ def print_responses(answered: Table, k: int | None) -> None:
 def as_response(ranking: Ranking, k: int | None) -> dict[str, Any]:
     """A ranking as a response."""
     pairs = zip(ranking.document_ids[:k], ranking.scores[:k], strict=True)
-    # JSON has no infinity: a document without tokens has no score
-    scored = [{"id": document, "score": score if math.isfinite(score) else None} for document, score in pairs]
-    return {"id": ranking.query_id, "ranking": scored}
+    return {
+        "id": ranking.query_id,
+        "ranking": [{"id": document, "score": json_score(score)} for document, score in pairs],
+    }
 
 
 def print_line(response: Mapping[str, Any]) -> None:
-    """Print a response at once, for a reader that waits for it."""
+    """Print a response and flush it: a program may be waiting for it."""
     sys.stdout.write(json.dumps(response) + "\n")
     sys.stdout.flush()

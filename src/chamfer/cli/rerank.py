@@ -9,6 +9,7 @@ import typer
 
 from chamfer.cli.checks import check_output
 from chamfer.cli.options import (
+    WEIGHTS_HELP,
     AllowEmpty,
     CacheFolder,
     DocumentLength,
@@ -31,7 +32,7 @@ def rerank(
         str | None,
         typer.Option(
             "--weights",
-            help="Token weights: uniform, idf, idf-soft, or a weights file.",
+            help=WEIGHTS_HELP,
             show_default="idf-soft; uniform for stdin without --corpus",
             metavar="NAME",
         ),

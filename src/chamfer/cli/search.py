@@ -1,7 +1,6 @@
 """``chamfer search``."""
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName
 from chamfer.cli.terminal import results, say, say_truncated
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
-from chamfer.search.hits import DEFAULT_K
+from chamfer.search.hits import DEFAULT_K, json_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,9 +110,7 @@ def _read_queries(path: Path) -> dict[str, str]:
 
 
 def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:
-    # JSON has no infinity: a document without tokens has no score
-    found = [hit._asdict() | {"score": hit.score if math.isfinite(hit.score) else None} for hit in hits]
-    return {"id": identifier, "hits": found}
+    return {"id": identifier, "hits": [hit._asdict() | {"score": json_score(hit.score)} for hit in hits]}
 
 
 def _print_hits(hits: "Sequence[Hit]") -> None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chamfer.cli.options import FirstStage, FormOption, checked_address
+from chamfer.cli.options import WEIGHTS_HELP, FirstStage, FormOption, checked_address
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
+from chamfer.serve.limits import SHARD_SECONDS, Limits
 
 if TYPE_CHECKING:
     from chamfer.search.query_encoder import QueryEncoder
 
 KEY = "CHAMFER_API_KEY"
-LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
@@ -24,7 +24,7 @@ def serve(
         str | None,
         typer.Option(
             "--weights",
-            help="Token weights: uniform, idf, idf-soft, or a weights file.",
+            help=WEIGHTS_HELP,
             show_default="idf-soft",
             metavar="NAME",
         ),
@@ -39,10 +39,10 @@ def serve(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 8000,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Request timeout in seconds.")] = 30.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Request timeout in seconds.")] = Limits.seconds,
     waiting: Annotated[
         int, typer.Option("--waiting", min=1, help="Maximum number of queued requests; further ones get HTTP 429.")
-    ] = 64,
+    ] = Limits.waiting,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +56,7 @@ def serve(
     cpus: Annotated[float, typer.Option("--cpus", min=0.01, help="CPU cores per replica.")] = 1.0,
     shard_seconds: Annotated[
         float, typer.Option("--shard-seconds", min=0.1, help="Per-shard timeout in seconds.")
-    ] = 10.0,
+    ] = SHARD_SECONDS,
 ) -> None:
     """Serve an index over HTTP, with a web page for searching it.
 
@@ -85,13 +85,13 @@ def serve(
         from chamfer.serve.running import serve as run
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is missing; install the server with: pip install 'chamfer[serve]'") from error
-    from chamfer.serve.guard import Limits
+    from chamfer.serve.guard import LOOPBACK
     from chamfer.serve.service import Service
     from chamfer.serve.versions import Versions
 
     if versions is not None and versions.exists() and not versions.is_dir():
         raise InputError(f"--versions needs a folder, but {versions} is a file")
-    if weights is not None and Versions.kept_in(versions):
+    if weights is not None and Versions.exist_in(versions):
         raise InputError(f"{versions} already holds versions of weights; omit --weights, or choose another folder")
     at = listen(host, port)
     say(f"opening {folder}")
@@ -104,7 +104,7 @@ def serve(
     from chamfer.serve.single import IndexBackend
 
     key = os.environ.get(KEY) or None
-    local = host in LOCAL
+    local = host in LOOPBACK
     if not local and key is None:
         say(f"note: anyone who can reach {host} may search and change the weights; set {KEY} to require a key")
     limits = Limits(seconds=seconds, waiting=waiting)
@@ -124,7 +124,7 @@ def serve(
             version = current_version(folder)
             queries = open_queries(folder, version, form=form)
             kept = checked_versions(queries)
-            say(f"starting shards on Ray, with replicas of each: {replicas}")
+            say(f"starting shards on Ray; replicas per shard: {replicas}")
             shards = running.enter_context(
                 deployed(folder, ray, replicas=replicas, cpus=cpus, form=form, first_stage=first_stage)
             )

@@ -122,6 +122,5 @@ def _array(matrix: Matrix) -> npt.NDArray[np.float32]:
 
 
 def _packed(texts: Sequence[npt.NDArray[np.float32]]) -> TokenBatch:
-    return TokenBatch.pack(
-        texts, [np.zeros(len(rows), np.int32) for rows in texts]
-    )  # scores do not depend on token ids
+    # Scores do not depend on token ids.
+    return TokenBatch.pack(texts, [np.zeros(len(rows), np.int32) for rows in texts])

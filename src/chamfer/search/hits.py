@@ -1,5 +1,6 @@
 """What a search returns."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -60,6 +61,15 @@ class Hits(list[Hit]):
             text = hit.text if len(hit.text) <= SHOWN_CHARACTERS else f"{hit.text[:SHOWN_CHARACTERS]} …"
             rows.append((rank, hit.id, hit.score, text))
         return table(["", "document", "score", "text"], rows)
+
+
+def json_score(score: float) -> float | None:
+    """A score for JSON, which has no infinity: None for a document without tokens.
+
+    >>> json_score(-0.25), json_score(float("-inf"))
+    (-0.25, None)
+    """
+    return score if math.isfinite(score) else None
 
 
 def make_hits(

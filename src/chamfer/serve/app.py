@@ -10,7 +10,8 @@ from fastapi import FastAPI
 from chamfer import __version__
 from chamfer.errors import InputError
 from chamfer.serve.batches import BusyError
-from chamfer.serve.guard import Application, Guard, Limits
+from chamfer.serve.guard import Application, Guard
+from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
 from chamfer.serve.problems import RESPONSES, answer_problems
 from chamfer.serve.queues import Queues
@@ -23,7 +24,7 @@ from chamfer.serve.routes.search import search_routes
 from chamfer.serve.routes.weights import weights_routes
 from chamfer.serve.service import Service
 
-# Seconds between two checks for a newer commit of the index.
+# Seconds between checks for a newer commit of the index.
 REFRESH_SECONDS = 0.5
 
 
@@ -36,13 +37,13 @@ def create_app(
         service: answers the requests.
         limits: limits on requests; the defaults if not given.
         key: API key that clients must send; none by default.
-        local: whether to answer only requests that name this machine as their host.
+        local: whether to answer only requests whose Host header names this machine.
     """
     if key is not None and not (key.isascii() and key.isprintable()):
-        raise InputError("an API key may contain only printable ASCII characters, which every client encodes alike")
+        raise InputError("an API key may contain only printable ASCII characters; choose another key")
     limits, metrics = limits or Limits(), Metrics()
     queues = Queues(service, limits, metrics)
-    metrics.follow("chamfer_waiting", "Requests that wait.", lambda: len(queues))
+    metrics.follow("chamfer_waiting", "Queued requests.", lambda: len(queues))
     metrics.follow("chamfer_weights_version", "Version of the weights in use.", lambda: service.versions.current.number)
     metrics.follow("chamfer_documents", "Documents in the index.", lambda: service.backend.reader.documents)
 
@@ -59,7 +60,7 @@ def create_app(
         version=__version__,
         description="Late-interaction retrieval in which every query token has a weight.",
         lifespan=lifespan,
-        docs_url=None,  # these pages load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from a CDN
         redoc_url=None,
         responses=RESPONSES,
     )
@@ -79,11 +80,11 @@ def create_app(
 
 
 async def _refresh(service: Service, queues: Queues) -> None:
-    """Keep up with the commits of the index."""
+    """Follow the commits of the index."""
     while True:
         await asyncio.sleep(REFRESH_SECONDS)
         with suppress(BusyError):
             try:
                 await queues.changes.ask(service.backend.refresh)
-            except OSError as error:  # which may pass
+            except OSError as error:  # may be temporary
                 logging.getLogger("chamfer").warning("cannot check for a newer commit of the index: %s", error)

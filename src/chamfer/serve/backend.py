@@ -1,4 +1,4 @@
-"""What a service answers from: an index on this machine, or shards."""
+"""What a service reads from: an index on this machine, or shards."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -80,13 +80,13 @@ class Backend(Protocol):
         """The commit that is served now."""
 
     def refresh(self) -> None:
-        """Move on to the newest commit; if it cannot be opened, keep serving the present one."""
+        """Switch to the newest commit; if it cannot be opened, keep serving the current one."""
 
     def missing_shards(self) -> list[str]:
         """Names of the shards that cannot be reached now."""
 
     def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
-        """Learn weights from marks, as a version that is not in use yet."""
+        """Learn weights from judgements, as a version that is not in use yet."""
 
     def close(self) -> None:
         """Stop background work."""

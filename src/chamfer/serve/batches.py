@@ -1,4 +1,4 @@
-"""Batching: requests that arrive while others are at work form the next batch, and a full queue refuses more."""
+"""Batching: requests that arrive while a batch runs form the next one, and a full queue refuses more."""
 
 import asyncio
 from collections import deque
@@ -17,8 +17,8 @@ class BusyError(Exception):
 class Batches(Generic[Item, Answer]):
     """A queue that hands its items to a worker in batches.
 
-    While one batch is at work, new items wait and form the next batch. Several queues may share an executor of one
-    thread, which takes their batches in turn.
+    While one batch runs, new items wait and form the next. Several queues may share an executor of one thread, which
+    runs their batches in turn.
 
     Args:
         work: answers a batch of items, in order; runs in the executor.
@@ -82,7 +82,7 @@ class Batches(Generic[Item, Answer]):
                 if not batch[0][1].done():
                     batch[0][1].set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
                 return
-            for one in batch:  # one item failed; the others are answered on their own
+            for one in batch:  # run them one by one, so that only the bad one fails
                 if not one[1].done():
                     await self._answer([one])
             return

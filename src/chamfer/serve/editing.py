@@ -7,13 +7,13 @@ import numpy as np
 
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.serve.schemas.weights import ChangedTokens, NamedWeights, TokensResponse, WeighedToken
+from chamfer.serve.schemas.weights import ChangedTokens, NamedWeights, TokensResponse, WeightedToken
 from chamfer.serve.service import weights_for
 from chamfer.serve.versions import Versions, WeightsVersion
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 
-# Changed tokens that the metadata of a version names.
+# Largest number of changed tokens that the metadata of a version lists.
 NAMED_TOKENS = 100
 
 
@@ -27,12 +27,12 @@ def list_tokens(
     heaviest, lightest = weights.extremes(limit, among=np.array(chosen, np.int32))
     found = sorted(heaviest if order == "heaviest" else lightest, key=lambda pair: pair[0].lower() != wanted)
     return TokensResponse(
-        version=version.number, tokens=[WeighedToken(token=token, weight=weight) for token, weight in found]
+        version=version.number, tokens=[WeightedToken(token=token, weight=weight) for token, weight in found]
     )
 
 
 def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights | ChangedTokens) -> WeightsVersion:
-    """Put new weights to use: by name, or other weights with some tokens changed."""
+    """Add a version by name, or with some tokens changed, and switch to it."""
     if isinstance(asked, NamedWeights):
         return versions.put(asked.weights, asked.name or asked.weights)
     current = versions.current
@@ -40,9 +40,7 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
     table = weights.table.copy()
     for token, weight in asked.tokens.items():
         if token not in weights.vocabulary.ids:
-            raise UnknownNameError(
-                f"the tokenizer has no token {token!r}; GET /weights/tokens shows how it splits words"
-            )
+            raise UnknownNameError(f"the tokenizer has no token {token!r}; GET /weights/tokens lists its tokens")
         table[weights.vocabulary.ids[token]] = weight
     is_current = asked.base == "current"
     metadata = {
@@ -56,7 +54,7 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
 
 
 def put_file(queries: QueryEncoder, versions: Versions, content: bytes, name: str | None) -> WeightsVersion:
-    """Put the weights of an uploaded file to use."""
+    """Add the weights of an uploaded file as a version, and switch to it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "sent.safetensors"
         path.write_bytes(content)

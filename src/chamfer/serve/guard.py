@@ -1,4 +1,4 @@
-"""Checks around every request: size, time limits, API key, host, and security headers of the response."""
+"""Checks on every request (size, time, API key, host), and security headers on every response."""
 
 import asyncio
 import hmac
@@ -6,9 +6,9 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 
+from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
 
 Scope = MutableMapping[str, Any]
@@ -23,38 +23,14 @@ HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOOPBACK_HOSTS = tuple(f"[{name}]" if ":" in name else name for name in LOOPBACK)
 PORT = re.compile(r":\d+$")
 TYPES = ("application/json", "application/octet-stream")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of a server.
-
-    Args:
-        body_bytes: largest request body.
-        file_bytes: largest weights file; enough for a vocabulary of 250,000 tokens.
-        reading_seconds: time limit for a client to send a request.
-        seconds: time limit for an answer.
-        learning_seconds: time limit for learning.
-        waiting: largest number of requests that may wait; more are refused with status 429.
-        batch: largest number of searches in a batch.
-        connections: largest number of open connections.
-    """
-
-    body_bytes: int = 4 << 20
-    file_bytes: int = 64 << 20
-    reading_seconds: float = 10.0
-    seconds: float = 30.0
-    learning_seconds: float = 600.0
-    waiting: int = 64
-    batch: int = 32
-    connections: int = 512
-
-
 class Refused(Exception):  # noqa: N818 -- a response, not a failure
-    """A response that is sent without asking the application."""
+    """A request that is answered without reaching the application."""
 
     def __init__(self, status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(message)
@@ -68,9 +44,9 @@ class Guard:
         application: answers the requests that pass.
         limits: limits on requests.
         metrics: records every request.
-        methods: the methods of each address in the OpenAPI document.
+        methods: methods of each path in the OpenAPI document.
         key: API key that clients must send as ``Authorization: Bearer KEY``; None for no key.
-        local: whether to refuse other host names, which a browser sends after DNS rebinding by a foreign page.
+        local: whether to refuse requests for other host names than this machine's, against DNS rebinding.
     """
 
     def __init__(
@@ -118,7 +94,7 @@ class Guard:
             await answer(send_guarded, refused.status, str(refused), refused.headers)
         except TimeoutError:
             if not status:
-                message = f"the answer took longer than the limit of {seconds:g} seconds; ask for less at a time"
+                message = f"the request timed out after {seconds:g} seconds; ask for less at a time"
                 await answer(send_guarded, 503, message, ((b"retry-after", b"1"),))
         finally:
             self._metrics.requests.labels(path, str(status)).inc()
@@ -127,7 +103,7 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         headers = dict(scope["headers"])
         hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
-        if self._local and (len(hosts) != 1 or PORT.sub("", hosts[0]) not in LOOPBACK):
+        if self._local and (len(hosts) != 1 or PORT.sub("", hosts[0]) not in LOOPBACK_HOSTS):
             raise Refused(421, "this server answers only to localhost; start it with --host to serve other names")
         path = scope["path"]
         if self._key is not None and path not in ("/", "/health", "/openapi.json") and not path.startswith("/page/"):
@@ -141,17 +117,17 @@ class Guard:
         taken = self._methods.get(self._known(path) or "")
         if taken is not None and scope["method"] not in taken and not (scope["method"] == "HEAD" and "GET" in taken):
             allow = ", ".join(sorted(taken))
-            raise Refused(405, f"this address supports {allow}, not {scope['method']}", ((b"allow", allow.encode()),))
+            raise Refused(405, f"this path supports {allow}, not {scope['method']}", ((b"allow", allow.encode()),))
         if scope["method"] in ("POST", "PUT"):
             kind = headers.get(b"content-type", b"").decode("latin-1").split(";")[0].strip().lower()
             if kind not in TYPES:  # browsers let a form on a foreign page send other types without a preflight
-                raise Refused(415, f"the content type must be {' or '.join(TYPES)}, not {kind or 'missing'}")
+                raise Refused(415, f"the content type must be {' or '.join(TYPES)}, not {kind or 'empty'}")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._most(path):
             raise self._too_large(path)
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the whole request body, and return a callable that replays it to the application."""
+        """Read the whole request body, and return a function that replays it to the application."""
         body = bytearray()
         try:
             async with asyncio.timeout(self._limits.reading_seconds):
@@ -176,7 +152,7 @@ class Guard:
         return replay
 
     def _known(self, path: str) -> str | None:
-        """The address as the OpenAPI document has it: ``/weights/{version}`` for ``/weights/3``."""
+        """The path as in the OpenAPI document: ``/weights/{version}`` for ``/weights/3``."""
         if path in self._methods:
             return path
         return next((template for template, pattern in self._patterns if pattern.fullmatch(path)), None)
@@ -190,7 +166,7 @@ class Guard:
 
 
 async def answer(send: Send, status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-    """Send a message of one sentence."""
+    """Send a message as JSON."""
     body = json.dumps({"message": message}).encode()
     own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})

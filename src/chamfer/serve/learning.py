@@ -1,4 +1,4 @@
-"""Weights learnt from marked documents, and what they would change."""
+"""Weights learnt from judged documents, and what they would change."""
 
 from collections.abc import Sequence
 
@@ -15,15 +15,16 @@ from chamfer.serve.schemas.learning import Changed, Judgement, LearnRequest, Lea
 from chamfer.serve.versions import Versions
 from chamfer.weights.token_weights import TokenWeights
 
-# Changed tokens that an answer lists.
+# Largest number of changed tokens in a response.
 MOST_CHANGED = 30
 
 
 def learn(searcher: Searcher, versions: Versions, asked: LearnRequest) -> LearnResponse:
-    """Learn weights, and keep them as a version that is not in use yet."""
+    """Learn weights, and store them as a version that is not in use yet."""
     current = versions.current
-    judgements = merge_marks(asked.judgements)
-    searcher.index.places([document for grades in judgements.values() for document in grades])  # all must exist
+    judgements = merge_judgements(asked.judgements)
+    # Raises an error for an unknown id.
+    searcher.index.places([document for grades in judgements.values() for document in grades])
     candidates = judge_in_index(searcher, {text: text for text in judgements}, judgements, weights=current.weights)
     judged = [query for query, _ in candidates]
     learnt = learn_judged(searcher, judged, recipe=asked.recipe)
@@ -49,18 +50,18 @@ def learn(searcher: Searcher, versions: Versions, asked: LearnRequest) -> LearnR
     )
 
 
-def merge_marks(marks: Sequence[Judgement]) -> dict[str, dict[str, int]]:
-    """Return the grades of marked documents by query text: 1 if relevant, 0 if not."""
-    judgements: dict[str, dict[str, int]] = {}
-    for mark in marks:
-        grades = judgements.setdefault(mark.query, {})
-        for grade, documents in ((1, mark.relevant), (0, mark.not_relevant)):
+def merge_judgements(judgements: Sequence[Judgement]) -> dict[str, dict[str, int]]:
+    """Return the grades of judged documents by query text: 1 if relevant, 0 if not."""
+    merged: dict[str, dict[str, int]] = {}
+    for one in judgements:
+        grades = merged.setdefault(one.query, {})
+        for grade, documents in ((1, one.relevant), (0, one.not_relevant)):
             for document in documents:
                 if grades.setdefault(document, grade) != grade:
                     raise InputError(
-                        f"document {document!r} is marked relevant and not relevant for {mark.query!r}; mark it one way"
+                        f"document {document!r} is judged both relevant and not relevant for {one.query!r}; choose one"
                     )
-    return judgements
+    return merged
 
 
 def _ranks(query: JudgedQuery, weights: TokenWeights) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Metrics:
-    """Metrics of one server, in a registry of its own so that two servers in one process do not mix."""
+    """Metrics of one server, in its own registry, so that two servers in one process do not mix."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -32,7 +32,7 @@ class Metrics:
             registry=self._registry,
         )
         self.running = Gauge("chamfer_running", "Requests being answered.", registry=self._registry)
-        self.batches = Histogram("chamfer_batch_size", "Searches in a batch.", buckets=SIZES, registry=self._registry)
+        self.batches = Histogram("chamfer_batch_size", "Searches per batch.", buckets=SIZES, registry=self._registry)
 
     def follow(self, name: str, help_text: str, value: Callable[[], float]) -> None:
         """Add a gauge whose value is computed when metrics are read."""

@@ -21,18 +21,18 @@ RETRY_SECONDS = 1
 
 # The description of each error in the OpenAPI document.
 DESCRIPTIONS = {
-    400: "The request cannot be answered as it stands.",
+    400: "The request is not valid JSON, or a value in it cannot be used.",
     401: "The API key is missing or wrong.",
     404: "A document, token or version in the request does not exist.",
-    405: "The address does not support this method; Allow lists those it does.",
+    405: "The path does not support this method; the Allow header lists those it does.",
     408: "The request took too long to arrive.",
-    409: "Nothing can be learnt from these marks, or the version is in use.",
+    409: "Nothing can be learnt from these judgements, or the version is in use.",
     413: "The request is too large.",
     415: "The content type is not supported.",
-    421: "The server answers to names of this machine only.",
+    421: "The server answers only to host names of this machine.",
     422: "A field is missing, unknown or invalid.",
     429: "Too many requests are waiting; retry after Retry-After seconds.",
-    503: "The answer would take too long, or no shard can be reached.",
+    503: "The request timed out, or no shard can be reached.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Message, "description": description} for status, description in DESCRIPTIONS.items()
@@ -41,14 +41,14 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 NOT_JSON = "the request body is not valid JSON"
 
 # Errors that the web framework raises itself.
-OF_FRAMEWORK = {400: NOT_JSON, 404: "there is no such address; /openapi.json lists them all"}
+OF_FRAMEWORK = {400: NOT_JSON, 404: "there is no such path; /openapi.json lists all paths"}
 
-# Parts of the position of a mistake that name a kind of value, not a field.
+# Parts of an error's location that name a variant of a union, not a field.
 TAGS = {rerank.OBJECT, rerank.STRING, weights.BY_NAME, weights.BY_TOKEN}
 
 
 class ConflictError(Exception):
-    """A well-formed request that the present state does not allow."""
+    """A valid request that the current state does not allow."""
 
 
 def answer_problems(app: FastAPI) -> None:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from chamfer.serve.batches import Batches
-from chamfer.serve.guard import Limits
+from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
 from chamfer.serve.service import Service
 
@@ -13,7 +13,7 @@ Call = Callable[[], Any]
 
 
 class Queues:
-    """One queue for each kind of work. All but learning share one thread, which takes their batches in turn.
+    """One queue for each kind of work. All but learning share one thread, which runs their batches in turn.
 
     Args:
         service: does the work.
@@ -22,24 +22,24 @@ class Queues:
     """
 
     def __init__(self, service: Service, limits: Limits, metrics: Metrics) -> None:
-        self._working, self._learning = ThreadPoolExecutor(1, "serve-work"), ThreadPoolExecutor(1, "serve-learn")
-        working, waiting = self._working, limits.waiting
+        self._worker, self._learner = ThreadPoolExecutor(1, "serve-work"), ThreadPoolExecutor(1, "serve-learn")
+        worker, waiting = self._worker, limits.waiting
         self.searches = Batches(
-            service.search, working, most=limits.batch, waiting=waiting, observe=metrics.batches.observe
+            service.search, worker, most=limits.batch, waiting=waiting, observe=metrics.batches.observe
         )
-        self.texts = Batches(service.score_texts, working, most=1, waiting=waiting)
-        self.explanations = Batches(service.explain, working, most=1, waiting=waiting)
-        self.changes: Batches[Call, Any] = Batches(_call_all, working, most=1, waiting=waiting)
-        self.lessons: Batches[Call, Any] = Batches(_call_all, self._learning, most=1, waiting=1)
+        self.texts = Batches(service.score_texts, worker, most=1, waiting=waiting)
+        self.explanations = Batches(service.explain, worker, most=1, waiting=waiting)
+        self.changes: Batches[Call, Any] = Batches(_call_all, worker, most=1, waiting=waiting)
+        self.learning: Batches[Call, Any] = Batches(_call_all, self._learner, most=1, waiting=1)
 
     def __len__(self) -> int:
-        """The number of requests that wait."""
-        queues: tuple[Sized, ...] = (self.searches, self.texts, self.explanations, self.changes, self.lessons)
+        """The number of waiting requests."""
+        queues: tuple[Sized, ...] = (self.searches, self.texts, self.explanations, self.changes, self.learning)
         return sum(map(len, queues))
 
     def close(self) -> None:
-        """Finish the batch at work, and drop what waits."""
-        for executor in (self._working, self._learning):
+        """Finish the running batches, and drop the others."""
+        for executor in (self._worker, self._learner):
             executor.shutdown(wait=True, cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""The documents that one index or shard found, and how several such rankings are merged."""
+"""The documents that an index or a shard found, and merging those of several shards."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

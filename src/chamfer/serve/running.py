@@ -8,12 +8,13 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from chamfer.errors import InputError
-from chamfer.serve.guard import Application, Limits
+from chamfer.serve.guard import Application
+from chamfer.serve.limits import Limits
 
-# Seconds in which a client must send the headers of each request.
+# Seconds that a client has to send the headers of a request.
 HEAD_SECONDS = 10.0
 
-# Seconds in which running requests may finish after a signal to stop.
+# Seconds that running requests have to finish after a signal to stop.
 STOPPING_SECONDS = 30
 
 
@@ -68,7 +69,7 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bind an address, before a model is loaded in vain.
+    """Bind an address; cheap enough to do before a model is loaded.
 
     Args:
         host: address of this machine.
@@ -88,11 +89,11 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         at.close()
         reason = error.strerror or str(error)
-        raise InputError(f"cannot listen at {host}, port {port} ({reason}); choose another --host or --port") from error
+        raise InputError(f"cannot listen on {host}, port {port} ({reason}); choose another --host or --port") from error
 
 
 def serve(app: Application, *, at: socket.socket, limits: Limits, started: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM, then finish the requests that are being answered.
+    """Serve until SIGINT or SIGTERM, then finish the running requests.
 
     Args:
         app: application from :func:`chamfer.serve.app.create_app`.

@@ -1,13 +1,12 @@
-"""What requests mean: the library's own calls, with the weights in use."""
+"""Answering requests with the library, and the weights in use."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import as_filter
 from chamfer.retrieve.stage import Queries
-from chamfer.search.hits import Hit, make_hits
+from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.reranking import relevance, rerank_tokenized
 from chamfer.serve.backend import Backend, ExplainedDocument, Reader
@@ -81,7 +80,7 @@ class Service:
                         normalise=asked.normalise,
                     )
                 ],
-                query_was_cut=queries.was_truncated[place],
+                query_was_truncated=queries.was_truncated[place],
                 weights=number_of(asked.weights, version),
                 partial=bool(found.missing),
                 missing_shards=found.missing,
@@ -131,7 +130,7 @@ class Service:
         documents = [document for one in explained.documents if (document := _explained(one)) is not None]
         return explain_schemas.ExplainResponse(
             query=asked.query,
-            query_was_cut=query.was_truncated[0],
+            query_was_truncated=query.was_truncated[0],
             form=reader.queries.form,
             weights=number_of(asked.weights, version),
             tokens=_query_tokens(query, weights, encoder.vocabulary),
@@ -141,7 +140,7 @@ class Service:
         )
 
     def learn(self, asked: learning_schemas.LearnRequest) -> learning_schemas.LearnResponse:
-        """Learn weights from marks, as a version that is not in use yet."""
+        """Learn weights from judgements, as a version that is not in use yet."""
         return self.backend.learn(self.versions, asked)
 
 
@@ -151,13 +150,12 @@ def weights_for(name: str, version: WeightsVersion) -> str | TokenWeights:
 
 
 def number_of(name: str, version: WeightsVersion) -> int | None:
-    """The number of the version, if a request names the weights in use."""
+    """The version number, if a request names the weights in use."""
     return version.number if name == "current" else None
 
 
 def _found(hit: Hit) -> search_schemas.Found:
-    score = hit.score if math.isfinite(hit.score) else None  # JSON has no infinity
-    return search_schemas.Found(id=hit.id, score=score, text=hit.text, metadata=hit.metadata)
+    return search_schemas.Found(id=hit.id, score=json_score(hit.score), text=hit.text, metadata=hit.metadata)
 
 
 def _query_tokens(query: Queries, weights: TokenWeights, vocabulary: Vocabulary) -> list[explain_schemas.QueryToken]:

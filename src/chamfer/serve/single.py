@@ -67,7 +67,7 @@ class IndexBackend:
             searcher = self.reader.searcher.refreshed()
         except (InputError, OSError) as error:
             logging.getLogger("chamfer").warning(
-                "the newest commit of the index cannot be opened, so the one before is still served: %s", error
+                "cannot open the newest commit of the index, so the previous one is still served: %s", error
             )
             return
         if searcher is not self.reader.searcher:

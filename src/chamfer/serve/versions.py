@@ -1,4 +1,4 @@
-"""Versions of the weights: one in use, and those before it."""
+"""Versions of the weights, one of them in use."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class WeightsVersion:
 
     Args:
         number: version number, from 1; never reused.
-        name: name that its author chose.
+        name: name to show.
         made: creation time in UTC.
         weights: ``uniform``, ``idf`` or ``idf-soft``, which follow the index as it changes; or weights.
     """
@@ -63,7 +63,7 @@ class Versions:
         if folder is not None:
             self._held.enter_context(writer_lock(folder))
         try:
-            if self.kept_in(folder):
+            if self.exist_in(folder):
                 self._read()
             else:
                 self.put(first, name)
@@ -76,7 +76,7 @@ class Versions:
         self._held.close()
 
     @staticmethod
-    def kept_in(folder: Path | None) -> bool:
+    def exist_in(folder: Path | None) -> bool:
         """Whether a folder already holds versions."""
         return folder is not None and (folder / LIST).exists()
 
@@ -106,7 +106,7 @@ class Versions:
         Args:
             weights: its weights.
             name: its name.
-            use: whether to put it to use at once.
+            use: whether to switch to it.
         """
         with self._turns:
             version = WeightsVersion(self._next, name, datetime.now(UTC).isoformat(timespec="seconds"), weights)
@@ -126,11 +126,9 @@ class Versions:
         return version
 
     def use(self, number: int) -> WeightsVersion:
-        """Put a version to use."""
+        """Switch to a version."""
         with self._turns:
-            version = self._versions.get(number)
-            if version is None:
-                raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
+            version = self._find(number)
             self._write(self._versions, number, self._next)
             self._current = number
         return version
@@ -138,15 +136,19 @@ class Versions:
     def drop(self, number: int) -> None:
         """Delete a version that is not in use."""
         with self._turns:
-            if number not in self._versions:
-                raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
+            self._find(number)
             if number == self._current:
-                raise InUseError(f"version {number} is in use; put another version to use first")
+                raise InUseError(f"version {number} is in use; switch to another version first")
             versions = {key: version for key, version in self._versions.items() if key != number}
             self._write(versions, self._current, self._next)
             self._versions = versions
             if self._folder is not None:
                 self._file(number).unlink(missing_ok=True)
+
+    def _find(self, number: int) -> WeightsVersion:
+        if number not in self._versions:
+            raise UnknownNameError(f"there is no version {number} of the weights; GET /weights lists them")
+        return self._versions[number]
 
     def _file(self, number: int) -> Path:
         assert self._folder is not None
@@ -175,7 +177,7 @@ class Versions:
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self._folder / LIST} is damaged; move it away to start over") from error
         for number, name, made, weights in listed:
-            kept = weights or TokenWeights.load(self._file(number))
-            self._versions[number] = WeightsVersion(number, name, made, kept)
+            stored = weights or TokenWeights.load(self._file(number))
+            self._versions[number] = WeightsVersion(number, name, made, stored)
         if self._current not in self._versions:
             raise InputError(f"{self._folder / LIST} does not say which version is in use; move it away to start over")

@@ -86,7 +86,7 @@ function show() {
   if (now.answer.partial)
     say(`Results are incomplete: no answer from ${now.answer.missing_shards.join(", ")}.`, "/explain");
   else if (now.answer.documents.length === 0) say("No documents found.", "/explain");
-  else if (now.answer.query_was_cut) say("The query was truncated: it is longer than the model can read.", "/explain");
+  else if (now.answer.query_was_truncated) say("The query was truncated: it is longer than the model can read.", "/explain");
 }
 
 /** Draw at most once per frame while a slider moves. */

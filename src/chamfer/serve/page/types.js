@@ -6,7 +6,7 @@
  * @typedef {{word: string, span: [number, number] | null, distance: number, contribution: number}} MatchedToken
  * @typedef {{id: string, score: number, special_share: number, text: string, metadata: Record<string, unknown>,
  *   matches: MatchedToken[]}} ExplainedDocument
- * @typedef {{query: string, query_was_cut: boolean, partial: boolean, missing_shards: string[], form: "l2" | "cosine", weights: number | null, tokens: QueryToken[],
+ * @typedef {{query: string, query_was_truncated: boolean, partial: boolean, missing_shards: string[], form: "l2" | "cosine", weights: number | null, tokens: QueryToken[],
  *   documents: ExplainedDocument[]}} ExplainResponse
  * @typedef {{version: number, name: string, made: string, recipe: string | null}} Version
  * @typedef {{version: number, versions: Version[]}} WeightsResponse

@@ -1,1 +1,1 @@
-"""The addresses of the server, one file for each topic."""
+"""The paths of the server, one file for each topic."""

@@ -12,7 +12,7 @@ from chamfer.serve.service import Service
 
 
 def health_routes(service: Service, metrics: Metrics) -> APIRouter:
-    """Say how the server is doing."""
+    """Report the state of the server."""
     router = APIRouter()
 
     @router.get("/health", summary="Whether the server is up, and what it serves.")

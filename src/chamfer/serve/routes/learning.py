@@ -11,20 +11,20 @@ from chamfer.serve.service import Service
 
 
 def learning_routes(service: Service, queues: Queues) -> APIRouter:
-    """Learn weights from marks."""
+    """Learn weights from judgements."""
     router = APIRouter()
 
     @router.post(
         "/learn",
         response_model=LearnResponse,
-        summary="Learn weights from documents that were marked relevant or not.",
+        summary="Learn weights from documents that were judged relevant or not.",
     )
     async def learn_weights(asked: LearnRequest) -> Response:
         try:
-            return as_json(await queues.lessons.ask(lambda: service.learn(asked)))
+            return as_json(await queues.learning.ask(lambda: service.learn(asked)))
         except UnknownNameError:
             raise
-        except InputError as error:  # the marks are well-formed, but not enough to learn from
+        except InputError as error:  # the request is valid, but nothing can be learnt from it
             raise ConflictError(str(error)) from error
 
     return router

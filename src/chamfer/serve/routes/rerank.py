@@ -1,4 +1,4 @@
-"""``/rerank``, also at the addresses that clients of Cohere and Jina use."""
+"""``/rerank``, also at the paths that clients of Cohere and Jina use."""
 
 from typing import Any
 from uuid import uuid4

@@ -12,7 +12,7 @@ from chamfer.serve.service import Service
 
 
 def weights_routes(service: Service, queues: Queues) -> APIRouter:
-    """Look at the weights and change them."""
+    """List the weights and change them."""
     router, versions = APIRouter(), service.versions
 
     def listed() -> WeightsResponse:
@@ -44,12 +44,12 @@ def weights_routes(service: Service, queues: Queues) -> APIRouter:
             )
         )
 
-    @router.put("/weights", summary="Put new weights to use.")
+    @router.put("/weights", summary="Create a version of the weights and switch to it.")
     async def put_weights(asked: NewWeights) -> WeightsResponse:
         await queues.changes.ask(lambda: editing.put_weights(service.queries, versions, asked))
         return listed()
 
-    @router.put("/weights/file", summary="Put the weights of a .safetensors file to use.")
+    @router.put("/weights/file", summary="Upload a .safetensors file as a version of the weights and switch to it.")
     async def put_file(
         content: Annotated[
             bytes, Body(media_type="application/octet-stream", json_schema_extra={"format": "safetensors"})
@@ -59,7 +59,7 @@ def weights_routes(service: Service, queues: Queues) -> APIRouter:
         await queues.changes.ask(lambda: editing.put_file(service.queries, versions, content, name))
         return listed()
 
-    @router.post("/weights/use", summary="Put another version to use: an earlier one, or one that was learnt.")
+    @router.post("/weights/use", summary="Switch to another version: an earlier one, or a learnt one.")
     async def use_weights(asked: UseRequest) -> WeightsResponse:
         await queues.changes.ask(lambda: versions.use(asked.version))
         return listed()

@@ -29,13 +29,13 @@ class ExplainRequest(Request):
         Field(
             min_length=1,
             max_length=MOST_EXPLAINED,
-            description="Ids of documents; by default the top `k` with the chosen weights and with uniform ones.",
+            description="Document ids; by default the top `k` with the chosen weights, and with uniform ones.",
         ),
     ] = None
     k: Annotated[
         int,
         Field(
-            ge=1, le=MOST_EXPLAINED // 2, description="Number of top documents with either weights, if `ids` is absent."
+            ge=1, le=MOST_EXPLAINED // 2, description="Number of top documents with each weighting, if `ids` is absent."
         ),
         WHOLE,
     ] = DEFAULT_K
@@ -86,6 +86,6 @@ class ExplainResponse(Partial):
     query: str
     form: Literal["l2", "cosine"]
     weights: UsedVersion
-    query_was_cut: Truncated
+    query_was_truncated: Truncated
     tokens: list[QueryToken]
     documents: list[ExplainedDocument]

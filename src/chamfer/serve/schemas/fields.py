@@ -15,7 +15,7 @@ def _whole(number: Any) -> Any:  # noqa: ANN401 -- whatever was sent
 
 WHOLE = BeforeValidator(_whole)
 
-# The formats say what a text must be beyond its length: a query has a word, a filter can be parsed.
+# The formats state what a text needs beyond its length: a query has a word, a filter can be parsed.
 Query = Annotated[
     str,
     Field(

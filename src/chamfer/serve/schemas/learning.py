@@ -7,24 +7,24 @@ from pydantic import BaseModel, Field
 from chamfer.learn.recipe_names import AUTO, NAMES
 from chamfer.serve.schemas.fields import Identifier, Query, Request, VersionName
 
-MOST_MARKED = 1000
+MOST_JUDGED = 1000
 
 # The recipes are the files of chamfer.learn.recipes, which no type checker sees.
 Recipe = Literal[(AUTO, *NAMES)]  # type: ignore[valid-type]
 
 
 class Judgement(Request):
-    """A query, and documents that were marked relevant or not."""
+    """A query, and documents that were judged relevant or not."""
 
     query: Query
-    relevant: Annotated[list[Identifier], Field(min_length=1, max_length=MOST_MARKED)]
-    not_relevant: Annotated[list[Identifier], Field(max_length=MOST_MARKED)] = []  # noqa: RUF012 -- pydantic copies it
+    relevant: Annotated[list[Identifier], Field(min_length=1, max_length=MOST_JUDGED)]
+    not_relevant: Annotated[list[Identifier], Field(max_length=MOST_JUDGED)] = []  # noqa: RUF012 -- pydantic copies it
 
 
 class LearnRequest(Request):
-    """Marks to learn weights from."""
+    """Judgements to learn weights from."""
 
-    judgements: Annotated[list[Judgement], Field(min_length=1, max_length=MOST_MARKED)]
+    judgements: Annotated[list[Judgement], Field(min_length=1, max_length=MOST_JUDGED)]
     recipe: Annotated[
         Recipe,
         Field(description="`auto` keeps uniform weights unless another recipe is significantly better."),
@@ -50,14 +50,14 @@ class Changed(BaseModel):
 
 
 class LearnResponse(BaseModel):
-    """Learnt weights, kept as a new version; `POST /weights/use` puts it to use."""
+    """Learnt weights, stored as a new version; `POST /weights/use` switches to it."""
 
     version: int
-    left_out: Annotated[list[str], Field(description="Why some marks were ignored.")]
+    left_out: Annotated[list[str], Field(description="Why some judgements were ignored.")]
     chosen: Annotated[str, Field(description="The recipe that was best on held-out queries, or `uniform`.")]
     why: str
     queries: Annotated[int, Field(description="Number of queries that were learnt from.")]
-    ndcg_before: Annotated[float, Field(description="nDCG@10 over the marked queries with the weights in use.")]
+    ndcg_before: Annotated[float, Field(description="nDCG@10 over the judged queries with the weights in use.")]
     ndcg_after: Annotated[float, Field(description="The same with the learnt weights.")]
     moved: list[Moved]
-    changed: Annotated[list[Changed], Field(description="Tokens of the marked queries, largest change first.")]
+    changed: Annotated[list[Changed], Field(description="Changed tokens of the judged queries, largest change first.")]

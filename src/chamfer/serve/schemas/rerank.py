@@ -8,7 +8,7 @@ from chamfer.serve.schemas.fields import WHOLE, Query, Text
 
 MOST_DOCUMENTS = 1000
 
-# Tags of the two kinds of documents, so that an error speaks of the kind that was sent.
+# Tags of the two kinds of documents, so that an error is about the kind that was sent.
 OBJECT, STRING = "object", "string"
 
 

@@ -23,7 +23,7 @@ class SearchRequest(Request):
 
 
 class Found(BaseModel):
-    """A document that was found; a higher score is closer."""
+    """A document that was found; higher scores are better."""
 
     id: str
     score: Annotated[float | None, Field(description="Null for a document without tokens.")]
@@ -35,5 +35,5 @@ class SearchResponse(Partial):
     """The top documents, best first."""
 
     hits: list[Found]
-    query_was_cut: Truncated
+    query_was_truncated: Truncated
     weights: UsedVersion

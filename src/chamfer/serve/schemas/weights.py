@@ -6,9 +6,11 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from chamfer.serve.schemas.fields import WHOLE, Request, VersionName, Weighting
 
+MOST_WEIGHT = 1e6
+
 
 class ListedVersion(BaseModel):
-    """A version of the weights, in use now or before."""
+    """A version of the weights."""
 
     version: int
     name: str
@@ -31,17 +33,17 @@ class NamedWeights(Request):
 
 
 class ChangedTokens(Request):
-    """The weights in use, or others, with the weights of some tokens changed."""
+    """The weights in use, or others, with some tokens changed."""
 
     tokens: Annotated[
-        dict[str, Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]],
+        dict[str, Annotated[float, Field(ge=0, le=MOST_WEIGHT, allow_inf_nan=False)]],
         Field(min_length=1, max_length=100_000, description="New weights by token; other tokens keep theirs."),
     ]
     base: Weighting = "current"
     name: VersionName = None
 
 
-# Tags of the two kinds of requests, so that an error speaks of the kind that was sent.
+# Tags of the two kinds of requests, so that an error is about the kind that was sent.
 BY_NAME, BY_TOKEN = "by name", "by token"
 NewWeights = Annotated[
     Annotated[NamedWeights, Tag(BY_NAME)] | Annotated[ChangedTokens, Tag(BY_TOKEN)],
@@ -52,12 +54,12 @@ NewWeights = Annotated[
 
 
 class UseRequest(Request):
-    """A version to use from now on."""
+    """The version to switch to."""
 
     version: Annotated[int, Field(ge=1), WHOLE]
 
 
-class WeighedToken(BaseModel):
+class WeightedToken(BaseModel):
     """A token of the vocabulary."""
 
     token: str
@@ -68,4 +70,4 @@ class TokensResponse(BaseModel):
     """Some tokens of the weight table."""
 
     version: int
-    tokens: list[WeighedToken]
+    tokens: list[WeightedToken]

@@ -55,7 +55,7 @@ class ShardBackend:
         return sorted({*found.missing, *self._scatter.lost})
 
     def refresh(self) -> None:
-        """Move on to the newest version, once the shards have opened it beside the one that is served."""
+        """Switch to the newest version, once the shards have opened it beside the one that is served."""
         try:
             if self._coming is not None and self._coming.done():
                 coming, self._coming = self._coming, None

@@ -31,7 +31,7 @@ OBJECT_BYTES = 512 << 20
 HEALTH_SECONDS, HEALTH_PATIENCE = 2.0, 30.0
 # Seconds between a replica's checks for a new version.
 LOOK = 1.0
-# Questions that a replica accepts at a time; it answers them one by one.
+# Questions that a replica accepts at a time, although it answers them one by one.
 ONGOING = 64
 # Ray namespace of the actors that mark shards as being served; such an actor lives as long as its server.
 NAMESPACE = "chamfer"

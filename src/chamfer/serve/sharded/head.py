@@ -1,4 +1,4 @@
-"""What a server of shards knows of their index: enough to encode queries and weight their tokens."""
+"""What a server of shards needs to encode queries and weight their tokens."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from chamfer.search.query_encoder import QueryEncoder
 def open_queries(
     folder: Path, version: ShardVersion, encoder: Encoder | None = None, *, form: Form = "l2"
 ) -> QueryEncoder:
-    """Open what encodes queries for a version of the shards; ``idf`` counts the documents of all shards.
+    """Open the query encoder for a version of the shards; ``idf`` counts the documents of all shards.
 
     Args:
         folder: folder of the shards.

@@ -27,7 +27,7 @@ class Replicas(Protocol):
     """The replicas of one shard; one of them answers each question."""
 
     count: int
-    """The number of replicas that there should be."""
+    """The intended number of replicas."""
 
     def ask(self, method: str, *arguments: Any) -> Response:  # noqa: ANN401 -- the arguments of the method
         """Send a question without waiting for its answer."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from chamfer.errors import last_line
 from chamfer.index.shards import ShardVersion
+from chamfer.serve.limits import SHARD_SECONDS
 from chamfer.serve.sharded.question import Question, Replicas
 
 # Seconds to wait for one shard before turning to the next.
@@ -34,7 +35,7 @@ class Scatter:
         seconds: time limit for a question, including retries.
     """
 
-    def __init__(self, shards: Mapping[str, Replicas], *, seconds: float = 10.0) -> None:
+    def __init__(self, shards: Mapping[str, Replicas], *, seconds: float = SHARD_SECONDS) -> None:
         self.shards, self._seconds = dict(shards), seconds
         self._lost: dict[str, float] = {}  # time of the next check
         self._patience: dict[str, float] = {}
@@ -74,7 +75,7 @@ class Scatter:
     def ask_all(
         self, version: ShardVersion, method: str, arguments: Mapping[str, Sequence[Any]], *, seconds: float
     ) -> Gathered:
-        """Like :meth:`ask`, but asks lost shards too, and loses none."""
+        """Like :meth:`ask`, but asks lost shards too, and marks none as lost."""
         stop = time.monotonic() + seconds
         asked = {name: Question(self.shards[name], seconds, method, version, *own) for name, own in arguments.items()}
         waiting = dict(asked)
