@@ -107,7 +107,7 @@ class TestSearch:
                 assert refreshes.acquire(timeout=30)
             assert client.post("/search", json={"query": QUERY, "k": 1}).json()["hits"][0]["id"] == "new"
 
-    def test_an_index_that_cannot_be_opened_anew_is_served_as_it_was(
+    def test_an_index_that_cannot_be_reopened_is_served_as_it_was(
         self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         folder.rename(folder.with_name("away"))
@@ -128,12 +128,12 @@ class TestSearch:
             client.post("/search", json={"query": QUERY})
         assert cores == [free_cores()]
 
-    def test_a_query_that_the_model_does_not_read_to_its_end_is_told(self, client: TestClient) -> None:
+    def test_a_truncated_query_is_reported(self, client: TestClient) -> None:
         assert not client.post("/search", json={"query": QUERY}).json()["query_was_truncated"]
         for path in ("/search", "/explain"):
             assert client.post(path, json={"query": f"{QUERY} " * 100}).json()["query_was_truncated"]
 
-    def test_filters_that_make_no_sense_are_told(self, client: TestClient) -> None:
+    def test_invalid_filters_are_refused(self, client: TestClient) -> None:
         answer = client.post("/search", json={"query": QUERY, "where": "length >"})
         assert answer.status_code == 400
         assert "a filter needs a value at position 9" in answer.json()["message"]
@@ -293,7 +293,7 @@ class TestWeights:
         found = client.get("/weights/tokens", params={"limit": 3}).json()["tokens"]
         assert [one["weight"] for one in found] == [7.0, 1.0, 1.0]
 
-    def test_a_version_can_be_forgotten_unless_it_is_in_use(self, client: TestClient) -> None:
+    def test_a_version_can_be_deleted_unless_it_is_in_use(self, client: TestClient) -> None:
         client.put("/weights", json={"weights": "uniform"})
         in_use = client.delete("/weights/2")
         assert (in_use.status_code, "is in use" in in_use.json()["message"]) == (409, True)
@@ -416,7 +416,7 @@ class TestRefusals:
         answer = client.post("/search", content='{"query": "a"}', headers={"content-type": "text/plain"})
         assert answer.status_code == 415
 
-    def test_unknown_addresses_and_files(self, client: TestClient) -> None:
+    def test_unknown_paths_and_files(self, client: TestClient) -> None:
         for path in ("/nothing", "/page/nothing.js", "/page/..%2fapp.py", "/page/%2e%2e/app.py"):
             assert client.get(path).status_code == 404
         answer = client.request("DELETE", "/weights")
@@ -435,7 +435,7 @@ class TestRefusals:
             assert client.get("/health", headers={"host": host}).status_code == status, host
         assert client.head("/health").status_code == 200
 
-    def test_the_key_is_asked_for(self, service: Service) -> None:
+    def test_the_key_is_required(self, service: Service) -> None:
         with TestClient(create_app(service, key="secret"), LOCAL) as client:
             assert client.get("/weights").status_code == 401
             assert client.get("/weights", headers={"authorization": "Bearer secre"}).status_code == 401
@@ -448,13 +448,13 @@ class TestRefusals:
             assert client.get("/health").status_code == 200
             assert client.get("/").status_code == 200, "the page asks for the key"
 
-    def test_an_answer_that_takes_too_long_is_given_up(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_request_that_takes_too_long_is_given_up(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(service, "search", lambda asked: time.sleep(0.5))
         with TestClient(create_app(service, limits=Limits(seconds=0.1)), LOCAL) as client:
             answer = client.post("/search", json={"query": QUERY})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
-    def test_a_fault_of_the_server_says_nothing_of_its_inside(
+    def test_an_internal_error_reveals_nothing(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(_: object) -> None:
@@ -466,7 +466,7 @@ class TestRefusals:
         assert answer.status_code == 500
         assert "secret" not in answer.text
 
-    def test_too_many_requests_are_sent_away(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_requests_are_refused(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         real, go_on = service.search, threading.Event()
 
         def slow(asked: Any) -> Any:
@@ -487,7 +487,7 @@ class TestRefusals:
 
 
 class TestAround:
-    def test_texts_are_data_and_browsers_are_told_so(self, client: TestClient) -> None:
+    def test_texts_are_data_and_headers_tell_browsers_so(self, client: TestClient) -> None:
         answer = client.post("/search", json={"query": "<script>alert(2)</script> cat"})
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -518,7 +518,7 @@ class TestAround:
         assert "chamfer_batch_size_count 1.0" in told
         assert "process_resident_memory_bytes" in told
 
-    def test_every_address_is_described(self, client: TestClient) -> None:
+    def test_every_path_is_described(self, client: TestClient) -> None:
         described = client.get("/openapi.json").json()
         for path, operations in described["paths"].items():
             for operation in operations.values():
@@ -551,7 +551,7 @@ class TestBatches:
         assert asyncio.run(ask()) == [2 * number for number in range(11)]
         assert sizes == [1, 8, 2]
 
-    def test_whatever_goes_wrong_is_told_to_who_waits(self) -> None:
+    def test_any_failure_reaches_the_waiting_client(self) -> None:
         class Panic(BaseException):
             """As compiled libraries raise it."""
 
@@ -569,7 +569,7 @@ class TestBatches:
         assert [answers[place] for place in (0, 1, 2, 4)] == [0, 1, 2, 4]
         assert isinstance(answers[3], RuntimeError)
 
-    def test_who_has_left_takes_no_place_in_the_queue(self) -> None:
+    def test_a_client_that_has_left_takes_no_place_in_the_queue(self) -> None:
         go_on = threading.Event()
 
         def work(items: Sequence[int]) -> Sequence[int]:
@@ -594,7 +594,7 @@ class TestBatches:
 
         assert asyncio.run(ask()) == 9
 
-    def test_nothing_is_done_for_who_has_left(self) -> None:
+    def test_nothing_is_done_for_a_client_that_has_left(self) -> None:
         done: list[int] = []
         go_on = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The server on a real port: other people's clients, slow ones, a stop in the middle, requests nobody would write."""
+"""The server on a real port: third-party clients, slow clients, a stop in the middle of work, generated requests."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ def index(plain_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @contextmanager
 def served(index: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server of its own, which must end well when it is told to stop."""
+    """A server process, which must stop cleanly."""
     command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(index), "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
     with process:
@@ -78,7 +78,7 @@ def test_coheres_client_ranks_by_changing_a_url(address: str) -> None:
         stranger.rerank(model="any", query=QUERY, documents=texts)
 
 
-def test_an_address_that_cannot_be_had_is_told_before_anything_is_loaded() -> None:
+def test_an_address_that_cannot_be_bound_is_reported_before_anything_is_loaded() -> None:
     with running.listen("127.0.0.1", 0) as taken:
         assert taken.proto == socket.IPPROTO_TCP, "else every answer waits 40 ms for an acknowledgement"
         with pytest.raises(InputError, match="choose another --host or --port"):
