@@ -454,9 +454,7 @@ class TestRefusals:
             answer = client.post("/search", json={"query": QUERY})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
-    def test_an_internal_error_reveals_nothing(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_internal_error_reveals_nothing(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(_: object) -> None:
             raise RuntimeError("secret path")
 

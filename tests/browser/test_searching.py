@@ -73,7 +73,7 @@ def test_a_slash_goes_to_the_search_box_but_can_be_typed_in_it(page: Page) -> No
 
 def test_another_weighting_can_be_looked_at_without_using_it(page: Page, server: Server) -> None:
     search(page)
-    page.get_by_role("combobox", name="weights").select_option("idf")
+    page.get_by_role("combobox", name="Weights").select_option("idf")
     hits = server.ask("POST", "/search", {"query": QUERY, "k": 10, "weights": "idf"})["hits"]
     expect(page).to_have_url(re.compile("weights=idf$"))
     expect(page.locator("#weighted .card:visible h3")).to_have_text([hit["id"] for hit in hits])

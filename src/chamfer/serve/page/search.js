@@ -75,7 +75,7 @@ function show() {
   if (state === null) return examples();
   const now = state;
   if (now.answer.weights !== null)
-    byId("weighting").options[0].textContent = `current, version ${now.answer.weights}`;
+    byId("weighting").options[0].textContent = `current weights, version ${now.answer.weights}`;
   showQuery(now, (active) => {
     now.active = active;
     updateQuery(now);
