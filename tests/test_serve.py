@@ -62,12 +62,6 @@ def client(service: Service) -> Iterator[TestClient]:
         yield client
 
 
-def weights_in_use(client: TestClient) -> dict[str, float]:
-    """The weight of every token."""
-    tokens = client.get("/weights/tokens", params={"limit": 1000}).json()["tokens"]
-    return {one["token"]: one["weight"] for one in tokens}
-
-
 class TestSearch:
     def test_it_answers_as_the_library_does(self, client: TestClient, searcher: Searcher) -> None:
         found = client.post("/search", json={"query": QUERY, "k": 3}).json()
@@ -341,8 +335,14 @@ class TestLearning:
         {"query": "the dog", "relevant": ["d2", "d5"]},
     )
 
+    def weights_in_use(self, client: TestClient) -> dict[str, float]:
+        """The weights of all tokens of the judged queries, special ones included."""
+        queries = [judgement["query"] for judgement in self.JUDGEMENTS]
+        explained = [client.post("/explain", json={"query": query, "k": 1}).json() for query in queries]
+        return {token["token"]: token["in_table"] for one in explained for token in one["tokens"]}
+
     def test_judgements_become_a_version_that_waits_to_be_used(self, client: TestClient) -> None:
-        before = weights_in_use(client)
+        before = self.weights_in_use(client)
         found = client.post("/learn", json={"judgements": self.JUDGEMENTS, "name": "mine"}).json()
         assert found["queries"] == 3
         assert {(one["query"], one["id"]) for one in found["moved"]} == {
@@ -355,9 +355,9 @@ class TestLearning:
         assert 0 < found["ndcg_after"] <= 1
         weights = client.get("/weights").json()
         assert (weights["version"], weights["versions"][0]["name"]) == (1, "mine")
-        assert weights_in_use(client) == before
+        assert self.weights_in_use(client) == before
         assert client.post("/weights/use", json={"version": found["version"]}).json()["version"] == found["version"]
-        after = weights_in_use(client)
+        after = self.weights_in_use(client)
         assert found["changed"]
         for one in found["changed"]:
             assert (one["before"], one["after"]) == pytest.approx((before[one["token"]], after[one["token"]]))
