@@ -28,7 +28,7 @@ from chamfer.evaluate.measures import PerQuery, measure
 from chamfer.evaluate.significance import compare
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
-from chamfer.search.reranking import rerank_encoded
+from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.support.files import write_json
 from corpora import DOCUMENT_LENGTH, QUERY_LENGTH
 

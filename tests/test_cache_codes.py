@@ -10,7 +10,7 @@ from chamfer import Ranking, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus, encode_corpus
 from chamfer.kernels import dispatch, native
 from chamfer.kernels.codes import Codes
-from chamfer.search.reranking import rerank_encoded
+from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.tokens.vocabulary import Vocabulary
 from tests.vectors import as_query, batch_of, planted
 

@@ -32,7 +32,7 @@ from chamfer.kernels.cuda.documents import DeviceDocuments, fitting
 from chamfer.kernels.cuda.launch import Plan
 from chamfer.kernels.documents import CodedDocuments
 from chamfer.kernels.form import Form
-from chamfer.search.reranking import rerank_encoded
+from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.search.searcher import Searcher
 from chamfer.tokens.batch import TokenBatch, offsets_of
 from chamfer.weights.token_weights import TokenWeights

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, count_frequencies, rerank
 from chamfer.integrations.langchain import IndexRetriever, WeightedReranker
 from chamfer.kernels.form import Form
-from chamfer.search.reranking import relevance
+from chamfer.search.relevance import relevance
 from tests.conftest import DOCUMENTS, QUERIES
 
 QUERY = "why do cats sleep"

@@ -7,7 +7,8 @@ from chamfer import Encoder, InputError, Ranking, TokenWeights, rerank
 from chamfer.cache.encoded import encode_cached
 from chamfer.kernels import reference
 from chamfer.kernels.form import Form
-from chamfer.search.reranking import relevance, rerank_encoded
+from chamfer.search.relevance import relevance
+from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.tokens.vocabulary import Vocabulary
 from tests.conftest import DOCUMENTS
 

@@ -34,8 +34,9 @@ from chamfer.index.building import build, settings_for
 from chamfer.index.writing import writing
 from chamfer.learn import judged as judged_in
 from chamfer.learn.collection import learn_collection
-from chamfer.search import reranking as reranked_in
-from chamfer.search.reranking import rerank_all
+from chamfer.search import rerank_all as reranked_in
+from chamfer.search.rerank_all import rerank_all
+from chamfer.search.rerank_encoded import RerankEncoded
 from chamfer.support.progress import Advance
 from chamfer.weights import counting as counted_in
 from chamfer.weights.counting import count_tokens
@@ -89,7 +90,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "CHUNK", 24)
     monkeypatch.setattr(building, "sample_size", lambda tokens: tokens // 3)
     monkeypatch.setattr(judged_in, "PART", 2)
-    monkeypatch.setattr(reranked_in, "TOGETHER", 2)
+    monkeypatch.setattr(reranked_in, "QUERIES_PER_TABLE", 2)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -182,7 +183,8 @@ class TestOnRay:
         corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
         candidates = [Ranking(name, tuple(TEXTS), (0.0,) * len(TEXTS)) for name in list(TEXTS)[:7]]
         weightings = {"uniform": TokenWeights.uniform(encoder.vocabulary)}
-        rank = partial(rerank_all, corpus, candidates, corpus, weightings, k=5, keep=tmp_path / "cache")
+        job = RerankEncoded(corpus, corpus, weightings, k=5)
+        rank = partial(rerank_all, job, candidates, keep=tmp_path / "cache")
 
         def stop(done: int) -> None:
             stopped.append(done)
@@ -193,7 +195,7 @@ class TestOnRay:
         with pytest.raises(KeyboardInterrupt):
             rank(advance=stop)
         done: list[int] = []
-        assert rank(advance=done.append, workers=on_ray) == rerank_all(corpus, candidates, corpus, weightings, k=5)
+        assert rank(advance=done.append, workers=on_ray) == rerank_all(job, candidates)
         assert (done[0], sum(done)) == (4, 7)
         assert list((tmp_path / "cache").glob("reranked-*")) == []
 
@@ -227,7 +229,7 @@ class TestOnRay:
         corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
         job = judged_in.ComputeMinima(corpus, corpus, "l2")
         corpus.folder.rename(tmp_path / "elsewhere")
-        with pytest.raises(InputError, match="keep the cache where all nodes of the cluster can read it"):
+        with pytest.raises(InputError, match="put the cache where all nodes of the cluster can read it"):
             list(on_ray.map(job, [{"query": ["d00"], "documents": [["d01"]]}] * 2))
 
     def test_errors_of_the_disk_arrive_as_such_and_empty_results_too(self, on_ray: Workers) -> None:
@@ -348,5 +350,5 @@ class TestWithoutRay:
         assert len(sent) < 2000
         assert pickle.loads(sent).ids == corpus.ids
         corpus.folder.rename(tmp_path / "elsewhere")
-        with pytest.raises(InputError, match="keep the cache where all nodes of the cluster can read it"):
+        with pytest.raises(InputError, match="put the cache where all nodes of the cluster can read it"):
             pickle.loads(sent)

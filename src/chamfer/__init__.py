@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from chamfer.learn.collection import learn
     from chamfer.learn.learnt import Learnt
     from chamfer.search.hits import Hit, Hits
-    from chamfer.search.reranking import rerank
+    from chamfer.search.rerank import rerank
     from chamfer.search.searcher import Searcher
     from chamfer.tokens.batch import TokenBatch
     from chamfer.tokens.vocabulary import Vocabulary
@@ -48,7 +48,7 @@ _HOME = {
     "count_frequencies": "weights.counting",
     "TokenWeights": "weights.token_weights",
     "Ranking": "data.ranking",
-    "rerank": "search.reranking",
+    "rerank": "search.rerank",
     "Index": "index.index",
     "build_index": "index.building",
     "BuildReport": "index.report",

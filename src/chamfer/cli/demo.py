@@ -57,7 +57,7 @@ def demo(
     from chamfer.evaluate.setup import Setup
     from chamfer.explain.matching import explain_tokens
     from chamfer.retrieve.bm25 import BM25
-    from chamfer.search.reranking import rerank_encoded
+    from chamfer.search.rerank_encoded import rerank_encoded
     from chamfer.weights.names import NAMES
     from chamfer.weights.token_weights import TokenWeights
 

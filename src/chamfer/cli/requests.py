@@ -10,16 +10,17 @@ from chamfer.data.jsonlines import parse_json_lines
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.search.hits import json_score
-from chamfer.workers.jobs import Table, Workers, add_row
+from chamfer.workers.jobs import Table, Workers, add_row, empty_table, rows
 
 
 def read_requests(workers: Workers, *, allow_empty: bool) -> Iterator[Table]:
     """Read requests from stdin: one per table in this process, so that each is answered at once; on Ray several."""
-    from chamfer.search.reranking import TOGETHER
+    from chamfer.search.rerank_all import QUERIES_PER_TABLE
+    from chamfer.search.rerank_texts import REQUEST
 
     lines = parse_json_lines(sys.stdin.buffer, "stdin")
-    while some := list(islice(lines, 1 if workers.at_once == 1 else TOGETHER)):
-        table: Table = {"where": [], "id": [], "query": [], "ids": [], "texts": []}
+    while some := list(islice(lines, 1 if workers.at_once == 1 else QUERIES_PER_TABLE)):
+        table = empty_table(REQUEST)
         for number, request in some:
             where = f"stdin, line {number}"
             try:
@@ -57,8 +58,9 @@ def _parse_request(
 
 def print_responses(answered: Table, k: int | None) -> None:
     """Print the responses that a job made, one line for each."""
-    columns = (answered[name] for name in ("query", "documents", "scores", "truncated"))
-    for query, documents, scores, truncated in zip(*columns, strict=True):
+    from chamfer.search.rerank_texts import RESPONSE
+
+    for query, documents, scores, truncated in rows(answered, RESPONSE):
         print_line({**as_response(Ranking(query, tuple(documents), tuple(scores)), k), "truncated": truncated})
 
 

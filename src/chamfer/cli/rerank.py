@@ -97,7 +97,7 @@ def rerank(
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.rankings import find_candidates, rerank_candidates
     from chamfer.evaluate.setup import Setup
-    from chamfer.search.reranking import RerankTexts
+    from chamfer.search.rerank_texts import RerankTexts
     from chamfer.weights.counting import count_tokens
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)

@@ -15,7 +15,7 @@ from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import EXACT, FEW, open_stage
-from chamfer.search.reranking import rerank_encoded
+from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.weights.token_weights import TokenWeights
 
 

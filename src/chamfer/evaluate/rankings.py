@@ -8,7 +8,8 @@ from chamfer.errors import InputError
 from chamfer.evaluate.setup import Setup
 from chamfer.retrieve.bm25 import BM25
 from chamfer.retrieve.stage import DEFAULT_DEPTH
-from chamfer.search.reranking import rerank_all
+from chamfer.search.rerank_all import rerank_all
+from chamfer.search.rerank_encoded import RerankEncoded
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -62,18 +63,10 @@ def rerank_candidates(
     """
     queries = {ranking.query_id: setup.collection.queries[ranking.query_id] for ranking in candidates}
     corpus, encoded = setup.corpus, setup.encode_queries(queries)
+    job = RerankEncoded(encoded, corpus, weightings, setup.form, k)
+    keep = setup.cache if resume else None
     with setup.progress("re-ranking", len(candidates)) as advance:
-        return rerank_all(
-            encoded,
-            candidates,
-            corpus,
-            weightings,
-            form=setup.form,
-            k=k,
-            keep=setup.cache if resume else None,
-            advance=advance,
-            workers=setup.workers,
-        )
+        return rerank_all(job, candidates, keep=keep, advance=advance, workers=setup.workers)
 
 
 def without_own_document(ranking: Ranking, depth: int) -> Ranking:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import Form
 from chamfer.search.hits import DEFAULT_K
-from chamfer.search.reranking import relevance
+from chamfer.search.relevance import relevance
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks

@@ -8,7 +8,8 @@ from chamfer.index.filters import as_filter
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.search.reranking import relevance, rerank_tokenized
+from chamfer.search.relevance import relevance
+from chamfer.search.rerank import score_texts
 from chamfer.serve.backend import Backend, ExplainedDocument, Reader
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
@@ -93,16 +94,15 @@ class Service:
         queries, answers = self.queries, []
         for one in asked:
             texts = queries.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
-            ranking = rerank_tokenized(
+            scores = score_texts(
                 queries.encoder.tokenize([one.query], "query"),
-                texts.texts,
                 texts,
                 encoder=queries.encoder,
                 weights=queries.resolve(one.weights),
                 form=queries.form,
                 normalise=True,
             )
-            found = {text: relevance(score) for text, score in zip(ranking.document_ids, ranking.scores, strict=True)}
+            found = {text: relevance(score) for text, score in zip(texts.texts, scores.tolist(), strict=True)}
             read = dict(zip(texts.texts, map(len, texts.token_ids), strict=True))
             answers.append(ScoredTexts(found, sum(read[text] for text in one.texts)))
         return answers

@@ -9,14 +9,24 @@ Table = dict[str, list[Any]]
 """Columns of equal length by name, of strings, numbers, bytes or lists of these: what an Arrow table can hold."""
 
 
+def empty_table(columns: Iterable[str]) -> Table:
+    """A table with the given columns and no rows."""
+    return {name: [] for name in columns}
+
+
+def rows(table: Table, columns: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, each as its values in the given columns."""
+    return zip(*(table[name] for name in columns), strict=True)
+
+
 def add_row(table: Table, *values: Any) -> None:  # noqa: ANN401 -- one for each column
-    """Add a value to each column."""
+    """Add a row, with a value for each column."""
     for column, value in zip(table.values(), values, strict=True):
         column.append(value)
 
 
 class Job(Protocol):
-    """A stateless function from one table to another: where and in which order tables are processed changes nothing.
+    """A stateless function from one table to another; its results do not depend on where or in what order it runs.
 
     A job is pickled once and sent to all workers. Large objects (a model, a corpus on disk) are pickled as a name, and
     each worker opens them itself.

@@ -1,0 +1,76 @@
+"""Re-ranking the candidates of many queries on workers, resumable after an interruption."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from chamfer.data.ranking import Ranking
+from chamfer.search.rerank_encoded import CANDIDATES, RANKED, RerankEncoded
+from chamfer.support.devices import CPU
+from chamfer.support.files import write_json, writer_lock
+from chamfer.support.progress import Advance, ignore
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_table, rows
+
+# Queries that a worker re-ranks at a time: about a second of work.
+QUERIES_PER_TABLE = 16
+
+
+def rerank_all(
+    job: RerankEncoded,
+    candidates: Sequence[Ranking],
+    *,
+    keep: Path | None = None,
+    advance: Advance = ignore,
+    workers: Workers = IN_PROCESS,
+) -> dict[str, list[Ranking]]:
+    """Re-rank the candidates of many queries with each of several weightings.
+
+    Args:
+        job: queries, documents and weights.
+        candidates: candidates of each query.
+        keep: folder for finished work, so that the same call resumes after an interruption.
+        advance: progress callback, with the number of queries finished, also by an earlier call.
+        workers: workers that re-rank.
+
+    Returns:
+        By the name of the weights, a ranking for each query.
+    """
+    on_gpu = job.corpus.device != CPU
+    if job.k is not None and len(job.weightings) == 1 and not on_gpu:
+        _ = job.corpus.coded  # computed once here, or every worker would do it
+    tables = list(_tables(candidates))
+    run = partial(workers.map, job, advance=advance, gpu=on_gpu)
+    if keep is None:
+        ranked: Iterable[Table] = run(tables)
+    else:
+        ranked = _run_resumably(run, tables, keep / f"reranked-{job.key(tables)}", advance)
+    rankings: dict[str, list[Ranking]] = {name: [] for name in job.weightings}
+    for table in ranked:
+        for name, query, documents, scores in rows(table, RANKED):
+            rankings[name].append(Ranking(query, tuple(documents), tuple(scores)))
+    return rankings
+
+
+def _tables(candidates: Sequence[Ranking]) -> Iterator[Table]:
+    for start in range(0, len(candidates), QUERIES_PER_TABLE):
+        table = empty_table(CANDIDATES)
+        for ranking in candidates[start : start + QUERIES_PER_TABLE]:
+            add_row(table, ranking.query_id, list(ranking.document_ids))
+        yield table
+
+
+def _run_resumably(
+    run: Callable[[Iterable[Table]], Iterator[Table]], tables: Sequence[Table], folder: Path, advance: Advance
+) -> list[Table]:
+    """Save the result for each table in a file; the folder is deleted when all are finished."""
+    paths = [folder / f"{place:06d}.json" for place in range(len(tables))]
+    with writer_lock(folder):
+        missing = [place for place, path in enumerate(paths) if not path.exists()]
+        advance(sum(len(table["query"]) for table in tables) - sum(len(tables[place]["query"]) for place in missing))
+        for place, table in zip(missing, run(tables[place] for place in missing), strict=True):
+            write_json(paths[place], table)
+        ranked: list[Table] = [json.loads(path.read_bytes()) for path in paths]
+        shutil.rmtree(folder, ignore_errors=True)
+    return ranked
