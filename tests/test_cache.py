@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from chamfer import InputError, TokenBatch
-from chamfer.cache import corpus as store
-from chamfer.cache.corpus import EncodedCorpus, encode_corpus
+from chamfer.cache import encoding
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoding import encode_corpus
+from chamfer.cache.manifest import EMPTY_MANIFEST, file_sizes
 from chamfer.support.files import atomic_write, write_json
 from chamfer.support.progress import Advance
 
@@ -29,7 +31,7 @@ def encode(texts: Sequence[str], advance: Advance) -> TokenBatch:
 
 @pytest.fixture(autouse=True)
 def small_commits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "COMMIT_EVERY", 3)
+    monkeypatch.setattr(encoding, "COMMIT_EVERY", 3)
 
 
 def test_a_corpus_comes_back_as_it_was_encoded(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int
     with pytest.raises(KeyboardInterrupt):
         encode_corpus(tmp_path, IDS, TEXTS, encode=fails_later, made_from=MADE_FROM)
     # what a crash between writing and committing leaves behind
-    for name in (store.VECTORS_FILE, store.TOKEN_IDS_FILE, store.LENGTHS_FILE, store.IDS_FILE):
+    for name in file_sizes(EMPTY_MANIFEST):
         with (tmp_path / name).open("ab") as file:
             file.write(b"half a rec")
     if survives:
@@ -102,7 +104,7 @@ def test_two_writers_do_not_mix(tmp_path: Path) -> None:
             encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM)
 
 
-@pytest.mark.parametrize("name", [store.VECTORS_FILE, store.TOKEN_IDS_FILE, store.LENGTHS_FILE, store.IDS_FILE])
+@pytest.mark.parametrize("name", list(file_sizes(EMPTY_MANIFEST)))
 def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     encode_corpus(tmp_path, IDS, TEXTS, encode=encode, made_from=MADE_FROM)
     (tmp_path / name).write_bytes(b"short")

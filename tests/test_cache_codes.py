@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from chamfer import Ranking, TokenBatch, TokenWeights
-from chamfer.cache.corpus import EncodedCorpus, encode_corpus
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoding import encode_corpus
 from chamfer.kernels import dispatch, native
 from chamfer.kernels.codes import Codes
 from chamfer.search.rerank_encoded import rerank_encoded

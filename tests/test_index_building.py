@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
-from chamfer.cache import corpus as store
+from chamfer.cache import encoding
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.data.fingerprint import fingerprint
@@ -82,7 +82,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six documents in a commit, and a sample of some eight, encoded four at a time."""
     monkeypatch.setattr(building, "CHUNK", 6)
     monkeypatch.setattr(building, "sample_size", lambda tokens: tokens // 3)
-    monkeypatch.setattr(store, "COMMIT_EVERY", 4)
+    monkeypatch.setattr(encoding, "COMMIT_EVERY", 4)
 
 
 @contextmanager
@@ -343,7 +343,7 @@ class TestRows:
     ) -> None:
         corpus = texts(6)
         some = dict(list(corpus.items())[1:4])
-        known = store.encode_corpus(
+        known = encoding.encode_corpus(
             tmp_path / "known", list(some), list(some.values()), encode=encoder.encode_documents, made_from={}
         )
         build_index(tmp_path / "index", corpus, encoder, **settings)

@@ -17,9 +17,9 @@ import torch
 from typer.testing import CliRunner
 
 from chamfer import Encoder, InputError
-from chamfer.cache import corpus as store
-from chamfer.cache.corpus import EncodeTexts
+from chamfer.cache import encoding
 from chamfer.cache.encoded import encode_cached
+from chamfer.cache.encoding import EncodeTexts
 from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
 from chamfer.data.corpus import documents_from
@@ -85,7 +85,7 @@ def on_ray(cluster: Workers, monkeypatch: pytest.MonkeyPatch) -> Workers:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "COMMIT_EVERY", 16)
+    monkeypatch.setattr(encoding, "COMMIT_EVERY", 16)
     monkeypatch.setattr(counted_in, "CHUNK", 16)
     monkeypatch.setattr(building, "CHUNK", 24)
     monkeypatch.setattr(building, "sample_size", lambda tokens: tokens // 3)

@@ -1,8 +1,7 @@
-"""Token vectors of a corpus on disk: appended in commits, then memory-mapped."""
+"""`EncodedCorpus`: the token vectors of a corpus on disk, memory-mapped."""
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,34 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.cache.codes import open_codes
+from chamfer.cache.manifest import IDS_FILE, LENGTHS_FILE, TOKEN_IDS_FILE, VECTORS_FILE, file_sizes, read_manifest
 from chamfer.errors import InputError
 from chamfer.kernels.documents import CodedDocuments
 from chamfer.support.devices import CPU, chosen_device, scoring_device
-from chamfer.support.files import write_json, writer_lock
-from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of
-from chamfer.workers.jobs import IN_PROCESS, Table, Workers
-from chamfer.workers.token_columns import from_columns, to_columns
 
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
-
-FORMAT = 1
-MANIFEST = "manifest.json"
-VECTORS_FILE, TOKEN_IDS_FILE, LENGTHS_FILE, IDS_FILE = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
-
-EMPTY_MANIFEST: dict[str, Any] = {
-    "format": FORMAT,
-    "made_from": {},
-    "documents": 0,
-    "tokens": 0,
-    "dimensions": 0,
-    "id_bytes": 0,
-    "complete": False,
-}
-
-# Documents per commit. An interruption loses at most this much, some ten seconds of work on two cores.
-COMMIT_EVERY = 256
 
 
 @dataclass(frozen=True)
@@ -63,7 +42,7 @@ class EncodedCorpus:
     @classmethod
     def open(cls, folder: Path, device: str = CPU) -> Self:
         """Open a finished corpus."""
-        manifest = _read_manifest(folder)
+        manifest = read_manifest(folder)
         if manifest is None:
             raise InputError(f"{folder} holds no encoded corpus; create one with: chamfer encode")
         if not manifest["complete"]:
@@ -72,7 +51,7 @@ class EncodedCorpus:
                 "run the same chamfer encode again to finish it"
             )
         documents, tokens, dimensions = (manifest[key] for key in ("documents", "tokens", "dimensions"))
-        for name, size in _sizes(manifest).items():
+        for name, size in file_sizes(manifest).items():
             found = (folder / name).stat().st_size if (folder / name).exists() else -1
             if found != size:
                 raise InputError(f"{folder / name} should hold {size} bytes; delete {folder} and encode again")
@@ -142,77 +121,6 @@ class EncodedCorpus:
         return self.tokens.take(places)
 
 
-def encode_corpus(
-    folder: Path,
-    ids: Sequence[str],
-    texts: Sequence[str],
-    *,
-    encode: Callable[[Sequence[str], Advance], TokenBatch],
-    made_from: Mapping[str, Any],
-    advance: Advance = ignore,
-    device: str = CPU,
-    workers: Workers = IN_PROCESS,
-    gpu: bool = False,
-) -> EncodedCorpus:
-    """Encode a corpus into a folder, or continue where an earlier call stopped.
-
-    Rows are appended to binary files, then committed by an atomic swap of the manifest. A crash therefore loses
-    at most :data:`COMMIT_EVERY` documents and never leaves a half-written one. A finished corpus is only opened.
-
-    Args:
-        folder: folder of the corpus.
-        ids: unique document ids.
-        texts: the document texts.
-        encode: encodes texts, and calls a progress callback.
-        made_from: what determines the vectors (model, texts, lengths), as JSON; a folder made from
-            anything else is refused.
-        advance: progress callback; documents of an earlier call count too.
-        device: device that documents will be scored on.
-        workers: who encodes; ``encode`` must be something that can be sent to them.
-        gpu: whether a worker should have a GPU.
-    """
-    if len(set(ids)) != len(ids) or len(ids) != len(texts):
-        raise InputError(f"{len(texts)} documents need as many different ids, not {len(set(ids))}")
-    manifest = _read_manifest(folder)
-    if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
-        advance(len(ids))
-        return EncodedCorpus.open(folder, device)  # reading needs no lock
-    with writer_lock(folder):
-        manifest = _read_manifest(folder)
-        if manifest is None:
-            manifest = {**EMPTY_MANIFEST, "made_from": dict(made_from)}
-        elif manifest["made_from"] != dict(made_from):
-            raise InputError(
-                f"{folder} holds vectors of a different model, corpus or length; choose another folder or delete it"
-            )
-        if not manifest["complete"]:
-            _drop_uncommitted(folder, manifest)
-            advance(manifest["documents"])
-            chunks = [slice(at, at + COMMIT_EVERY) for at in range(manifest["documents"], len(ids), COMMIT_EVERY)]
-            tables: Iterator[Table] = ({"text": list(texts[chunk])} for chunk in chunks)
-            encoded = workers.map(EncodeTexts(encode), tables, advance=advance, gpu=gpu)
-            for chunk, table in zip(chunks, encoded, strict=True):
-                manifest = _append(folder, manifest, ids[chunk], from_columns(table))
-            write_json(folder / MANIFEST, {**manifest, "complete": True})
-    return EncodedCorpus.open(folder, device)
-
-
-@dataclass(frozen=True)
-class EncodeTexts:
-    """A job from texts to token vectors in 16 bits."""
-
-    encode: Callable[[Sequence[str], Advance], TokenBatch]
-
-    def __call__(self, table: Table, advance: Advance) -> Table:
-        """See :class:`chamfer.workers.jobs.Job`."""
-        batch = self.encode(table["text"], advance)
-        with np.errstate(over="ignore"):  # a value beyond float16 becomes infinite, and is refused below
-            vectors = batch.vectors.astype(np.float16)
-        if not np.isfinite(vectors).all():
-            raise InputError("token vectors are too large for 16-bit floats; normalise them first")
-        return to_columns(TokenBatch(vectors, batch.token_ids, batch.offsets))
-
-
 def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> EncodedCorpus:
     if not Path(folder).is_dir():
         raise InputError(f"a worker cannot read {folder}; put the cache where all nodes of the cluster can read it")
@@ -222,70 +130,3 @@ def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> Enco
             f"{folder} on a worker holds different vectors; put the cache where all nodes of the cluster can read it"
         )
     return corpus
-
-
-def _append(folder: Path, manifest: dict[str, Any], ids: Sequence[str], batch: TokenBatch) -> dict[str, Any]:
-    dimensions = manifest["dimensions"] or batch.dimensions
-    if batch.dimensions != dimensions:
-        raise InputError(
-            f"{folder} holds vectors with {dimensions} dimensions, but the new ones have {batch.dimensions}; "
-            "encode all documents with one model"
-        )
-    id_lines = "".join(json.dumps(identifier) + "\n" for identifier in ids).encode()
-    for name, content in (
-        (VECTORS_FILE, batch.vectors.tobytes()),
-        (TOKEN_IDS_FILE, batch.token_ids.astype(np.int32).tobytes()),
-        (LENGTHS_FILE, batch.lengths.astype(np.int32).tobytes()),
-        (IDS_FILE, id_lines),
-    ):
-        try:
-            with (folder / name).open("ab") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            error.filename = error.filename or str(folder / name)
-            raise
-    committed = {
-        **manifest,
-        "documents": manifest["documents"] + len(ids),
-        "tokens": manifest["tokens"] + len(batch.vectors),
-        "dimensions": dimensions,
-        "id_bytes": manifest["id_bytes"] + len(id_lines),
-    }
-    write_json(folder / MANIFEST, committed)
-    return committed
-
-
-def _drop_uncommitted(folder: Path, manifest: Mapping[str, Any]) -> None:
-    for name, size in _sizes(manifest).items():
-        path = folder / name
-        if not path.exists():
-            path.touch()
-        if path.stat().st_size < size:
-            raise InputError(f"{path} is shorter than what was committed; delete {folder} and encode again")
-        os.truncate(path, size)
-
-
-def _sizes(manifest: Mapping[str, Any]) -> dict[str, int]:
-    return {
-        VECTORS_FILE: manifest["tokens"] * manifest["dimensions"] * 2,
-        TOKEN_IDS_FILE: manifest["tokens"] * 4,
-        LENGTHS_FILE: manifest["documents"] * 4,
-        IDS_FILE: manifest["id_bytes"],
-    }
-
-
-def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    path = folder / MANIFEST
-    if not path.exists():
-        return None
-    try:
-        manifest = json.loads(path.read_bytes())
-        if manifest["format"] != FORMAT:
-            raise InputError(f"{path} has format {manifest['format']}, this version reads {FORMAT}; encode again")
-        return {key: manifest[key] for key in EMPTY_MANIFEST}
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chamfer.cache.corpus import EncodedCorpus, encode_corpus
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoding import encode_corpus
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import Role

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from chamfer.cache.corpus import EncodedCorpus, encode_corpus
+from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.encoding import encode_corpus
 from chamfer.data.corpus import Corpus, Source, documents_from
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder

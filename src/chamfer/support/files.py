@@ -1,4 +1,4 @@
-"""Atomic writes, and folders that one process writes at a time."""
+"""Atomic writes, and a lock that lets one process at a time write to a folder."""
 
 import errno
 import fcntl
@@ -15,9 +15,9 @@ from chamfer.errors import InputError
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that replaces ``path`` only once all of it is on disk.
+    """Open a file for writing; it replaces ``path`` only once all of it is on disk.
 
-    Until then, and after an error, ``path`` is as it was before.
+    Until then, and after an error, ``path`` stays as it was.
     """
     path = Path(os.path.realpath(path))  # a symbolic link stays one, and its target is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,21 +27,36 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex[:8]}")
     try:
-        with unfinished.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # the error for a full disk names no file
-        raise
+        with _errors_name(path):
+            with unfinished.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+            sync_folder(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
+def append_bytes(path: Path, content: bytes) -> None:
+    """Append to a file and flush it to disk. A crash may leave part of the content behind."""
+    with _errors_name(path), path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)  # the error for a full disk names no file
+        raise
+
+
 def sync_folder(folder: Path) -> None:
-    """Flush a folder to disk: a file that was renamed keeps its new name after a power failure only then."""
+    """Flush a folder to disk; without this, a power failure may undo the renaming of a file in it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -68,7 +83,7 @@ class InUseError(InputError):
 def writer_lock(folder: Path) -> Iterator[None]:
     """Lock a folder for writing; a second writer gets an error at once.
 
-    The lock ends with the process, however that ends.
+    The operating system releases the lock when the process ends, even after a crash.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:

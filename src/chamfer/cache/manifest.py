@@ -1,0 +1,48 @@
+"""The files of an encoded corpus, and the manifest that says how much of them is committed."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chamfer.errors import InputError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+VECTORS_FILE, TOKEN_IDS_FILE, LENGTHS_FILE, IDS_FILE = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
+
+EMPTY_MANIFEST: dict[str, Any] = {
+    "format": FORMAT,
+    "made_from": {},
+    "documents": 0,
+    "tokens": 0,
+    "dimensions": 0,
+    "id_bytes": 0,
+    "complete": False,
+}
+
+
+def file_sizes(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Size of each file in bytes, as far as it is committed."""
+    return {
+        VECTORS_FILE: manifest["tokens"] * manifest["dimensions"] * 2,
+        TOKEN_IDS_FILE: manifest["tokens"] * 4,
+        LENGTHS_FILE: manifest["documents"] * 4,
+        IDS_FILE: manifest["id_bytes"],
+    }
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder; None if the folder has none."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        manifest = json.loads(path.read_bytes())
+        if manifest["format"] != FORMAT:
+            raise InputError(f"{path} has format {manifest['format']}, this version reads {FORMAT}; encode again")
+        return {key: manifest[key] for key in EMPTY_MANIFEST}
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error
