@@ -264,7 +264,7 @@ class TestEngine:
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "openvino"
-        monkeypatch.setattr("chamfer.encode.openvino.AGREES", 2)
+        monkeypatch.setattr("chamfer.encode.openvino.MIN_COSINE", 2)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match="disagree on the token states of this model; use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")

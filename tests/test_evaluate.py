@@ -124,7 +124,7 @@ class TestRuns:
             ("q Q0 a 1 high x\n", "line 1: expected query"),
             ("q Q0 a 1 nan x\n", "line 1: expected query"),
             ("q Q0 a 1 2 x\nq Q0 a 2 1 x\n", "line 2: document 'a' is ranked twice"),
-            ("", "ranks nothing"),
+            ("", "contains no rankings"),
         ],
     )
     def test_lines_that_cannot_be_used_are_named(self, tmp_path: Path, content: str, message: str) -> None:

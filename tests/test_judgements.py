@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from chamfer import InputError
-from chamfer.data.judgements import judgements_from, queries_from
+from chamfer.data.judgements import judgements_from
+from chamfer.data.queries import queries_from
 from tests.conftest import write_lines
 
 EXPECTED = {"q1": {"a": 1, "b": 0}, "q2": {"a": 2}}

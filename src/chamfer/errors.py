@@ -4,7 +4,7 @@
 class InputError(ValueError):
     """The input cannot be used; the message is one sentence that says why and what to do about it.
 
-    The command line prints the sentence and exits with code 2, as it does for an ``OSError``.
+    The command line prints the message and exits with code 2, as it does for an ``OSError``.
     """
 
 
@@ -15,11 +15,20 @@ class UnknownNameError(InputError):
 class WorkerError(RuntimeError):
     """A worker of the Ray cluster failed, although the input is fine.
 
-    Either it was lost more often than it is restarted, or its job raised an unexpected exception. Finished work stays
-    on disk, so the same call resumes it. The command line prints the sentence and exits with code 1.
+    Either it died more often than it is restarted, or its job raised an unexpected exception. Finished work stays on
+    disk, so the same call resumes it. The command line prints the message and exits with code 1.
     """
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, without a full stop; libraries put hints and details after it."""
+    return _lines(error)[0].rstrip(".")
+
+
 def last_line(error: Exception) -> str:
-    """The last line of an error's message, which leaves out the traceback that Ray puts before it."""
-    return (str(error).strip() or type(error).__name__).splitlines()[-1]
+    """The last line of an error's message; Ray puts a traceback before it."""
+    return _lines(error)[-1]
+
+
+def _lines(error: Exception) -> list[str]:
+    return (str(error).strip() or type(error).__name__).splitlines()

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chamfer.data.documents import corpus_file, read_documents
-from chamfer.data.judgements import Judgements, judgements_from, queries_from
+from chamfer.data.judgements import Judgements, judgements_from
+from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 
 
@@ -52,20 +53,16 @@ def load_collection(
     A document's text is its title and its text, joined by a space.
 
     Args:
-        path: the folder; or a corpus alone, if ``queries`` is given.
+        path: the folder; or a corpus file, if ``queries`` is given.
         queries: file of queries to read instead of the folder's; the folder's own judgements are then ignored.
-        qrels: files of further judgements; each is a split, named by its path.
+        qrels: files with more judgements; each is a split, named by its path.
         allow_empty: accept documents without text, which rank last.
     """
     path = Path(path)
     if not (path.is_dir() or (path.is_file() and queries)):
         raise InputError(
             f"{path} is not a folder; a judged collection is a folder with corpus.jsonl, queries.jsonl and qrels/"
-            + (
-                ", and a corpus alone needs --queries FILE and --qrels FILE where a command has them"
-                if path.is_file()
-                else ""
-            )
+            + ("; a corpus alone needs queries and qrels too (--queries and --qrels)" if path.is_file() else "")
         )
     documents = load_documents(path, allow_empty=allow_empty)
     texts = queries_from(queries or path / "queries.jsonl")

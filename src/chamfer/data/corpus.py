@@ -1,4 +1,4 @@
-"""A corpus that was checked once and can be read again: from memory, or from a file by the positions of its lines."""
+"""A corpus that is checked once and can be read again: from memory, or from a file by the positions of its lines."""
 
 import hashlib
 import json
@@ -32,11 +32,11 @@ class Corpus(Protocol):
     def __len__(self) -> int: ...
 
     def read(self, start: int = 0) -> Iterator[Document]:
-        """Read documents in order, from a place on."""
+        """Yield the documents in order, starting at a place."""
         ...
 
     def take(self, places: Sequence[int]) -> list[Document]:
-        """Read the documents at some places, in the given order."""
+        """The documents at some places, in the given order."""
         ...
 
 
@@ -47,17 +47,17 @@ Source: TypeAlias = "str | Path | Corpus | Mapping[str, str] | Iterable[Document
 def documents_from(
     source: Source, *, allow_empty: bool = False, check: Callable[[Document], None] | None = None
 ) -> Corpus:
-    """Read and check everything that can be given as documents.
+    """Read and check documents from any supported source.
 
-    A file is read once, from beginning to end. Only the positions of its lines are kept, so that it can be read again
-    without keeping its texts in memory.
+    A file is read once, from beginning to end. Only the positions of its lines stay in memory, so that its documents
+    can be read again.
 
     Args:
         source: a mapping from ids to texts; a list of dicts (``id`` or ``_id``, ``text``, ``title``, anything else
             is metadata); a list of documents; a DataFrame with such columns; a path to JSON lines or to a BEIR folder;
-            or a corpus that this function returned, which is returned as it is.
+            or a corpus that this function returned earlier, which is returned unchanged.
         allow_empty: accept documents without text, which rank last.
-        check: called with each document; may raise.
+        check: called with each document; raises an error if the document cannot be used.
 
     >>> corpus = documents_from([{"id": "a", "text": "Cats sleep.", "year": 2021}, {"id": "b", "text": "Dogs bark."}])
     >>> len(corpus), [document.metadata for document in corpus.read()]
@@ -106,9 +106,9 @@ class InFile:
 
     Args:
         path: the file.
-        digest: of its bytes.
-        starts: the position of each document's line.
-        state: size and time of the last change when it was checked.
+        digest: digest of its bytes.
+        starts: byte offset of each document's line.
+        state: size and modification time when it was checked.
     """
 
     path: Path
@@ -140,7 +140,7 @@ class InFile:
 
     def _check_unchanged(self, file: int) -> None:
         if _state(file) != self.state:
-            raise InputError(f"{self.path} was changed while it was being read; run the command again")
+            raise InputError(f"{self.path} was changed while it was being read; try again")
 
 
 def _read_file(path: Path, *, allow_empty: bool, check: Callable[[Document], None] | None) -> InFile:
@@ -171,8 +171,8 @@ def _state(file: int) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _given(source: Any) -> Iterator[tuple[str, Document]]:  # noqa: ANN401 -- whatever a user has given
-    """Documents that are in memory already, each with its place for error messages."""
+def _given(source: Any) -> Iterator[tuple[str, Document]]:  # noqa: ANN401 -- anything a user may pass
+    """Documents that are in memory already, each with its origin for error messages."""
     if is_frame(source):
         yield from ((where, document_from(row, where)) for where, row in rows_of(source))
         return

@@ -1,7 +1,7 @@
 """A judged collection that every machine has: docstrings of Python's standard library.
 
-The first sentence of a docstring is a query, and the rest is its one relevant document. Names are removed
-from both, so that no document is found by a name that it shares with its query.
+The first sentence of a docstring is a query, and the rest is its one relevant document. Names are removed from both,
+so that no document is found by a name that it shares with its query.
 """
 
 import ast
@@ -14,7 +14,7 @@ from pathlib import Path
 from chamfer.data.collection import Collection
 
 SHORTEST_QUERY, SHORTEST_DOCUMENT = 4, 12
-"""Minimum length in words; shorter ones say too little."""
+"""Minimum length in words; shorter texts say too little."""
 
 
 def docstring_collection(most: int | None = None) -> Collection:
@@ -31,7 +31,7 @@ def docstring_collection(most: int | None = None) -> Collection:
             continue
         for name, docstring in _docstrings(path, module):
             query, document = split_docstring(docstring, name)
-            # Two documents with the same text would both be right, but only one is judged relevant.
+            # Two documents with the same text would both be relevant, but only one is judged so.
             if query and query not in seen and document not in seen:
                 seen.update((query, document))
                 found.setdefault(name, (query, document))
@@ -47,7 +47,7 @@ def docstring_collection(most: int | None = None) -> Collection:
 
 
 def split_docstring(docstring: str, name: str) -> tuple[str, str]:
-    """Split a docstring into its first sentence and the rest, without the names in ``name``.
+    """Split a docstring into its first sentence and the rest, without the parts of its dotted name.
 
     Both are empty if either is too short.
 

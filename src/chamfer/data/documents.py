@@ -10,7 +10,7 @@ from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 
 ID, OTHER_ID, TITLE, TEXT, METADATA = "_id", "id", "title", "text", "metadata"
-"""Fields of a record. BEIR writes ``_id``; ``id`` is read where there is no ``_id``."""
+"""Fields of a record. BEIR uses ``_id``; ``id`` is read if there is no ``_id``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class Document:
     Args:
         id: a non-empty string, unique in its corpus.
         text: the text.
-        title: a title, if there is one. Encoded and stored in front of the text.
-        metadata: anything that JSON can hold, by name; filters read it.
+        title: the title, if there is one; encoded and stored in front of the text.
+        metadata: values by name, of any type that JSON can hold; filters read them.
 
     >>> Document("a", "sleep all day", title="Cats", metadata={"year": 2021}).content
     'Cats sleep all day'
@@ -54,11 +54,11 @@ class Document:
 
 def metadata_json(document: Document) -> str:
     """The metadata of a document as it is stored."""
-    return json.dumps(document.metadata, ensure_ascii=False, default=dict)  # a mapping need not be a dict
+    return json.dumps(document.metadata, ensure_ascii=False, default=dict)  # for mappings that are no dicts
 
 
 def corpus_file(path: Path) -> Path:
-    """A corpus is a file of JSON lines, or a folder with a corpus.jsonl."""
+    """The file of a corpus: the path itself, or corpus.jsonl if the path is a folder."""
     return path / "corpus.jsonl" if path.is_dir() else path
 
 
@@ -75,10 +75,10 @@ def read_documents(path: Path, *, allow_empty: bool = False) -> Iterator[Documen
 
 
 def checked(documents: Iterable[tuple[str, Document]], *, allow_empty: bool) -> Iterator[Document]:
-    """Pass documents on; raise at an id that was used before, or at a document without text.
+    """Yield documents; raise an error for an id that was used before, or for a document without text.
 
     Args:
-        documents: each with the place it comes from, for error messages.
+        documents: documents, each with its origin for error messages.
         allow_empty: accept documents without text.
     """
     known: set[str] = set()
@@ -94,7 +94,7 @@ def checked(documents: Iterable[tuple[str, Document]], *, allow_empty: bool) -> 
 
 
 def check_new(identifier: str, known: "Mapping[str, Any] | set[str]", where: str) -> None:
-    """Refuse an id that was used before."""
+    """Raise an error if an id was used before."""
     if identifier in known:
         raise InputError(f"{where}: the id {identifier!r} was used before; ids must be unique")
 
@@ -106,7 +106,7 @@ def document_from(record: Mapping[str, Any], where: str) -> Document:
 
     Args:
         record: ``_id`` or ``id``, ``title``, ``text``, ``metadata`` and any other fields.
-        where: the place it comes from, for error messages.
+        where: origin of the record, for error messages.
 
     >>> document_from({"id": "a", "text": "Cats sleep.", "year": 2021, "metadata": {"lang": "en"}}, "line 1").metadata
     {'year': 2021, 'lang': 'en'}
@@ -116,14 +116,14 @@ def document_from(record: Mapping[str, Any], where: str) -> Document:
     inner = record.get(METADATA) or {}
     if not isinstance(inner, Mapping):
         raise InputError(f"{where}: 'metadata' must be an object, not {type(inner).__name__}")
-    own = {ID if record.get(ID) is not None else OTHER_ID, ID, TITLE, TEXT, METADATA}
+    own = {_id_field(record), ID, TITLE, TEXT, METADATA}
     outer = {key: value for key, value in record.items() if key not in own}
     return Document(identifier, text, title, {**outer, **inner})
 
 
 def id_of(record: Mapping[str, Any], where: str) -> str:
-    """The id of a record: a non-empty string under ``_id``, or under ``id`` where there is no ``_id``."""
-    name = ID if record.get(ID) is not None else OTHER_ID
+    """The id of a record: a non-empty string under ``_id``, or under ``id`` if there is no ``_id``."""
+    name = _id_field(record)
     identifier = record.get(name)
     if identifier is None:
         raise InputError(f"{where}: the id is missing; write a string under '_id' (or 'id')")
@@ -143,6 +143,10 @@ def texts_of(record: Mapping[str, Any], identifier: str, where: str) -> tuple[st
         if value is not None and not isinstance(value, str):
             raise InputError(f"{where}: '{key}' of {identifier!r} must be a string, not {type(value).__name__}")
     return (record.get(TITLE) or "").strip(), (record.get(TEXT) or "").strip()
+
+
+def _id_field(record: Mapping[str, Any]) -> str:
+    return ID if record.get(ID) is not None else OTHER_ID
 
 
 def _named(value: object) -> str:

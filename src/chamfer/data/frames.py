@@ -1,4 +1,4 @@
-"""pandas DataFrames as records. pandas is never imported: somebody who has a DataFrame has imported it."""
+"""pandas DataFrames as records. pandas is not imported here: whoever has a DataFrame has imported it already."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ def is_frame(source: object) -> bool:
 
 
 def rows_of(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- a DataFrame
-    """Each row as a dict of plain Python values, and its label for error messages; missing values are left out."""
+    """Each row as a dict of plain Python values, with its label for error messages; missing values are left out."""
     names = [str(name) for name in frame.columns]
     for label, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
         plain = ((name, _plain(value)) for name, value in zip(names, values, strict=True))
@@ -20,7 +20,7 @@ def rows_of(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 -- a cell
-    """A cell as JSON can hold it; None for NaN, NaT and NA."""
+    """A cell as a value that JSON can hold; None for NaN, NaT and NA."""
     if type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, date):  # timestamps too

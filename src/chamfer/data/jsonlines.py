@@ -16,7 +16,7 @@ def open_lines(path: Path) -> IO[bytes]:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the object of each line, skipping blank lines."""
+    """Yield the line number and the object of each line, skipping blank lines."""
     with open_lines(path) as file:
         yield from parse_json_lines(file, str(path))
 

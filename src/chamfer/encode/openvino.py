@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from sentence_transformers import MultiVectorEncoder
 
-from chamfer.encode.checkpoint import quiet_libraries, reason
+from chamfer.encode.checkpoint import quiet_libraries
 from chamfer.encode.tokenizing import ModelTokenizer
-from chamfer.errors import InputError
+from chamfer.errors import InputError, first_line
 
 Inputs = Mapping[str, torch.Tensor]
 
-# Lowest cosine allowed between the states of a token from torch and from OpenVINO. In 16 bits it is above 0.999; a
-# transformer that was traced wrongly gives something else altogether.
-AGREES = 0.98
+# Lowest cosine allowed between the states of a token from torch and from OpenVINO. In 16 bits it is above 0.999; for a
+# transformer that was traced wrongly it is far lower.
+MIN_COSINE = 0.98
 TELEMETRY = "openvino_telemetry"
 
 
@@ -30,7 +30,7 @@ def has_openvino() -> bool:
 
 
 def run_with_openvino(model: MultiVectorEncoder, tokenizer: ModelTokenizer, *, bfloat16: bool, required: bool) -> bool:
-    """Replace the transformer of a model by one that OpenVINO runs; tells whether that worked.
+    """Replace the transformer of a model with one that OpenVINO runs; returns whether that worked.
 
     Args:
         model: model on the CPU.
@@ -58,8 +58,8 @@ class Compiled(torch.nn.Module):
 
     Args:
         model: the transformer.
-        example: inputs of several texts, by which its operations are traced.
-        check: inputs of another shape and with padding, on which both must agree.
+        example: inputs of several texts, to trace its operations with.
+        check: inputs of another shape, with padding, on which both must agree.
         bfloat16: whether to compute in 16 bits.
     """
 
@@ -75,10 +75,10 @@ class Compiled(torch.nn.Module):
             found = self(**check)["last_hidden_state"]
         # Tracing an unusual model fails in more ways than a list of exceptions could cover.
         except Exception as error:
-            raise InputError(f"OpenVINO cannot run this model ({reason(error)}); use the engine 'torch'") from error
+            raise InputError(f"OpenVINO cannot run this model ({first_line(error)}); use the engine 'torch'") from error
         expected = model(**{name: check[name] for name in self._names}).last_hidden_state
         cosines = torch.nn.functional.cosine_similarity(found, expected, dim=-1)[check["attention_mask"].bool()]
-        if not bool((cosines > AGREES).all()):
+        if not bool((cosines > MIN_COSINE).all()):
             raise InputError("OpenVINO and torch disagree on the token states of this model; use the engine 'torch'")
 
     def forward(self, **inputs: Any) -> dict[str, torch.Tensor]:  # noqa: ANN401 -- what the transformer takes
@@ -103,7 +103,7 @@ class Compiled(torch.nn.Module):
             graph,
             "CPU",
             {
-                "PERFORMANCE_HINT": "THROUGHPUT",  # several batches at once, about a core for each
+                "PERFORMANCE_HINT": "THROUGHPUT",  # several batches at once, on about one core each
                 "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
                 "INFERENCE_NUM_THREADS": torch.get_num_threads(),
             },
@@ -112,7 +112,7 @@ class Compiled(torch.nn.Module):
 
 @contextmanager
 def _without_telemetry() -> Iterator[None]:
-    """Hide the package with which OpenVINO reports every import to a server."""
+    """Hide the package that OpenVINO uses to report every import to a server."""
     before = sys.modules.get(TELEMETRY)
     sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # makes the import fail
     try:

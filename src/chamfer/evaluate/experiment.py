@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chamfer.cache.encoded import default_cache
-from chamfer.data.judgements import JudgementSource, QuerySource
+from chamfer.data.judgements import JudgementSource
+from chamfer.data.queries import QuerySource
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chamfer.data.collection import Collection, load_collection
-from chamfer.data.judgements import Judgements, JudgementSource, QuerySource, judgements_from, queries_from
+from chamfer.data.judgements import Judgements, JudgementSource, judgements_from
+from chamfer.data.queries import QuerySource, queries_from
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.index.index import Index

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Mapping
 
-from chamfer.data.judgements import Judgements, own_document
+from chamfer.data.judgements import Judgements
+from chamfer.data.queries import own_document
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System

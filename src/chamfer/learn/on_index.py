@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chamfer.data.judgements import Judgements, own_document
+from chamfer.data.judgements import Judgements
+from chamfer.data.queries import own_document
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from chamfer.errors import InputError
+from chamfer.errors import InputError, first_line
 
 LOCAL, AUTO = "local", "auto"
-# Seconds that a cluster may take to accept a connection. Ray itself would try for minutes.
+# Timeout for connecting to a cluster.
 SECONDS = 5.0
 
 
 @contextmanager
 def connected(address: str, *, cores: int, object_store: int | None = None) -> Iterator[bool]:
-    """Connect to a cluster, and disconnect at the end; yields whether the cluster was started here.
+    """Connect to a cluster, and disconnect at the end; yield whether the cluster was started here.
 
-    If this process is connected already, that connection is used and left open.
+    If this process is already connected, that connection is used and left open.
 
     Args:
         address: ``host:port`` of a cluster that this machine is a node of; ``auto`` for the cluster that runs here; or
@@ -48,7 +48,7 @@ def connected(address: str, *, cores: int, object_store: int | None = None) -> I
 def _failure(address: str, error: Exception) -> str:
     if address == AUTO:  # Ray's message names an option of its own
         return "find a running Ray cluster on this machine; start one with: ray start --head"
-    said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    said = first_line(error)
     if address == LOCAL:
         return f"start Ray on this machine ({said})"
     return (
@@ -61,7 +61,7 @@ def _failure(address: str, error: Exception) -> str:
 def _nothing_on_stdout() -> Iterator[None]:
     """Keep Ray from reporting dead workers on standard output, where results go.
 
-    Ray has no setting for this. The messages go to its logger instead, which shows errors only.
+    Ray has no setting for this. The messages go to its logger instead, which shows only errors.
     """
     worker = import_module("ray._private.worker")
     before = getattr(worker, "print_to_stdstream", None)
@@ -83,7 +83,7 @@ def import_extra(name: str) -> Any:  # noqa: ANN401 -- a module of Ray
 
 
 def check_address(address: str) -> None:
-    """Refuse an unusable address at once, where Ray would try for minutes."""
+    """Raise an error at once for an address that cannot be used; Ray itself would try for minutes."""
     import_extra("ray")
     if address in {LOCAL, AUTO}:
         return

@@ -1,0 +1,70 @@
+"""Queries from what a user has: dicts, DataFrames, or JSON lines."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from chamfer.data.documents import ID, OTHER_ID, TEXT, check_new, id_of, texts_of
+from chamfer.data.frames import is_frame, rows_of
+from chamfer.data.jsonlines import read_json_lines
+from chamfer.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QuerySource: TypeAlias = "str | Path | Mapping[str, str] | pd.DataFrame"
+"""What :func:`queries_from` takes."""
+
+
+def queries_from(source: QuerySource) -> dict[str, str]:
+    """Read and check queries from any supported source.
+
+    Args:
+        source: a mapping from ids to texts; a DataFrame with columns ``id`` (or ``_id``, ``query_id``) and ``text`` (or
+            ``query``); or a file of JSON lines with ``_id`` and ``text``.
+
+    >>> queries_from({"q1": "do cats sleep"})
+    {'q1': 'do cats sleep'}
+    """
+    name = "the mapping"
+    if isinstance(source, str | Path):
+        name = str(source)
+        records = ((f"{source}, line {number}", record) for number, record in read_json_lines(Path(source)))
+    elif is_frame(source):
+        name = "the DataFrame"
+        records = ((where, _as_query(row)) for where, row in rows_of(source))
+    elif isinstance(source, Mapping):
+        records = ((f"queries[{key!r}]", {ID: key, TEXT: text}) for key, text in source.items())
+    else:
+        raise InputError(
+            f"queries must be a mapping from ids to texts, a DataFrame or a path, not {type(source).__name__}"
+        )
+    queries: dict[str, str] = {}
+    for where, record in records:
+        identifier = id_of(record, where)
+        check_new(identifier, queries, where)
+        text = " ".join(part for part in texts_of(record, identifier, where) if part)
+        if not text:
+            raise InputError(f"{where}: query {identifier!r} has no text; remove it or add the text")
+        queries[identifier] = text
+    if not queries:
+        raise InputError(f"{name} holds no queries; each needs an id and a text")
+    return queries
+
+
+def own_document(query_id: str, text: str) -> str | None:
+    """The id of the document that is the query itself, as in ArguAna: the document with the query's id.
+
+    None for a query whose text is its id: a document with that id has nothing to do with it.
+
+    >>> own_document("d2", "a dog barks"), own_document("rice", "rice")
+    ('d2', None)
+    """
+    return None if query_id == text else query_id
+
+
+def _as_query(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the field names of JSON lines."""
+    if ID not in row and OTHER_ID not in row and "query_id" in row:
+        row = {**row, ID: row["query_id"]}
+    return {**row, TEXT: row["query"]} if TEXT not in row and "query" in row else row
