@@ -1,4 +1,4 @@
-"""Work in parts: in this process and on Ray, with the same results to the last bit."""
+"""Jobs in this process and on Ray give the same results, to the last bit."""
 
 import json
 import os
@@ -48,7 +48,7 @@ from chamfer.workers.ray_workers import Pool, pool_for, ray_workers
 from tests.checkpoints import WORDS
 from tests.conftest import write_collection
 
-# Ray copies settings of its own that it warns of, in threads of its own.
+# Ray emits warnings about its own settings, from its own threads.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 DRAWN = np.random.default_rng(0).choice(WORDS, (90, 4))
@@ -57,7 +57,7 @@ TEXTS = {f"d{place:02d}": " ".join([*row, *["cat"] * (place % 9)]) for place, ro
 
 @pytest.fixture(scope="class")
 def one_thread() -> Iterator[None]:
-    """As many threads here as a worker has, because their number moves the last bits."""
+    """As many threads here as in a worker, because their number affects the last bits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -66,7 +66,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="class")
 def cluster(one_thread: None) -> Iterator[Workers]:
-    """Two workers on this machine, with two GPUs that are declared but not there."""
+    """Two workers on this machine, with two GPUs that are declared but do not exist."""
     ray = pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
     with (
         patch.object(ray, "init", partial(ray.init, num_gpus=2)),
@@ -94,7 +94,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file of an index or a corpus, but for databases, whose pages may lie in any order, and locks."""
+    """Every file of an index or a corpus, except locks and databases, whose pages may be in any order."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -108,7 +108,7 @@ def ids_and_texts() -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class DieOnce:
-    """A job that kills its process with the second table, the first time."""
+    """A job that kills its process at the second table, once."""
 
     job: EncodeTexts
     marker: Path
@@ -127,7 +127,7 @@ class TestOnRay:
         there = encode_cached(tmp_path / "there", encoder, *ids_and_texts(), advance=done.append, workers=on_ray)
         assert files_of(here.folder) == files_of(there.folder)
         assert sum(done) == len(TEXTS)
-        assert len(done) > 2, "progress is told table by table"
+        assert len(done) > 2, "progress is reported table by table"
 
     def test_frequencies_are_equal(self, encoder: Encoder, on_ray: Workers) -> None:
         for sample in (1.0, 0.5):
@@ -250,7 +250,7 @@ class TestOnRay:
         self, on_ray: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ray_workers_in, "RETRIES", 1)
-        with pytest.raises(WorkerError, match=r"^Ray workers were lost again and again \(.+\); .* to resume$"):
+        with pytest.raises(WorkerError, match=r"^Ray workers died repeatedly \(.+\); .* to resume$"):
             list(on_ray.map(odd, [{"number": [-1]}, {"number": [1]}]))
 
     def test_commands_give_the_same_on_ray(self, tmp_path: Path, on_ray: Workers, plain_checkpoint: Path) -> None:
@@ -273,7 +273,7 @@ class TestOnRay:
         assert answers[0][-1].count('"truncated"') == 5
 
     def test_a_worker_has_a_gpu_of_its_own(self, cluster: Workers) -> None:
-        """What Ray gives to whom, and in which order results come."""
+        """Which GPU Ray assigns to each worker, and in which order results arrive."""
         tables: list[Table] = [{"number": [number]} for number in range(6)]
         found = list(cluster.map(on_which, tables, gpu=True))
         assert [table["number"] for table in found] == [table["number"] for table in tables]
@@ -293,7 +293,7 @@ def odd(table: Table, advance: Advance) -> Table:
 
 
 def on_which(table: Table, advance: Advance) -> Table:
-    """A job that says which GPU it may use."""
+    """A job that reports which GPU it may use."""
     time.sleep(0.3)  # so that both get some
     return {**table, "gpu": [os.environ.get("CUDA_VISIBLE_DEVICES")]}
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from chamfer.tokens.batch import TokenIds
-from chamfer.tokens.vocabulary import BEGINS, BYTES_BEGIN, GOES_ON, Vocabulary
+from chamfer.tokens.vocabulary import BYTE_BPE, SENTENCEPIECE, WORDPIECE, Vocabulary
 
 Span = tuple[int, int]
 
@@ -29,8 +29,9 @@ class Spelling:
         for place, token in enumerate(token_ids):
             spelled = self.vocabulary.tokens[token]
             alone = place == 0 or token in special or token_ids[place - 1] in special
-            goes_on = spelled.startswith(GOES_ON) if self._mark == GOES_ON else not spelled.startswith(self._mark)
-            begins.append(bool(alone or not goes_on))
+            marked = spelled.startswith(self._mark)
+            continues = marked if self._mark == WORDPIECE else not marked
+            begins.append(bool(alone or not continues))
         return begins
 
     def words(self, token_ids: Sequence[int] | TokenIds) -> list[list[int]]:
@@ -49,12 +50,12 @@ class Spelling:
     def text(self, pieces: Sequence[int]) -> str:
         """The text that consecutive pieces of one word spell."""
         tokens = [self.vocabulary.tokens[piece] for piece in pieces]
-        if self._mark == GOES_ON:
-            return "".join(token.removeprefix(GOES_ON) for token in tokens)
+        if self._mark == WORDPIECE:
+            return "".join(token.removeprefix(WORDPIECE) for token in tokens)
         spelled = "".join(tokens)
-        if self._mark == BYTES_BEGIN and all(character in _byte_of() for character in spelled):
+        if self._mark == BYTE_BPE and all(character in _byte_of() for character in spelled):
             spelled = bytes(_byte_of()[character] for character in spelled).decode(errors="replace")
-        return spelled.replace(BEGINS, " ").strip() or spelled
+        return spelled.replace(SENTENCEPIECE, " ").strip() or spelled
 
 
 class Placed(NamedTuple):

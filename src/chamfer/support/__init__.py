@@ -1,1 +1,1 @@
-"""Atomic files, progress, threads, devices: what any program needs. Knows nothing about retrieval."""
+"""Atomic files, progress, threads, devices: what any program needs. Knows nothing of retrieval."""

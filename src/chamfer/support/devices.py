@@ -8,8 +8,8 @@ from chamfer.errors import InputError
 VARIABLE = "CHAMFER_DEVICE"
 AUTO, CPU = "auto", "cpu"
 
-# Compute capability of the oldest GPU generation that chamfer's kernels support: Ampere.
-CAPABILITY = (8, 0)
+# Compute capability of Ampere, the oldest GPU generation that chamfer's kernels support.
+MIN_CAPABILITY = (8, 0)
 
 
 def chosen_device(device: str = AUTO) -> str:
@@ -21,7 +21,7 @@ def chosen_device(device: str = AUTO) -> str:
     >>> chosen_device("cpu")
     'cpu'
     """
-    import torch  # here, so that a command that computes nothing starts quickly
+    import torch  # imported here, so that commands that compute nothing start quickly
 
     asked = device if device != AUTO else os.environ.get(VARIABLE) or AUTO
     if asked == AUTO:
@@ -51,11 +51,11 @@ def scoring_device(device: str) -> str:
         return CPU
     import torch
 
-    return device if torch.cuda.get_device_capability(device) >= CAPABILITY else CPU
+    return device if torch.cuda.get_device_capability(device) >= MIN_CAPABILITY else CPU
 
 
 def torch_threads() -> int:
-    """Number of threads that torch uses for a batch."""
+    """Number of threads that torch uses in this process."""
     import torch
 
     return torch.get_num_threads()

@@ -32,7 +32,7 @@ def shown(progress: bool | None, console: "Console | None" = None) -> Progress:
     Args:
         progress: ``True`` always shows a bar, ``False`` never does, and ``None`` shows one if stderr is a terminal or
             a notebook that can draw it.
-        console: console to draw on, if not a new one on stderr.
+        console: console to draw on; a new one on stderr by default.
 
     >>> with shown(False)("encoding documents", 2) as advance:
     ...     advance(2)
@@ -42,7 +42,7 @@ def shown(progress: bool | None, console: "Console | None" = None) -> Progress:
 
     @contextmanager
     def bar(what: str, total: int) -> Iterator[Advance]:
-        # Imported here because rich takes a twentieth of a second, and most imports of this file draw nothing.
+        # Imported here, because rich takes 50 ms to import and most programs draw no bar.
         from rich import progress as rich_progress
         from rich.console import Console
 
@@ -53,7 +53,7 @@ def shown(progress: bool | None, console: "Console | None" = None) -> Progress:
             rich_progress.MofNCompleteColumn(),
             rich_progress.TimeRemainingColumn(),
         )
-        # A terminal forgets a finished bar. A log file gets one line for each, which rich writes at the end.
+        # On a terminal, a finished bar disappears. In a log file, rich writes one line for each bar at its end.
         with rich_progress.Progress(
             *columns, console=target, transient=target.is_terminal, disable=not (progress or _is_watched(target))
         ) as bars:
@@ -64,13 +64,13 @@ def shown(progress: bool | None, console: "Console | None" = None) -> Progress:
 
 
 def _is_watched(console: "Console") -> bool:
-    # Without ipywidgets, rich draws nothing in a notebook but a warning.
+    # Without ipywidgets, rich shows only a warning in a notebook.
     return console.is_terminal and (not console.is_jupyter or find_spec("ipywidgets") is not None)
 
 
 @contextmanager
 def quiet_loggers(*names: str, below: int = logging.ERROR) -> Iterator[None]:
-    """Silence loggers of other libraries below a level, and restore their levels afterwards."""
+    """Silence other libraries' loggers below a level, and restore their levels afterwards."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -7,11 +7,11 @@ from chamfer.errors import InputError
 
 
 def list_of_strings(values: Iterable[str], what: str) -> list[str]:
-    """A list; a single string is an error, because each of its characters would become an element.
+    """Strings as a list; a single string is an error, because each of its characters would become an element.
 
     Args:
         values: the strings.
-        what: what they are, for the error message.
+        what: what the strings are, for the error message.
 
     >>> list_of_strings("doc1", "ids")
     Traceback (most recent call last):

@@ -1,6 +1,6 @@
 """A thread pool for the whole process, in which BLAS uses one thread per call.
 
-BLAS splits small products badly, and its threads and ours would wait for each other.
+BLAS parallelises small products badly, and its threads would compete with ours.
 """
 
 import os
@@ -23,7 +23,7 @@ VARIABLE = "CHAMFER_THREADS"
 
 
 class _Thread(threading.local):
-    """What a thread knows about itself."""
+    """State of the current thread."""
 
     is_worker = False
 
@@ -32,14 +32,14 @@ _thread = _Thread()
 
 
 def map_in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Call a function for every item, on all cores; results come in the order of the items.
+    """Call a function for every item, on all cores; results are in the order of the items.
 
     After an error or an interruption, no further call starts.
 
     >>> map_in_threads(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    if _thread.is_worker:  # all threads are taken: waiting for one would be a deadlock
+    if _thread.is_worker:  # all threads are busy, so waiting for one would be a deadlock
         return [function(item) for item in items]
     with _one_blas_thread():
         futures = [_pool().submit(function, item) for item in items]
@@ -76,7 +76,7 @@ def _mark_as_worker() -> None:
 
 @cache
 def _libraries(loaded: frozenset[str]) -> ThreadpoolController:
-    """Every BLAS of the process. The argument makes for a new lookup after a package brought another one."""
+    """Every BLAS library in the process; looked up again once another package that brings one is loaded."""
     return ThreadpoolController()
 
 

@@ -26,7 +26,7 @@ class TokenBatch:
 
     Args:
         vectors: ``(tokens, dimensions)`` float16 or float32, all finite.
-        token_ids: ``(tokens,)`` int32, the vocabulary id behind each vector.
+        token_ids: ``(tokens,)`` int32, the vocabulary id of each vector.
         offsets: ``(texts + 1,)`` int64, from 0 to ``tokens``, in ascending order.
 
     >>> batch = TokenBatch.pack([np.eye(2, 3), np.ones((1, 3))], [[7, 8], [9]])
@@ -56,7 +56,7 @@ class TokenBatch:
         if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != tokens:
             raise InputError(f"offsets must run from 0 to {tokens}, the number of token vectors")
         if np.any(np.diff(offsets) < 0):
-            raise InputError("offsets must be in ascending order, or texts would overlap")
+            raise InputError("offsets must be in ascending order, because texts must not overlap")
         # A memory-mapped corpus was checked when it was written; a second check would read all of it.
         if not isinstance(self.vectors, np.memmap) and not np.isfinite(self.vectors).all():
             raise InputError("token vectors contain NaN or infinity; the model or its input is broken")
@@ -122,12 +122,12 @@ class TokenBatch:
         return self.trusted(np.asarray(self.vectors[rows]), self.token_ids[rows], offsets_of(self.lengths[chosen]))
 
     def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """The rows of the given texts, in the given order."""
+        """See :func:`rows_at`."""
         return rows_at(self.offsets, texts)
 
     @classmethod
     def trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
-        """A batch from parts of one that was checked already, without a second check."""
+        """A batch from parts of one that is already checked; nothing is checked again."""
         part = object.__new__(cls)
         object.__setattr__(part, "vectors", vectors)
         object.__setattr__(part, "token_ids", token_ids)
@@ -147,7 +147,7 @@ def offsets_of(lengths: Sequence[int] | npt.NDArray[np.integer]) -> Offsets:
 
 
 def rows_at(offsets: Offsets, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """The rows of the given texts, in the given order.
+    """Row numbers of the tokens of the given texts, in the given order.
 
     >>> rows_at(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]

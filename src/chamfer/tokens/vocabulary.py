@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 # WordPiece marks tokens that continue a word; byte-level BPE and SentencePiece mark those that begin one.
-WORD_MARKS = GOES_ON, BYTES_BEGIN, BEGINS = ("##", "Ġ", "▁")
+WORD_MARKS = WORDPIECE, BYTE_BPE, SENTENCEPIECE = ("##", "Ġ", "▁")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for two tokenizers exactly when every id means the same token in both."""
+        """Equal for two tokenizers exactly if every id stands for the same token in both."""
         return hashlib.sha256(json.dumps(self.tokens).encode()).hexdigest()[:16]
 
     @cached_property
@@ -52,6 +52,6 @@ class Vocabulary:
 
     @cached_property
     def word_mark(self) -> str:
-        """The mark by which tokens begin or continue a word; one of :data:`WORD_MARKS`."""
+        """How tokens mark that they begin or continue a word; one of :data:`WORD_MARKS`."""
         marks = Counter(mark for token in self.tokens for mark in WORD_MARKS if token.startswith(mark))
-        return marks.most_common(1)[0][0] if marks else GOES_ON
+        return marks.most_common(1)[0][0] if marks else WORDPIECE

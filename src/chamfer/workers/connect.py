@@ -8,7 +8,7 @@ from chamfer.workers.jobs import IN_PROCESS, Workers
 
 @contextmanager
 def workers_at(address: str | None) -> Iterator[Workers]:
-    """Workers at an address: this process without one, a Ray cluster, or a new one on this machine for ``local``.
+    """Workers at an address: this process if None, a new Ray cluster on this machine if ``local``, else that cluster.
 
     >>> from chamfer.support.progress import Advance
     >>> from chamfer.workers.jobs import Table
@@ -21,7 +21,7 @@ def workers_at(address: str | None) -> Iterator[Workers]:
     if address is None:
         yield IN_PROCESS
         return
-    from chamfer.workers.ray_workers import ray_workers  # imported late: Ray is an extra and takes seconds
+    from chamfer.workers.ray_workers import ray_workers  # imported here: Ray is an extra and takes seconds to import
 
     with ray_workers(address) as workers:
         yield workers

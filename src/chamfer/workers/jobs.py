@@ -50,7 +50,7 @@ class Workers(Protocol):
 
         Args:
             job: job to run.
-            tables: tables to process; each reaches the job as it is.
+            tables: tables to process; none is split or merged.
             advance: progress callback.
             gpu: whether each worker should get a GPU of its own, if there are any.
         """
@@ -58,7 +58,7 @@ class Workers(Protocol):
 
 
 class InProcess:
-    """Runs jobs in this process, one table after the other, each when its result is asked for."""
+    """Runs jobs in this process, one table after the other, each when its result is requested."""
 
     at_once = 1
 

@@ -15,7 +15,7 @@ from chamfer.workers.jobs import IN_PROCESS, Job, Table
 from chamfer.workers.ray_cluster import connected, import_extra
 from chamfer.workers.ray_process import DONE, ERROR, TABLE, Worker, put_job, row_of, table_of, work
 
-# Retries of a table whose worker died. After more failures, the table itself may be the cause.
+# Retries of a table whose worker died. If it fails more often, the table itself may be the cause.
 RETRIES = 3
 
 
@@ -23,7 +23,8 @@ RETRIES = 3
 def ray_workers(address: str, *, object_store: int | None = None) -> Iterator["RayWorkers"]:
     """The workers of a cluster, to be used inside the ``with`` block.
 
-    Each worker has as many threads as torch has in this process, because their number changes the last bits of vectors.
+    Each worker uses as many threads as torch does in this process, because their number affects the last bits of
+    vectors.
 
     Args:
         address: see :func:`chamfer.workers.ray_cluster.connected`.
@@ -41,7 +42,7 @@ def ray_workers(address: str, *, object_store: int | None = None) -> Iterator["R
 
 
 class Pool(NamedTuple):
-    """Number of workers, and of cores and GPUs for each."""
+    """Number of workers, and cores and GPUs per worker."""
 
     size: int
     cores: int
@@ -49,11 +50,11 @@ class Pool(NamedTuple):
 
 
 def pool_for(nodes: Sequence[Mapping[str, float]], threads: int, *, gpu: bool = False) -> Pool:
-    """The workers that fit on a cluster: one for each GPU if ``gpu`` and there are any, else one for ``threads`` cores.
+    """The workers that fit on a cluster: one per GPU if ``gpu`` and there are any, else one per ``threads`` cores.
 
     Args:
         nodes: resources of each node.
-        threads: number of threads of a worker.
+        threads: number of threads per worker.
         gpu: whether each worker should get a GPU of its own.
 
     >>> pool_for([{"CPU": 8.0}, {"CPU": 8.0, "GPU": 2.0}], 4), pool_for([{"CPU": 8.0, "GPU": 2.0}], 4, gpu=True)
@@ -92,25 +93,28 @@ class RayWorkers:
         if len(first) < 2 and not pool.gpus:  # a single worker would be slower than this process
             yield from IN_PROCESS.map(job, first, advance=advance)
             return
-        # Ray may regroup rows, which would change the last bits of vectors. So each table is sent as one row.
+        # Ray may regroup rows, which would change the last bits of vectors, so each table is sent as one row.
         sent = [ray.put(row_of(table)) for table in chain(first, waiting)]
         dataset = data.from_arrow_refs(sent)
         context = dataset.context
         context.execution_options.preserve_order = True
         context.enable_progress_bars = context.print_on_execution_start = False
-        size, sent_job = min(pool.size, len(sent)), put_job(job)  # kept until the end, for workers that are replaced
+        size, sent_job = (
+            min(pool.size, len(sent)),
+            put_job(job),
+        )  # referenced until the end, for workers that replace dead ones
         share: dict[str, Any] = {"num_cpus": pool.cores}
         function: Any = work
         if pool.gpus:
-            # A worker keeps its GPU, so it must be an actor. A second table waits at each, so that none is idle; few
-            # tables are spread evenly instead.
+            # A worker keeps its GPU, so it must be an actor. Each has a second table waiting, so that it is never idle,
+            # unless there are so few tables that they should be spread evenly.
             function, depth = Worker, 2 if len(sent) > 2 * size else 1
             strategy = data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=depth)
             share |= {"compute": strategy, "fn_constructor_args": (sent_job, self._threads), "num_gpus": pool.gpus}
             share |= {"max_restarts": RETRIES, "max_task_retries": RETRIES}
         else:
-            # Ray reuses the processes of tasks, with what they have loaded, also for the next map. An actor would be
-            # started for each map, which takes ten seconds, and hold its cores while idle.
+            # Ray reuses the processes of tasks, with everything they have loaded, for the next map too. Actors would
+            # be started for each map, which takes ten seconds, and would hold their cores while idle.
             share |= {"compute": data.TaskPoolStrategy(size=size), "fn_args": (sent_job, self._threads)}
             share |= {"max_retries": RETRIES}
         with warnings.catch_warnings():
@@ -126,8 +130,7 @@ class RayWorkers:
                 yield table_of(row[TABLE])
         except ray.exceptions.RayError as error:
             raise WorkerError(
-                f"Ray workers were lost again and again ({last_line(error)}); "
-                "check the cluster, then run the same again to resume"
+                f"Ray workers died repeatedly ({last_line(error)}); check the cluster, then repeat the call to resume"
             ) from error
 
 
