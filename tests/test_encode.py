@@ -146,7 +146,7 @@ def test_batches_hold_every_text_once_and_no_more_tokens_than_allowed(lengths: l
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     assert all(len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= most for batch in made)
     inside = [lengths[place] for batch in made for place in batch]
-    assert inside == sorted(inside), "texts of like length belong together"
+    assert inside == sorted(inside), "texts of similar length are encoded together"
 
 
 def test_texts_of_several_batches_come_back_in_their_order(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_texts_of_several_batches_come_back_in_their_order(encoder: Encoder, mon
     assert apart.token_ids.tolist() == together.token_ids.tolist()
     np.testing.assert_allclose(apart.vectors, together.vectors, atol=1e-6)
     assert sum(told) == len(texts)
-    assert len(told) > 2, "progress is told batch by batch"
+    assert len(told) > 2, "progress is reported batch by batch"
 
 
 def test_filled_queries_of_any_length_share_a_call(stanford: Checkpoint) -> None:
@@ -218,7 +218,7 @@ class TestArithmetic:
             monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able, raising=False)
             assert has_bfloat16(processor) is expected
         monkeypatch.delattr(torch.cpu, "get_capabilities")
-        assert not has_bfloat16(processor), "an older torch cannot tell"
+        assert not has_bfloat16(processor), "older versions of torch cannot tell"
         assert not has_bfloat16(torch.device("meta"))
 
     def test_another_one_is_refused(self) -> None:

@@ -11,6 +11,7 @@ import typer
 from chamfer.cli.checks import check_output
 from chamfer.cli.options import CacheFolder
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.support.files import write_text
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def demo(
     started = time.perf_counter()
     folder = cache or default_cache()
     collection = docstring_collection(max_documents)
-    encoder = Encoder.load("minilm", document_length=DOCUMENT_LENGTH)
+    encoder = Encoder.load(MINILM, document_length=DOCUMENT_LENGTH)
     say(
         f"{len(collection.documents)} docstrings of Python's standard library: each first sentence is the query, "
         "the rest the document, without the names. Encoding takes a minute or more the first time."

@@ -4,12 +4,13 @@ import typer
 
 from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, CorpusPath, DocumentLength, EncoderName, RayAddress
 from chamfer.cli.terminal import print_json, progress_bar, resumable, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.workers.connect import workers_at
 
 
 def encode(
     corpus: CorpusPath,
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,

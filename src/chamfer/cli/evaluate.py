@@ -22,6 +22,7 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 
@@ -32,7 +33,7 @@ def evaluate(
         list[str],
         typer.Option("--weights", help=f"{WEIGHTS_HELP} Repeatable.", metavar="NAME"),
     ] = ["uniform", "idf", "idf-soft"],  # noqa: B006 -- typer copies it
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = "test",
     first_stage: FirstStage = "bm25",
     candidates: Annotated[

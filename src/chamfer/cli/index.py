@@ -17,6 +17,7 @@ from chamfer.cli.options import (
     Where,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.settings import Precision
 
@@ -27,7 +28,7 @@ app = typer.Typer(help="Build, update and inspect an index.", no_args_is_help=Tr
 def build(
     corpus: CorpusPath,
     out: Annotated[Path, typer.Option("--out", help="Folder for the index.")],
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     precision: Annotated[
         Precision, typer.Option("--precision", help="Storage of vectors: float16 is exact, the others are smaller.")
     ] = "float16",

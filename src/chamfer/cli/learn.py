@@ -20,6 +20,7 @@ from chamfer.cli.options import (
     Seed,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.learn.recipe_names import NAMES, check_recipe
 from chamfer.retrieve.stage import DEFAULT_DEPTH
@@ -69,7 +70,7 @@ def learn(
     seed: Seed = 0,
     depth: Depth = DEFAULT_DEPTH,
     form: FormOption = "l2",
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,

@@ -19,6 +19,7 @@ from chamfer.cli.options import (
     RayAddress,
 )
 from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.workers.connect import workers_at
@@ -37,7 +38,7 @@ def rerank(
             metavar="NAME",
         ),
     ] = None,
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="With stdin: corpus to count document frequencies in.")
     ] = None,

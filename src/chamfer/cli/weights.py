@@ -22,6 +22,7 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.workers.connect import workers_at
 
@@ -34,7 +35,7 @@ WeightsFile = Annotated[Path, typer.Argument(help="Weights file (.safetensors)."
 def idf(
     corpus: CorpusPath,
     out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     soft: Annotated[bool, typer.Option("--soft", help="Softened IDF (recommended) instead of plain IDF.")] = False,
     power: Annotated[
         float | None,
@@ -177,7 +178,7 @@ def show(
 def convert(
     source: Annotated[Path, typer.Argument(help="Weights file to read: .safetensors, .json or .txt.")],
     target: Annotated[Path, typer.Argument(help="Weights file to write; its suffix names the format.")],
-    encoder: EncoderName = "minilm",
+    encoder: EncoderName = MINILM,
     as_json: AsJson = False,
 ) -> None:
     """Convert between .safetensors, .json (token to weight) and .txt (token, tab, weight).

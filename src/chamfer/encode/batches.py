@@ -1,19 +1,19 @@
-"""Texts of similar length are encoded together."""
+"""Batches of texts of similar length, which need little padding."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-# Tokens in a batch, padding included. On a CPU the states between two layers should fit in its caches. A GPU needs
-# enough work to be busy.
+# Tokens in a batch, padding included. On a CPU, the states between two layers should fit in its caches. A GPU needs
+# enough work to stay busy.
 CPU_BATCH, GPU_BATCH = 1024, 32768
 
 
 def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
     """Group texts into batches of similar length, shortest first, with at most ``most`` tokens including padding.
 
-    A text that is longer than this gets a batch of its own.
+    A longer text gets a batch of its own.
 
     >>> list(batches([3, 9, 2, 4, 20], most=12))
     [[2, 0, 3], [1], [4]]
@@ -34,14 +34,14 @@ def batched_inputs(
     """Batches of model inputs on a device, each with the rows it holds and no more padding than it needs.
 
     Args:
-        inputs: what the model takes, for all texts.
+        inputs: inputs of the model, for all texts.
         rows: rows to use.
-        device: where the model is.
+        device: device of the model.
     """
     if not rows:
         return
     used = inputs["attention_mask"].bool()
-    if "query_expansion_positions" in inputs:  # these are scored, although no token may attend to them
+    if "query_expansion_positions" in inputs:  # these are scored, although no token attends to them
         used = used | inputs["query_expansion_positions"].bool()
     lengths = used.sum(dim=1)[rows].tolist()
     for batch in batches(lengths, CPU_BATCH if device.type == "cpu" else GPU_BATCH):

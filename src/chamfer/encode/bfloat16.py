@@ -1,4 +1,4 @@
-"""Computing in 16 bits, where the hardware can."""
+"""Computing in 16 bits, where the hardware supports it."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import torch
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for 16-bit products and does not emulate them."""
+    """Whether a device has instructions for 16-bit products, rather than emulating them."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot tell
+    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # older versions of torch cannot tell
         return False
-    able = torch.cpu.get_capabilities()
-    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last one is ARM's
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last is ARM's
 
 
 def to_bfloat16(transformer: torch.nn.Module) -> None:
-    """Convert a transformer to 16 bits, and its output back to 32 for the modules behind it."""
+    """Convert a transformer to 16 bits, and its output back to 32 for the modules after it."""
     transformer.bfloat16()
     transformer.register_forward_hook(_to_float32)
 

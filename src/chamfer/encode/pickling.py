@@ -9,9 +9,9 @@ from chamfer.errors import InputError
 
 
 class LoadSpec(NamedTuple):
-    """Everything that decides vectors, to the last bit, on machines of one kind.
+    """Everything that determines vectors, to the last bit, on machines of the same kind.
 
-    The fields are the arguments of :meth:`chamfer.Encoder.load`, and the fingerprints by which the model is recognised.
+    The fields are the arguments of :meth:`chamfer.Encoder.load`, and the fingerprints that the loaded model must have.
     """
 
     name: str
@@ -24,7 +24,7 @@ class LoadSpec(NamedTuple):
 
 
 class Fingerprinted(Protocol):
-    """What has a fingerprint for queries and one for documents."""
+    """Anything with one fingerprint for queries and one for documents."""
 
     def fingerprint(self, role: Role) -> str:
         """Equal for equal vectors."""
@@ -39,7 +39,7 @@ def fingerprints_of(encoder: Fingerprinted) -> tuple[str, str]:
     return encoder.fingerprint("query"), encoder.fingerprint("document")
 
 
-@cache  # a worker gets several jobs with the same encoder
+@cache  # a worker is sent several jobs with the same encoder
 def load_once(load: Callable[..., Loaded], spec: LoadSpec) -> Loaded:
     """Load the encoder that another process described, once in this process.
 
@@ -57,7 +57,7 @@ def load_once(load: Callable[..., Loaded], spec: LoadSpec) -> Loaded:
     )
     if fingerprints_of(encoder) != spec.fingerprints:
         raise InputError(
-            f"the model {spec.name!r} of this worker differs from the model of the process that sent it; "
+            f"the model {spec.name!r} on this worker differs from the model in the process that sent the job; "
             "install the same checkpoint on all machines"
         )
     return encoder

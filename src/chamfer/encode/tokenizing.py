@@ -1,4 +1,4 @@
-"""Texts to what a model reads: every text is tokenised once."""
+"""Tokenising texts, each of them once, into the inputs of a model."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +25,8 @@ class Tokenized:
         role: whether they are queries or documents.
         token_ids: token ids of each text as the model reads it, before a skip list drops any or ``[MASK]`` fills it
             up. A text without a token of its own has none.
-        was_truncated: for each text, whether it was longer than the model reads.
-        inputs: what the model takes, with a row for each distinct text.
+        was_truncated: for each text, whether it is longer than the model reads.
+        inputs: inputs of the model, with a row for each distinct text.
         rows: the row of each text in ``inputs``.
     """
 
@@ -42,7 +42,7 @@ class Tokenized:
 
     @property
     def truncated(self) -> int:
-        """Number of texts that were longer than the model reads."""
+        """Number of texts that are longer than the model reads."""
         return sum(self.was_truncated)
 
     def take(self, places: Sequence[int]) -> "Tokenized":
@@ -57,13 +57,13 @@ class Tokenized:
 
 
 class ModelTokenizer:
-    """The tokenizer of a model, with the prompts and lengths the model uses it with. Threads may share it."""
+    """The tokenizer of a model, with the model's prompts and lengths. Threads may share it."""
 
     def __init__(self, model: MultiVectorEncoder, lengths: Lengths) -> None:
         self._model, self._tokenizer, self._lengths = model, model.tokenizer, lengths
         transformer: Any = model[0]
-        transformer.unpad_inputs = False  # FlashAttention's flat inputs have no rows from which to make batches
-        # A tokenizer holds its truncation and padding as state, which a second thread would change under the first.
+        transformer.unpad_inputs = False  # FlashAttention's flat inputs have no rows to make batches from
+        # Truncation and padding are state of the tokenizer, which a second thread would change.
         self._lock = threading.Lock()
         self.prompts: dict[Role, str] = {
             "query": _prompt(model, "query"),
@@ -72,11 +72,11 @@ class ModelTokenizer:
         self.vocabulary = _vocabulary(self._tokenizer, self.prompts.values())
 
     def limit(self, role: Role) -> int:
-        """The most tokens of a text that the model reads."""
+        """Maximum number of tokens that the model reads of a text."""
         return self._lengths.query if role == "query" else self._lengths.document
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
-        """Tokenise texts once, for counting and for the model alike."""
+        """Tokenise texts, both for counting and for the model."""
         texts = list_of_strings(texts, "texts")
         row_of: dict[str, int] = {}
         for text in texts:
@@ -86,14 +86,14 @@ class ModelTokenizer:
         distinct = list(row_of)
         with self._lock:
             inputs: Any = self._model.preprocess(distinct, prompt=self.prompts[role], task=role)
-            # The library passes on the tokenizer's own result, which knows what truncation cut off and which tokens
-            # are padding. It does not for processors of several modalities: these read the texts a second time.
+            # The library passes on the tokenizer's own result, which knows what was truncated and which tokens are
+            # padding. It does not for multimodal processors, so there the texts are tokenised a second time.
             read = getattr(inputs, "encodings", None) if inputs.get("modality") == "text" else None
             if read is None:
                 prompted = [self.prompts[role] + text for text in distinct]
                 read = self._tokenizer(prompted, truncation=True, max_length=self.limit(role)).encodings
         ids = [np.asarray(one.ids, np.int32)[np.asarray(one.attention_mask, np.bool_)] for one in read]
-        ids = [row[:0] if self.says_nothing(row) else row for row in ids]
+        ids = [row[:0] if self.only_special(row) else row for row in ids]
         cut = [len(one.ids) >= self.limit(role) and len(one.overflowing) > 0 for one in read]
         rows = [row_of[text] for text in texts]
         return Tokenized(texts, role, [ids[row] for row in rows], [cut[row] for row in rows], inputs, rows)
@@ -111,8 +111,8 @@ class ModelTokenizer:
             for token, (start, stop) in zip(read["input_ids"], spans, strict=True)
         ]
 
-    def says_nothing(self, token_ids: npt.NDArray[np.integer]) -> bool:
-        """Whether all tokens are special: the text is blank, or no token stands for its characters."""
+    def only_special(self, token_ids: npt.NDArray[np.integer]) -> bool:
+        """Whether all tokens are special, because the text is blank or the tokenizer ignores all its characters."""
         return bool(self.vocabulary.is_special[token_ids].all())
 
 
@@ -135,6 +135,6 @@ def _vocabulary(tokenizer: Any, prompts: Iterable[str]) -> Vocabulary:  # noqa: 
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     for prompt in prompts:
         ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        if len(ids) == 1:  # a prompt of one token is a marker, one of several is an instruction
+        if len(ids) == 1:  # a prompt of one token is a marker; a longer one is an instruction
             special.add(ids[0])
     return Vocabulary(tokens, frozenset(special))

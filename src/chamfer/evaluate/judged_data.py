@@ -9,6 +9,7 @@ from chamfer.data.collection import Collection, load_collection
 from chamfer.data.judgements import Judgements, JudgementSource, judgements_from
 from chamfer.data.queries import QuerySource, queries_from
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
@@ -60,7 +61,7 @@ def open_collection(data: Data, queries: "QuerySource | None", judgements: "Judg
 
 def open_encoder(encoder: Encoder | str | None) -> Encoder:
     """Load the encoder of a collection, if it is not loaded already."""
-    return encoder if isinstance(encoder, Encoder) else Encoder.load(encoder or "minilm")
+    return encoder if isinstance(encoder, Encoder) else Encoder.load(encoder or MINILM)
 
 
 def open_searcher(

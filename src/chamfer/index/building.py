@@ -15,6 +15,7 @@ from chamfer.cache.encoding import encode_corpus
 from chamfer.data.corpus import Corpus, Source, documents_from
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.encoder import described, load_for_building
 from chamfer.index.encoding import TRUNCATED, MakeRows, columns_of_rows, texts_and_known
@@ -39,7 +40,7 @@ GLANCE = 256
 def build_index(
     folder: str | Path,
     documents: Source,
-    encoder: Encoder | str = "minilm",
+    encoder: Encoder | str = MINILM,
     *,
     precision: Precision = "float16",
     pool: int = 1,

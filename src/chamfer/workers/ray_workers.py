@@ -99,10 +99,8 @@ class RayWorkers:
         context = dataset.context
         context.execution_options.preserve_order = True
         context.enable_progress_bars = context.print_on_execution_start = False
-        size, sent_job = (
-            min(pool.size, len(sent)),
-            put_job(job),
-        )  # referenced until the end, for workers that replace dead ones
+        size = min(pool.size, len(sent))
+        sent_job = put_job(job)  # referenced until the end, for workers that replace dead ones
         share: dict[str, Any] = {"num_cpus": pool.cores}
         function: Any = work
         if pool.gpus:
