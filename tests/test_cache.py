@@ -74,7 +74,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int
         with (tmp_path / name).open("ab") as file:
             file.write(b"half a rec")
     if survives:
-        with pytest.raises(InputError, match=f"up to document {3 * survives} only"):
+        with pytest.raises(InputError, match=f"only up to document {3 * survives};"):
             EncodedCorpus.open(tmp_path)
 
     encoded: list[str] = []

@@ -28,7 +28,7 @@ def open_codes(folder: Path, tokens: TokenBatch, made_from: Mapping[str, Any]) -
         made_from: what determines the vectors; codes made from anything else are replaced.
 
     Returns:
-        None without a native kernel, for an empty corpus, or if the folder cannot be written right now.
+        None without a native kernel, for an empty corpus, or if the folder cannot be written to now.
     """
     if native.path() is None or len(tokens.vectors) == 0:
         return None

@@ -47,8 +47,8 @@ class EncodedCorpus:
             raise InputError(f"{folder} holds no encoded corpus; create one with: chamfer encode")
         if not manifest["complete"]:
             raise InputError(
-                f"the corpus in {folder} is encoded up to document {manifest['documents']} only; "
-                "run the same chamfer encode again to finish it"
+                f"the corpus in {folder} is encoded only up to document {manifest['documents']}; "
+                "run the same chamfer encode again to resume"
             )
         documents, tokens, dimensions = (manifest[key] for key in ("documents", "tokens", "dimensions"))
         for name, size in file_sizes(manifest).items():
@@ -79,12 +79,12 @@ class EncodedCorpus:
 
     @cached_property
     def place(self) -> dict[str, int]:
-        """The place of each document id in :attr:`tokens`."""
+        """Place of each document id in :attr:`tokens`."""
         return {identifier: place for place, identifier in enumerate(self.ids)}
 
     @cached_property
     def order(self) -> npt.NDArray[np.int64]:
-        """``(documents,)`` the rank of each id among all ids, sorted; it breaks ties between equal scores."""
+        """``(documents,)`` rank of each id in sorted order, which breaks ties between scores."""
         return np.argsort(np.argsort(np.array(self.ids, dtype=object), kind="stable"))
 
     @cached_property
@@ -108,7 +108,7 @@ class EncodedCorpus:
 
     @property
     def coded(self) -> CodedDocuments | None:
-        """The documents with their 8-bit codes, computed on first use; None if they cannot be computed right now."""
+        """The documents with their 8-bit codes, computed on first use; None if that is not possible now."""
         made: CodedDocuments | None = self.__dict__.get("_coded")
         if made is None:
             codes = open_codes(self.folder, self.tokens, self.made_from)

@@ -16,7 +16,7 @@ from chamfer.workers.jobs import IN_PROCESS, Workers
 
 
 def default_cache() -> Path:
-    """The folder ``chamfer`` in the user's cache folder."""
+    """Folder ``chamfer`` in the user's cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chamfer"
 
 
@@ -41,7 +41,7 @@ def encode_cached(
         ids: unique ids.
         texts: the texts.
         role: whether they are queries or documents.
-        digest: :func:`chamfer.data.fingerprint.fingerprint` of ids and texts, if it is known already.
+        digest: :func:`chamfer.data.fingerprint.fingerprint` of ids and texts, if already known.
         advance: progress callback.
         workers: workers that encode.
     """

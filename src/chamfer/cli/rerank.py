@@ -79,11 +79,11 @@ def rerank(
 
     from chamfer.data.collection import load_collection, load_documents
     from chamfer.data.runs import format_run, read_run, write_run
-    from chamfer.weights.names import check_name, weights_by_name
+    from chamfer.weights.names import COUNTED, check_name, weights_by_name
 
     given = None if candidates is None else read_run(candidates)
     check_name(chosen)
-    if dataset is None and corpus is None and chosen in ("idf", "idf-soft"):
+    if dataset is None and corpus is None and chosen in COUNTED:
         raise InputError(f"{chosen} counts tokens in a corpus; give one with --corpus, or give a weights file")
     collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)
     documents = {} if collection is None else collection.documents

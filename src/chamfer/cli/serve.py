@@ -67,7 +67,7 @@ def serve(
     from chamfer.index.manifest import check_finished, needed_manifest
     from chamfer.index.shards import current_version, holds_shards
     from chamfer.retrieve.stages import check_stage
-    from chamfer.weights.names import NAMES, check_name
+    from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_name
 
     # Everything that is quick to check comes before the model is loaded.
     if ray is None and holds_shards(folder):
@@ -77,7 +77,7 @@ def serve(
     if ray is None:
         check_finished(needed_manifest(folder), folder)
     check_stage(first_stage)
-    first = weights or "idf-soft"
+    first = weights or DEFAULT_WEIGHTS
     check_name(first)
     try:
         from chamfer.serve.app import create_app

@@ -46,11 +46,10 @@ def explain(
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
     check_weights(weights, encoder, form)
     tokens = encoder.encode_queries([query])
-    kept = encoder.encode_documents([document])
     return explain_tokens(
         tokens,
         weights.of(tokens),
-        kept,
+        encoder.encode_documents([document]),
         encoder.vocabulary,
         form=form,
         read=encoder.spans(document),

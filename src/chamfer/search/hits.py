@@ -13,9 +13,9 @@ from chamfer.kernels.form import Form
 from chamfer.support.notebook import table
 
 DEFAULT_K = 10
-"""Documents that a search returns unless asked for more or fewer."""
+"""Number of documents that a search returns by default."""
 
-# Characters of a text that a table in a notebook shows.
+# Characters of a text that are shown in a notebook.
 SHOWN_CHARACTERS = 300
 
 

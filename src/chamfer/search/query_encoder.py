@@ -11,18 +11,15 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
-from chamfer.weights.names import cache_key, check_weights, weights_by_name
+from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, cache_key, check_weights, weights_by_name
 from chamfer.weights.token_weights import TokenWeights
-
-# Weights that are computed from document frequencies.
-COUNTED = ("idf", "idf-soft")
 
 
 class QueryEncoder:
     """Encodes queries and weights their tokens for one snapshot of an index.
 
-    It reads the settings, the projection and the document frequencies of the index, never its documents, so a server
-    of shards uses it without having any.
+    It reads the settings, the projection and the document frequencies of the index, never its documents, so the server
+    in front of shards can use it without any documents of its own.
 
     Args:
         index: snapshot of the index.
@@ -32,7 +29,7 @@ class QueryEncoder:
     """
 
     def __init__(
-        self, index: Snapshot, encoder: Encoder, *, weights: str | TokenWeights = "idf-soft", form: Form = "l2"
+        self, index: Snapshot, encoder: Encoder, *, weights: str | TokenWeights = DEFAULT_WEIGHTS, form: Form = "l2"
     ) -> None:
         built_with = index.settings.encoder.get("model", encoder.model_fingerprint)
         if built_with != encoder.model_fingerprint:
@@ -83,8 +80,8 @@ class QueryEncoder:
 
     def _load(self, weights: str) -> TokenWeights:
         counted = self.index.frequencies
-        # Without a single token there is nothing to count, and nothing to find: any weights will do.
-        name = "uniform" if weights in COUNTED and not counted.counts.any() else weights
+        # Without a single token there is nothing to count and nothing to find, so any weights will do.
+        name = UNIFORM if weights in COUNTED and not counted.counts.any() else weights
         return weights_by_name(name, self.encoder, lambda: counted, form=self.form)
 
     def explain(self, query: Queries, document: Document, tokens: TokenBatch) -> Explanation | None:

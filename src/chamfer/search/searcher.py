@@ -21,6 +21,7 @@ from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.search.hits import DEFAULT_K, Hits, make_hits
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.devices import AUTO
+from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -51,7 +52,7 @@ class Searcher:
         index: Snapshot,
         encoder: Encoder,
         *,
-        weights: str | TokenWeights = "idf-soft",
+        weights: str | TokenWeights = DEFAULT_WEIGHTS,
         first_stage: str = "auto",
         form: Form = "l2",
     ) -> None:
@@ -65,7 +66,7 @@ class Searcher:
         cls,
         folder: str | Path | Index,
         *,
-        weights: str | TokenWeights = "idf-soft",
+        weights: str | TokenWeights = DEFAULT_WEIGHTS,
         first_stage: str = "auto",
         form: Form = "l2",
         encoder: Encoder | None = None,
@@ -91,10 +92,10 @@ class Searcher:
         index = folder.snapshot if isinstance(folder, Index) else Snapshot.open(folder)
         if encoder is None:  # loading takes seconds, so a damaged index is reported first
             encoder = load_encoder(index.settings, "query", device)
-        return cls._over(index.on(encoder.scoring_device), encoder, weights, first_stage, form)
+        return cls._of_snapshot(index.on(encoder.scoring_device), encoder, weights, first_stage, form)
 
     @classmethod
-    def _over(
+    def _of_snapshot(
         cls, index: Snapshot, encoder: Encoder, weights: str | TokenWeights, first_stage: str, form: Form
     ) -> Self:
         while True:
@@ -103,7 +104,6 @@ class Searcher:
             except (InputError, OSError):
                 if read_manifest(index.folder) == index.manifest:
                     raise
-            # A writer may have removed files that a first stage reads: try the commit that it wrote.
             index = Snapshot.open(index.folder, device=index.device)
 
     def __len__(self) -> int:
@@ -232,7 +232,7 @@ class Searcher:
             return self
         weights = self.queries.weights
         index = Snapshot.open(folder, device=self.index.device)
-        return self._over(index, self.encoder, weights, self._first_stage, self.form)
+        return self._of_snapshot(index, self.encoder, weights, self._first_stage, self.form)
 
     def rank(
         self,

@@ -1,1 +1,1 @@
-"""What each query token counts: weights, the document frequencies behind them, and their files."""
+"""How much each query token counts: weights, the document frequencies behind them, and their files."""

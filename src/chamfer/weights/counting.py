@@ -1,4 +1,4 @@
-"""Count document frequencies of texts; nothing is encoded."""
+"""Counting document frequencies of texts, without encoding them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ CHUNK = 1024
 
 
 class Counted(NamedTuple):
-    """Document frequencies, and the number of documents that were truncated to the encoder's length."""
+    """Document frequencies, and the number of documents that were longer than the encoder reads."""
 
     frequencies: DocumentFrequencies
     truncated: int
@@ -76,7 +76,7 @@ def count_tokens(
 
 @dataclass(frozen=True)
 class CountTokens:
-    """Job: a table of texts -> one row with their document frequencies."""
+    """A job from texts to one row with their document frequencies."""
 
     encoder: Encoder
     sample: float = 1.0

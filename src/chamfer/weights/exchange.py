@@ -11,6 +11,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.support.files import atomic_write
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.files import check_exists
 
 SUFFIXES = (".json", ".txt")
 
@@ -26,8 +27,7 @@ def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> n
     Returns:
         ``(vocabulary,)`` float32.
     """
-    if not path.is_file():
-        raise InputError(f"there is no weights file {path}")
+    check_exists(path)
     table = np.full(len(vocabulary), missing, np.float32)
     pairs = _read_json(path) if path.suffix == ".json" else _read_lines(path)
     seen: set[str] = set()
@@ -45,7 +45,7 @@ def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> n
 
 def write_table(path: Path, vocabulary: Vocabulary, table: npt.NDArray[np.float32]) -> None:
     """Write the weight of every token: as one JSON object, or as tab-separated lines, by the suffix of the path."""
-    # str() of a float32 is the shortest decimal that reads back as the same number.
+    # str() of a float32 is the shortest decimal that parses to the same number.
     pairs = {token: float(str(weight)) for token, weight in zip(vocabulary.tokens, table, strict=True) if token}
     if path.suffix == ".json":
         content = json.dumps(pairs, ensure_ascii=False, indent=0)

@@ -1,4 +1,4 @@
-"""The safetensors file of token weights: table, vocabulary, provenance and, where there is one, the context."""
+"""The safetensors file of token weights: table, vocabulary, provenance and, if there is one, the context."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ FORMAT = "chamfer-weights-1"
 
 
 class Content(NamedTuple):
-    """What a weights file holds; see :class:`chamfer.weights.token_weights.TokenWeights`."""
+    """Content of a weights file; see :class:`chamfer.weights.token_weights.TokenWeights`."""
 
     table: npt.NDArray[np.float32]
     vocabulary: Vocabulary
@@ -50,7 +50,7 @@ def check_exists(path: Path) -> None:
 
 
 def read_weights(path: Path) -> Content:
-    """Read a weights file and check that it is undamaged."""
+    """Read a weights file; raise an error if it is damaged."""
     check_exists(path)
     try:
         with safe_open(path, "numpy") as file:
@@ -67,8 +67,7 @@ def read_weights(path: Path) -> Content:
         raise
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is not a chamfer weights file, or it is damaged; convert other formats with: chamfer weights "
-            "convert"
+            f"{path} is damaged or not a chamfer weights file; convert other formats with: chamfer weights convert"
         ) from error
     if vocabulary.fingerprint != fingerprint:
         raise InputError(

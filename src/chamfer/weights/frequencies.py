@@ -16,8 +16,8 @@ from chamfer.tokens.batch import TokenIds
 class DocumentFrequencies:
     """The number of documents that contain each token.
 
-    Counts are additive: those of two halves of a corpus add up to those of the whole, exactly, and a deleted
-    document can be subtracted. A corpus that changes therefore never has to be counted again.
+    Counts are additive: the counts of two halves of a corpus add up exactly to those of the whole, and those of a
+    deleted document can be subtracted. So a corpus that changes never has to be counted again.
 
     Args:
         counts: ``(vocabulary,)`` int64, the number of documents that contain each token.
@@ -36,7 +36,7 @@ class DocumentFrequencies:
 
     def __post_init__(self) -> None:
         if self.documents < 0 or (self.counts < 0).any() or (self.counts > self.documents).any():
-            raise InputError(f"a token is counted once per document, so counts must lie between 0 and {self.documents}")
+            raise InputError(f"a token is counted once per document, so counts must be between 0 and {self.documents}")
 
     @classmethod
     def count(
@@ -50,7 +50,7 @@ class DocumentFrequencies:
         """Count a stream of tokenised documents.
 
         Args:
-            token_ids: token ids of each document, in any order, with repetitions.
+            token_ids: token ids of each document, in any order, repeated or not.
             vocabulary_size: number of tokens in the vocabulary.
             sample: approximate fraction of the documents to count. Whether a document is sampled depends only on
                 its tokens and the seed, so that counts of parts still add up to those of the whole.

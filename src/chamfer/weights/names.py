@@ -15,7 +15,13 @@ from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
 if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
     from chamfer.encode.encoder import Encoder
 
-NAMES = ("uniform", "idf", "idf-soft")
+NAMES = UNIFORM, IDF, SOFT_IDF = ("uniform", "idf", "idf-soft")
+
+COUNTED = (IDF, SOFT_IDF)
+"""Weights that are computed from document frequencies."""
+
+DEFAULT_WEIGHTS = SOFT_IDF
+"""Weights of a search unless others are given."""
 
 
 def weights_by_name(
@@ -41,11 +47,11 @@ def weights_by_name(
     """
     check_name(name)
     vocabulary = encoder.vocabulary
-    if name == "uniform":
+    if name == UNIFORM:
         return TokenWeights.uniform(vocabulary)
-    if name == "idf":
+    if name == IDF:
         return TokenWeights.idf(frequencies(), vocabulary, special=special, validate=validate, made_from=made_from)
-    if name == "idf-soft":
+    if name == SOFT_IDF:
         return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
     weights = TokenWeights.load(name, vocabulary)
     check_weights(weights, encoder, form)
@@ -53,7 +59,7 @@ def weights_by_name(
 
 
 def check_name(name: str) -> None:
-    """Raise an error if a name is unknown or its file missing; cheap enough to call before a model is loaded."""
+    """Raise an error if a name is unknown or its file is missing; cheap enough to call before a model is loaded."""
     if name in NAMES:
         return
     if Path(name).suffix not in SUFFIXES:
@@ -62,9 +68,9 @@ def check_name(name: str) -> None:
 
 
 def cache_key(name: str) -> Hashable:
-    """Return a key that changes when the weights behind a name do, for caches of loaded weights.
+    """A key that changes when the weights behind a name do, for caches of loaded weights.
 
-    A file is identified by its path, inode, size and time of modification: one that was written again has a new key.
+    A file is identified by its path, inode, size and modification time, so a file that was written again has a new key.
 
     >>> cache_key("idf")
     ('idf',)
@@ -73,7 +79,7 @@ def cache_key(name: str) -> Hashable:
         return (name,)
     try:
         status = Path(name).stat()
-    except OSError:  # loading it raises the error that explains this
+    except OSError:  # loading the file raises an error that explains it
         return (name,)
     return name, status.st_ino, status.st_size, status.st_mtime_ns
 

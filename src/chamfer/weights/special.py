@@ -9,10 +9,10 @@ import numpy.typing as npt
 from chamfer.tokens.vocabulary import Vocabulary
 
 DEFAULT = 1.0
-"""Special tokens count like an average token unless something else is asked for."""
+"""Weight of a special token by default: that of an average token."""
 
 CHOICES = (DEFAULT, 0.0)
-"""What ``"auto"`` chooses from. The first wins a tie."""
+"""The weights that ``"auto"`` chooses between; the first wins a tie."""
 
 Special = float | Literal["auto"]
 
@@ -22,7 +22,7 @@ Weights = TypeVar("Weights")
 def with_special(
     table: npt.NDArray[np.float64], vocabulary: Vocabulary, special: float = DEFAULT
 ) -> npt.NDArray[np.float32]:
-    """Return ``(vocabulary,)`` weights in which every special token weighs ``special``.
+    """``(vocabulary,)`` weights in which every special token weighs ``special``.
 
     >>> words = Vocabulary(("[CLS]", "cat"), special_ids=frozenset({0}))
     >>> with_special(np.array([0.2, 3.0]), words).tolist()
@@ -34,7 +34,7 @@ def with_special(
 def choose_special(
     options: Sequence[Weights], validate: Callable[[Sequence[Weights]], Sequence[float]]
 ) -> tuple[float, Weights]:
-    """Return the better of two weightings that differ only in their special tokens.
+    """Choose the better of two weightings that differ only in their special tokens.
 
     Args:
         options: the weighting for each of :data:`CHOICES`, in that order.

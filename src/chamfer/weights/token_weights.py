@@ -21,7 +21,7 @@ SUFFIXES = (".safetensors", *exchange.SUFFIXES)
 """Suffixes of the files that weights are saved to and loaded from."""
 
 POWER = 0.5
-"""Exponent of softened IDF unless another is given."""
+"""Default exponent of softened IDF."""
 
 LARGEST_LOG_CHANGE = 4.0
 """Learning multiplies a token's weight by at most ``exp(4)``, about 55; the context can do so once more."""
@@ -127,7 +127,7 @@ class TokenWeights:
             made_from: provenance to record in the metadata, such as corpus and encoder.
         """
         if not 0 <= power <= 2:
-            raise InputError(f"the power of softened IDF must lie between 0 and 2, not {power}")
+            raise InputError(f"the power of softened IDF must be between 0 and 2, not {power}")
         idf = _idf(frequencies, vocabulary)
         known = (frequencies.counts > 0) & ~vocabulary.is_special
         if mean is None:
@@ -150,7 +150,7 @@ class TokenWeights:
         return self.of_tokens(batch.token_ids, batch.vectors)
 
     def of_tokens(self, ids: TokenIds, vectors: Vectors) -> npt.NDArray[np.float32]:
-        """Look up weights like :meth:`of`, for token ids and vectors that are not in a batch."""
+        """Like :meth:`of`, for token ids and vectors that are not in a batch."""
         if len(ids) and (ids.min() < 0 or ids.max() >= len(self.table)):
             raise InputError(
                 f"token id {ids.max()} lies outside the {len(self.table)} tokens that have weights; "
@@ -187,7 +187,7 @@ class TokenWeights:
     def extremes(
         self, count: int, *, among: TokenIds | None = None
     ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-        """Return the heaviest and the lightest tokens with their weights.
+        """The heaviest and the lightest tokens, with their weights.
 
         Special tokens are left out. Ties are broken in favour of whole words over word pieces and numbers.
 
@@ -237,7 +237,7 @@ class TokenWeights:
 
     @classmethod
     def load(cls, path: str | Path, vocabulary: Vocabulary | None = None, *, missing: float = 0.0) -> Self:
-        """Load what :meth:`save` wrote, or weights that others published in an exchange format.
+        """Load weights that :meth:`save` wrote, or that others published in an exchange format.
 
         Args:
             path: a ``.safetensors``, ``.json`` or ``.txt`` file.
@@ -258,7 +258,7 @@ class TokenWeights:
                 weights.check_tokenizer(vocabulary)
             return weights
         if vocabulary is None:
-            raise InputError(f"{path.name!r} contains no vocabulary; load it with that of an encoder")
+            raise InputError(f"{path.name!r} contains no vocabulary; give that of an encoder")
         table = exchange.read_table(path, vocabulary, missing=missing)
         return cls(table, vocabulary, {"recipe": "imported", "file": path.name, "missing": missing})
 
