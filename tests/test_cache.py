@@ -1,4 +1,4 @@
-"""Vectors on disk: whole, resumable, guarded."""
+"""Vectors on disk: atomic, resumable, locked."""
 
 import fcntl
 import json
@@ -58,7 +58,7 @@ def test_a_finished_corpus_is_not_encoded_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("survives", range(4))
-def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path, survives: int) -> None:
+def test_interrupted_work_resumes_where_it_stopped(tmp_path: Path, survives: int) -> None:
     calls: list[int] = []
 
     def fails_later(texts: Sequence[str], advance: Advance) -> TokenBatch:
@@ -154,7 +154,7 @@ def test_dimensions_that_change_on_the_way_are_refused(tmp_path: Path) -> None:
         encode_corpus(tmp_path, IDS, TEXTS, encode=changing, made_from=MADE_FROM)
 
 
-def test_documents_without_any_token_make_a_corpus_too(tmp_path: Path) -> None:
+def test_a_corpus_may_consist_of_documents_without_tokens(tmp_path: Path) -> None:
     corpus = encode_corpus(tmp_path, ["a"], [""], encode=encode, made_from=MADE_FROM)
     assert corpus.tokens.lengths.tolist() == [0]
 

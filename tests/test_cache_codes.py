@@ -29,7 +29,7 @@ VOCABULARY = Vocabulary(tokens=("a", "b"), special_ids=frozenset())
 
 
 @compiled
-def test_the_best_k_from_disk_are_the_first_of_all(tmp_path: Path) -> None:
+def test_the_top_k_from_disk_are_the_first_k_of_the_full_ranking(tmp_path: Path) -> None:
     query, documents = planted(np.random.default_rng(4))
     corpus = made_corpus(tmp_path, documents)
     candidates = Ranking("q", tuple(reversed(corpus.ids)), tuple(range(300)))
@@ -58,7 +58,7 @@ def codes_of(corpus: EncodedCorpus) -> Codes | None:
 def test_codes_on_disk_are_made_once_and_whole(tmp_path: Path) -> None:
     _, documents = planted(np.random.default_rng(5))
     corpus = made_corpus(tmp_path, documents)
-    (tmp_path / ".codes").mkdir()  # what an interrupted run leaves
+    (tmp_path / ".codes").mkdir()  # what an interrupted run leaves behind
     (tmp_path / ".codes" / "codes.u8").write_bytes(b"half")
     with patch("chamfer.cache.codes.AT_A_TIME", 100):
         first = codes_of(corpus)
@@ -94,6 +94,6 @@ def test_where_codes_cannot_be_written_vectors_are_read(tmp_path: Path) -> None:
         assert corpus.coded is None
         [found] = dispatch.best(query, np.ones(40, np.float32), corpus, k=4)
         assert found.read == 300
-    assert corpus.coded is not None  # the next time it is tried again
+    assert corpus.coded is not None  # the next call tries again
     [found] = dispatch.best(query, np.ones(40, np.float32), corpus, k=4)
     assert found.read < 300

@@ -309,5 +309,5 @@ class TestEvaluate:
             assert [system["name"] for system in report["systems"]] == [stage, "uniform", "idf"]
             assert report["settings"]["first_stage"] == stage
 
-    def test_a_name_that_none_has_is_refused(self, run: Run, collection_folder: Path) -> None:
+    def test_an_unknown_first_stage_is_refused(self, run: Run, collection_folder: Path) -> None:
         assert_refused(run("evaluate", collection_folder, "--first-stage", "plaid"), "first stages are auto, bm25")

@@ -1,4 +1,4 @@
-"""Where to compute, as a user says it."""
+"""Choosing a device."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from chamfer.errors import InputError
 from chamfer.support.devices import VARIABLE, chosen_device, scoring_device
 
 
-def test_auto_is_the_processor_where_there_is_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_is_the_cpu_if_there_is_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert chosen_device() == "cpu"
@@ -37,7 +37,7 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) 
         chosen_device("cuda:2")
 
 
-def test_scores_are_computed_on_gpus_that_the_programs_are_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_computed_on_gpus_that_the_kernels_support(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton", reason="Triton is not installed")
     assert scoring_device("cpu") == scoring_device("mps") == "cpu"
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))

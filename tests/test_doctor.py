@@ -1,4 +1,4 @@
-"""What is found in checkpoints that were made wrong on purpose."""
+"""Findings in checkpoints that are broken on purpose."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def change_metadata(folder: Path, **settings: Any) -> None:
 def test_a_stanford_checkpoint_follows_its_own_recipe(tmp_path: Path) -> None:
     checkpoints.make_stanford(tmp_path)
     diagnosis = diagnose(str(tmp_path))
-    # A tiny one has other sizes.
+    # The tiny checkpoint differs in its sizes.
     assert [what for what, level in levels(diagnosis).items() if level != "fine"] == ["projection", "lengths"]
     assert diagnosis.healthy
     facts = diagnosis.facts
@@ -88,7 +88,7 @@ def test_a_marker_that_is_no_token_is_found(tmp_path: Path) -> None:
     assert any("the query marker '[Quest]' is" in finding.says for finding in diagnosis.findings)
 
 
-def test_parameters_that_nobody_trained_are_told(tmp_path: Path) -> None:
+def test_untrained_parameters_are_reported(tmp_path: Path) -> None:
     checkpoints.make_plain(tmp_path)
     remove_parameters(tmp_path, "layer.1.output.LayerNorm")
     diagnosis = diagnose(str(tmp_path))
@@ -126,7 +126,7 @@ def test_padding_that_is_scored_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     assert levels(diagnose(str(tmp_path)))["padding"] == "wrong"
 
 
-def test_the_command_tells_people_and_programs(tmp_path: Path) -> None:
+def test_the_command_prints_text_or_json(tmp_path: Path) -> None:
     checkpoints.make_stanford(tmp_path)
     answer = CliRunner().invoke(app, ["doctor", str(tmp_path)])
     assert answer.exit_code == 0

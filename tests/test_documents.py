@@ -1,4 +1,4 @@
-"""Documents as a user writes them down."""
+"""Documents from every source that a user may have."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def test_a_document_without_metadata_has_an_empty_object(tmp_path: Path) -> None
     assert [document.metadata for document in documents] == [{}, {}]
 
 
-def test_what_is_called_metadata_wins_over_what_lies_beside_it(tmp_path: Path) -> None:
+def test_the_metadata_field_wins_over_the_fields_beside_it(tmp_path: Path) -> None:
     [document] = read(tmp_path, {"_id": "1", "text": "a", "year": 1, "metadata": {"year": 2}})
     assert document.metadata == {"year": 2}
 

@@ -69,7 +69,7 @@ class TestStanfordCheckpoints:
         row = ids(["[CLS]", "[unused1]", *DOCUMENT_TOKENS, "[SEP]"])
         vectors = unit(forward(model["bert"], row, [True] * len(row)) @ model["projection"].T)
         kept = [place for place, token in enumerate(row) if TOKENS[token] not in PUNCTUATION]
-        # together with a longer text, so that padding is there to be ignored
+        # together with a longer text, so that there is padding to ignore
         batch = Encoder.load(str(folder)).encode_documents([DOCUMENT, DOCUMENT + " it is a dog"])
         assert_equal(batch[0], [row[place] for place in kept], vectors[kept])
 
@@ -152,16 +152,16 @@ def test_batches_hold_every_text_once_and_no_more_tokens_than_allowed(lengths: l
 def test_texts_of_several_batches_come_back_in_their_order(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the cat sat on a mat", "dog", "", "it is a dog and it barks at night", "dog", "sky", "why do cats sleep"]
     together = encoder.encode_documents(texts)
-    told: list[int] = []
+    done: list[int] = []
     monkeypatch.setattr("chamfer.encode.batches.CPU_BATCH", 12)
-    apart = encoder.encode_documents(texts, told.append)
+    apart = encoder.encode_documents(texts, done.append)
     assert apart.token_ids.tolist() == together.token_ids.tolist()
     np.testing.assert_allclose(apart.vectors, together.vectors, atol=1e-6)
-    assert sum(told) == len(texts)
-    assert len(told) > 2, "progress is reported batch by batch"
+    assert sum(done) == len(texts)
+    assert len(done) > 2, "progress is reported batch by batch"
 
 
-def test_filled_queries_of_any_length_share_a_call(stanford: Checkpoint) -> None:
+def test_filled_queries_of_any_length_share_a_batch(stanford: Checkpoint) -> None:
     encoder = Encoder.load(str(stanford[0]))
     texts = ["cat", QUERY, "the cat sat on a mat and the dog barks at night"]
     batch = encoder.encode_queries(texts)
@@ -212,13 +212,13 @@ class TestArithmetic:
             monkeypatch.setattr("chamfer.encode.encoder.has_bfloat16", lambda _device, able=able: able)
             assert Encoder.load(str(plain_checkpoint), device="cpu", arithmetic="auto").arithmetic == expected
 
-    def test_hardware_is_asked_for_instructions_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        processor = torch.device("cpu")
+    def test_only_native_16_bit_instructions_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cpu = torch.device("cpu")
         for able, expected in (({"avx512_bf16": True}, True), ({"bf16": True}, True), ({"avx512_f": True}, False)):
             monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able, raising=False)
-            assert has_bfloat16(processor) is expected
+            assert has_bfloat16(cpu) is expected
         monkeypatch.delattr(torch.cpu, "get_capabilities")
-        assert not has_bfloat16(processor), "older versions of torch cannot tell"
+        assert not has_bfloat16(cpu), "older versions of torch cannot tell"
         assert not has_bfloat16(torch.device("meta"))
 
     def test_another_one_is_refused(self) -> None:
@@ -242,15 +242,15 @@ class TestEngine:
         exact = Encoder.load(str(tmp_path))
         compiled = Encoder.load(str(tmp_path), arithmetic=arithmetic, engine="openvino")
         texts = [DOCUMENT, "cat", "", "the dog barks at night", "cat", "why do cats sleep all day"]
-        told: list[int] = []
+        done: list[int] = []
         for one, other in (
-            (exact.encode_documents(texts), compiled.encode_documents(texts, told.append)),
+            (exact.encode_documents(texts), compiled.encode_documents(texts, done.append)),
             (exact.encode_queries([QUERY, "cat"]), compiled.encode_queries([QUERY, "cat"])),
         ):
             assert other.token_ids.tolist() == one.token_ids.tolist()
             np.testing.assert_allclose(np.linalg.norm(other.vectors, axis=1), 1, atol=1e-6)
             assert (one.vectors * other.vectors).sum(axis=1).min() > least
-        assert sum(told) == len(texts)
+        assert sum(done) == len(texts)
 
     def test_it_is_part_of_the_fingerprint_but_not_of_the_model(self, plain_checkpoint: Path) -> None:
         usual = Encoder.load(str(plain_checkpoint))
@@ -281,18 +281,18 @@ class TestEngine:
         with pytest.raises(InputError, match=r"not installed; run: pip install 'chamfer\[openvino\]'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
 
-    def test_openvino_tells_nobody_that_it_is_used(self, plain_checkpoint: Path, tmp_path: Path) -> None:
+    def test_openvino_sends_no_telemetry(self, plain_checkpoint: Path, tmp_path: Path) -> None:
         code = (
             "import sys; from chamfer import Encoder; "
             f"assert Encoder.load({str(plain_checkpoint)!r}, engine='openvino').engine == 'openvino'; "
             "assert not any(name.startswith('openvino_telemetry') for name in sys.modules)"
         )
-        unset = ("CI", "TF_BUILD", "JENKINS_URL")  # in whose presence it would be silent anyway
+        unset = ("CI", "TF_BUILD", "JENKINS_URL")  # where these are set, it sends nothing anyway
         home = {**{name: value for name, value in os.environ.items() if name not in unset}, "HOME": str(tmp_path)}
         subprocess.run([sys.executable, "-c", code], check=True, env=home)
         assert not (tmp_path / "intel").exists()
 
-    def test_it_runs_on_the_processor_alone(self, plain_checkpoint: Path) -> None:
+    def test_it_runs_only_on_the_cpu(self, plain_checkpoint: Path) -> None:
         with pytest.raises(InputError, match="needs device='cpu', not 'meta'"):
             Encoder.load(str(plain_checkpoint), engine="openvino", device="meta")
 
@@ -419,7 +419,7 @@ def test_several_threads_may_share_an_encoder(tmp_path: Path) -> None:
 class TestTokenizing:
     @pytest.fixture
     def seen(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Every text that a tokenizer was given."""
+        """Every text that is tokenised."""
         return count_tokenized(monkeypatch)
 
     def test_a_text_is_tokenised_once_whatever_is_asked_of_it(self, plain_checkpoint: Path, seen: list[str]) -> None:

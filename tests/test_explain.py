@@ -85,7 +85,7 @@ def test_special_tokens_have_their_share_of_the_score(encoder: Encoder) -> None:
     assert sum(word.share for word in explained.words) == pytest.approx(1)
 
 
-def test_word_pieces_are_joined_to_words() -> None:
+def test_word_pieces_are_merged_into_words() -> None:
     wordpiece = Spelling(Vocabulary(("[CLS]", "un", "##believ", "##able", "story"), frozenset({0})))
     assert [wordpiece.text(word) for word in wordpiece.words([0, 1, 2, 3, 4])] == ["[CLS]", "unbelievable", "story"]
     byte_level = Spelling(Vocabulary(("<s>", "Ġcaf", "Ã©", "ĠbÃ", "¼"), frozenset({0})))
@@ -173,7 +173,7 @@ def test_what_changed_against_uniform_weights(encoder: Encoder, tmp_path: Path) 
     assert math.fsum(one.gain for one in weighted.against(uniform)) == pytest.approx(weighted.score - uniform.score)
 
 
-def test_what_cannot_be_explained_is_told(encoder: Encoder, tmp_path: Path) -> None:
+def test_what_cannot_be_explained_is_an_error(encoder: Encoder, tmp_path: Path) -> None:
     build_index(tmp_path / "index", {**DOCUMENTS, "empty": ""}, encoder, allow_empty=True)
     searcher = Searcher.open(tmp_path / "index", encoder=encoder)
     with pytest.raises(InputError, match="no document 'nothing'"):

@@ -1,4 +1,4 @@
-"""A folded query asks, without weights, what the weighted one asks."""
+"""Plain MaxSim of a folded query is the weighted score."""
 
 import numpy as np
 import pytest

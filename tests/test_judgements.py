@@ -1,4 +1,4 @@
-"""Judgements and queries as people have them."""
+"""Judgements and queries from every source that a user may have."""
 
 from pathlib import Path
 from typing import Any

@@ -70,7 +70,7 @@ def delete(folder: Path, *names: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def each_text_is_encoded_once() -> Iterator[None]:
-    """Tests ask the same of the same model, and its answers take most of their time."""
+    """Tests encode the same texts many times, which would take most of their time."""
     known: dict[object, TokenBatch] = {}
     encode = Encoder.encode
 
@@ -138,11 +138,11 @@ class TestStages:
         for query, hits in zip(queries, together, strict=True):
             alone = searcher.search(query, k=5, first_stage=stage)
             assert ids(hits) == ids(alone)
-            # Queries of other lengths beside it change the last bits of a query's vectors.
+            # Queries of other lengths in the batch change the last bits of a query's vectors.
             np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in alone], atol=1e-5)
 
     @every_stage
-    def test_no_query_has_no_answer(self, searcher: Searcher, stage: str) -> None:
+    def test_no_queries_give_no_results(self, searcher: Searcher, stage: str) -> None:
         assert searcher.search([], first_stage=stage) == []
 
     def test_auto_looks_at_everything_while_that_is_little(
@@ -168,7 +168,7 @@ class TestStages:
         assert len(searcher.search("blue sky", k=3, first_stage="dense", depth=1)) == 3
 
     @pytest.mark.parametrize("name", ["plaid", "bm25+plaid", "bm25+bm25", "auto+bm25", "+"])
-    def test_a_name_that_none_has_is_refused(self, searcher: Searcher, name: str) -> None:
+    def test_an_unknown_first_stage_is_refused(self, searcher: Searcher, name: str) -> None:
         with pytest.raises(InputError, match=r"first stages are auto, bm25, .*, not '"):
             searcher.search("cat", first_stage=name)
 
@@ -176,8 +176,8 @@ class TestStages:
 class TestWeights:
     @pytest.mark.parametrize("stage", [stage for stage in STAGES if "bm25" not in stage])  # which has its own weights
     def test_words_of_a_token_without_weight_do_not_matter(self, folder: Path, encoder: Encoder, stage: str) -> None:
-        # Only vectors change with the words beside them, so the same query is asked with a word's weight at 0 and
-        # its vectors replaced by others.
+        # A word also changes the vectors of its neighbours, so the query stays the same: the weight of a word is set to
+        # 0, and its vectors are replaced by others.
         searcher = Searcher.open(folder, encoder=encoder, first_stage=stage)
         queries = searcher.queries.weigh(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
         weights = queries.weights.copy()
@@ -269,7 +269,7 @@ class TestFilters:
         assert [sorted(ids(hits)) for hits in found] == [among[:3], among[:3]]
 
     @every_stage
-    def test_both_can_be_asked_for(self, searcher: Searcher, stage: str) -> None:
+    def test_both_can_be_combined(self, searcher: Searcher, stage: str) -> None:
         found = searcher.search("the cat", first_stage=stage, where="year = 2001", among=["d01", "d02", "d11"])
         assert sorted(ids(found)) == ["d01", "d11"]
 
@@ -301,7 +301,7 @@ class TestChanges:
         searcher = Searcher.open(tmp_path, encoder=encoder, first_stage=stage)
         assert ids(searcher.search(QUERY, k=1)) == [PLANTED]
         delete(tmp_path, PLANTED, "d04")
-        assert ids(searcher.search(QUERY, k=1)) == [PLANTED], "one commit until it is refreshed"
+        assert ids(searcher.search(QUERY, k=1)) == [PLANTED], "a searcher reads one commit until it is refreshed"
         searcher = searcher.refreshed()
         assert searcher.refreshed() is searcher
         assert len(searcher) == 19
@@ -338,7 +338,7 @@ class TestChanges:
         fresh, changed = (
             Searcher.open(tmp_path / name, encoder=encoder).search(queries, k=31) for name in ("fresh", "changed")
         )
-        # A text is encoded beside others, which changes the last bits of its vectors before they are kept in 16 bits.
+        # Other texts in the batch change the last bits of a text's vectors, before they are rounded to 16 bits.
         for one, other in zip(fresh, changed, strict=True):
             np.testing.assert_allclose([hit.score for hit in one], [hit.score for hit in other], atol=2e-3)
             assert sorted(ids(one)) == sorted(ids(other))
@@ -446,7 +446,7 @@ class TestScores:
             assert ids(searcher.search("cat", k=3, first_stage="exhaustive")) == ["b", "d", "0"]
 
     @every_stage
-    def test_more_than_there_are_gives_all_there_are(self, searcher: Searcher, stage: str) -> None:
+    def test_a_k_above_the_number_of_documents_returns_all(self, searcher: Searcher, stage: str) -> None:
         found = ids(searcher.search("the cat sat", k=1000, first_stage=stage))
         assert len(found) == len(set(found))
         if stage != "bm25":  # which finds what shares a word
@@ -515,7 +515,7 @@ class TestOpening:
         with pytest.raises(InputError, match="holds no index; make one with: chamfer index build"):
             Searcher.open(tmp_path)
 
-    def test_wrong_names_are_told_when_it_is_opened(self, folder: Path, encoder: Encoder) -> None:
+    def test_wrong_names_are_reported_on_opening(self, folder: Path, encoder: Encoder) -> None:
         with pytest.raises(InputError, match="first stages are"):
             Searcher.open(folder, encoder=encoder, first_stage="plaid")
         with pytest.raises(InputError, match="weights are uniform, idf"):
@@ -530,25 +530,25 @@ class TestOpening:
             writer.compact()
         assert searcher.search([QUERY, "blue"], k=50, where="year > 2003") == before
 
-    def test_pages_of_files_are_let_go_when_many_are_held(self, folder: Path, encoder: Encoder) -> None:
+    def test_memory_mapped_pages_are_released_when_there_are_many(self, folder: Path, encoder: Encoder) -> None:
         searcher = Searcher.open(folder, encoder=encoder, first_stage="centroids")
         before = searcher.search(QUERY, depth=5)
         held = "chamfer.index.memory.resident_file_bytes"
-        with patch(held, return_value=10**9):  # what was mapped before is not its own
+        with patch(held, return_value=10**9):  # what was mapped before does not count
             searcher.index.growth.start()
-        for resident, lets_go in (
+        for resident, releases in (
             (10**9 + LITTLE, False),
             (10**9 + LITTLE + 1, True),
-            (10**9 + LITTLE + 1, False),  # what is still there cannot be let go of
+            (10**9 + LITTLE + 1, False),  # what is still there cannot be released
             (10**8, False),
-            (10**8 + LITTLE + 1, True),  # another index was closed meanwhile
+            (10**8 + LITTLE + 1, True),  # another index was closed in the meantime
         ):
             with (
                 patch(held, return_value=resident),
                 patch.object(Segment, "forget", autospec=True, side_effect=Segment.forget) as forget,
             ):
                 assert searcher.search(QUERY, depth=5) == before
-            assert forget.called is lets_go
+            assert forget.called is releases
 
 
 def test_a_query_is_tokenised_once(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Work shared among threads."""
+"""Work spread over threads."""
 
 import multiprocessing
 import threading
@@ -12,7 +12,7 @@ from chamfer.support.threads import free_cores, map_in_threads
 
 
 def blas_threads() -> set[int]:
-    """Of what NumPy and SciPy call; the one that faiss brings has threads of OpenMP, see ``one_faiss_thread``."""
+    """Threads of the BLAS that NumPy and SciPy call; that of faiss uses OpenMP, see ``one_faiss_thread``."""
     return {
         library["num_threads"]
         for library in threadpool_info()
@@ -36,7 +36,7 @@ def test_blas_has_one_thread_inside_and_its_own_again_outside() -> None:
     assert blas_threads() == before
 
 
-def test_shared_work_may_share_its_work() -> None:
+def test_nested_calls_do_not_deadlock() -> None:
     assert map_in_threads(lambda size: sum(map_in_threads(square, range(size))), [3, 4, 5, 6]) == [5, 14, 30, 55]
 
 
@@ -54,7 +54,7 @@ def test_an_error_is_raised_and_the_rest_never_begins() -> None:
     assert len(begun) < 1000
 
 
-@pytest.mark.filterwarnings("ignore:This process")  # Python warns of forks while there are threads: that is the point
+@pytest.mark.filterwarnings("ignore:This process")  # Python warns of a fork while threads run, which is what this tests
 def test_a_forked_child_has_threads_of_its_own() -> None:
     map_in_threads(square, range(8))
     with multiprocessing.get_context("fork").Pool(1) as pool:

@@ -57,7 +57,7 @@ VECTORS, IDS = np.ones((3, 2), np.float32), np.zeros(3, np.int32)
         (np.full((3, 2), np.inf, np.float32), IDS, [0, 3], "NaN or infinity"),
     ],
 )
-def test_a_batch_that_cannot_be_is_refused(
+def test_an_inconsistent_batch_is_refused(
     vectors: np.ndarray, token_ids: np.ndarray, offsets: list[int], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

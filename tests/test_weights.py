@@ -19,7 +19,7 @@ def test_uniform_weights_are_1() -> None:
 
 
 @pytest.mark.parametrize("special", [0.0, 1.0])
-def test_idf_weights_take_special_tokens_as_told_and_unseen_ones_as_0(special: float) -> None:
+def test_idf_gives_special_tokens_the_given_weight_and_unseen_ones_0(special: float) -> None:
     table = TokenWeights.idf(COUNTED, WORDS, special=special).table
     np.testing.assert_allclose(table[1:5], COUNTED.idf()[1:5], rtol=1e-6)
     assert table[0] == special

@@ -161,9 +161,9 @@ class TestOnRay:
         expected = list(IN_PROCESS.map(job, tables))
         assert list(on_ray.map(DieOnce(job, tmp_path / "died"), tables)) == expected
         assert (tmp_path / "died").exists()
-        assert capfd.readouterr().out == "", "results may go to standard output"
+        assert capfd.readouterr().out == "", "standard output is for results"
 
-    def test_interrupted_work_goes_on_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+    def test_interrupted_work_resumes_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
         def stop(done: int) -> None:
             if done:
                 stopped.append(done)
@@ -179,7 +179,7 @@ class TestOnRay:
         assert sum(done) == len(TEXTS)
         assert files_of(encode_cached(tmp_path / "here", encoder, *ids_and_texts()).folder) == files_of(there.folder)
 
-    def test_re_ranking_goes_on_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
+    def test_re_ranking_resumes_where_it_stopped(self, encoder: Encoder, tmp_path: Path, on_ray: Workers) -> None:
         corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
         candidates = [Ranking(name, tuple(TEXTS), (0.0,) * len(TEXTS)) for name in list(TEXTS)[:7]]
         weightings = {"uniform": TokenWeights.uniform(encoder.vocabulary)}
@@ -218,12 +218,12 @@ class TestOnRay:
         assert [path.read_bytes() for path in minima[0]] == [path.read_bytes() for path in minima[1]]
         assert len(minima[0]) > 1
 
-    def test_what_a_worker_refuses_is_told_in_its_sentence(self, encoder: Encoder, on_ray: Workers) -> None:
+    def test_an_input_error_on_a_worker_keeps_its_message(self, encoder: Encoder, on_ray: Workers) -> None:
         tables: list[Table] = [{"text": ["cat"]}, {"text": [" "]}]
         with pytest.raises(InputError, match=r"^the query ' ' has no tokens; a query needs at least one word$"):
             list(on_ray.map(EncodeTexts(encoder.encode_queries), tables))
 
-    def test_what_cannot_be_opened_there_is_told_and_not_tried_for_ever(
+    def test_a_corpus_that_a_worker_cannot_open_is_an_error_and_not_retried_forever(
         self, encoder: Encoder, tmp_path: Path, on_ray: Workers
     ) -> None:
         corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())
@@ -232,7 +232,7 @@ class TestOnRay:
         with pytest.raises(InputError, match="put the cache where all nodes of the cluster can read it"):
             list(on_ray.map(job, [{"query": ["d00"], "documents": [["d01"]]}] * 2))
 
-    def test_errors_of_the_disk_arrive_as_such_and_empty_results_too(self, on_ray: Workers) -> None:
+    def test_disk_errors_and_empty_results_arrive_as_they_are(self, on_ray: Workers) -> None:
         tables: list[Table] = [{"number": numbers} for numbers in ([], [1], [2, 3])]
         done: list[int] = []
         assert list(on_ray.map(odd, tables, advance=done.append)) == list(IN_PROCESS.map(odd, tables))
@@ -241,12 +241,12 @@ class TestOnRay:
             list(on_ray.map(odd, [{"number": [28]}, {"number": [1]}]))
         assert (caught.value.errno, caught.value.filename) == (28, "/x/y")
 
-    def test_a_bug_in_a_job_is_no_fault_of_the_input(self, on_ray: Workers) -> None:
+    def test_a_bug_in_a_job_is_not_the_fault_of_the_input(self, on_ray: Workers) -> None:
         with pytest.raises(WorkerError, match=r"^a job failed on a Ray worker: ZeroDivisionError: by 0") as caught:
             list(on_ray.map(odd, [{"number": [0]}, {"number": [1]}]))
-        assert "in odd" in caught.value.__notes__[0], "the traceback of the worker comes with it"
+        assert "in odd" in caught.value.__notes__[0], "the worker's traceback is attached"
 
-    def test_workers_that_die_again_and_again_are_no_fault_of_the_input(
+    def test_workers_that_keep_dying_are_not_the_fault_of_the_input(
         self, on_ray: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ray_workers_in, "RETRIES", 1)
@@ -281,7 +281,7 @@ class TestOnRay:
 
 
 def odd(table: Table, advance: Advance) -> Table:
-    """A job that keeps odd numbers, finds the disk full at 28, has a bug at 0, and takes its process down at -1."""
+    """A job that keeps odd numbers, finds the disk full at 28, has a bug at 0, and kills its process at -1."""
     if 0 in table["number"]:
         raise ZeroDivisionError("by 0")
     if -1 in table["number"]:
@@ -319,7 +319,7 @@ class TestWithoutRay:
             ("[::1]:1", "nothing answers at the Ray address"),
         ],
     )
-    def test_an_address_that_cannot_be_reached_is_told_at_once(self, address: str, sentence: str) -> None:
+    def test_an_address_that_cannot_be_reached_is_reported_at_once(self, address: str, sentence: str) -> None:
         with pytest.raises(InputError, match=sentence), workers_at(address):
             pass
 
@@ -337,7 +337,7 @@ class TestWithoutRay:
         assert len(sent) < 2000
         again = pickle.loads(sent)
         assert again.fingerprint("document") == encoder.fingerprint("document")
-        assert pickle.loads(sent) is again, "it is loaded once in a process"
+        assert pickle.loads(sent) is again, "an encoder is loaded once per process"
         monkeypatch.chdir(tmp_path)
         (tmp_path / "minilm").mkdir()
         assert Encoder.load("minilm").load_spec.name == "minilm"

@@ -122,7 +122,7 @@ def explain_tokens(
 
 
 def closest(query: Vectors, document: Vectors, form: Form) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The distance of each query token to its closest document token, and that token's position; the first of ties.
+    """The distance of each query token to its closest document token, and that token's position; the first in a tie.
 
     Equals :func:`chamfer.kernels.reference.match`, with one matrix product per document.
     """

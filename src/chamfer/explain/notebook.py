@@ -1,4 +1,4 @@
-"""Explanations as HTML: two documents compared, and a page of its own."""
+"""Explanations as HTML: a comparison of two documents, and a standalone page."""
 
 from html import escape
 

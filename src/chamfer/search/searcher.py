@@ -98,6 +98,7 @@ class Searcher:
     def _of_snapshot(
         cls, index: Snapshot, encoder: Encoder, weights: str | TokenWeights, first_stage: str, form: Form
     ) -> Self:
+        """A searcher of a snapshot, or of a newer one if a writer removes files of this one meanwhile."""
         while True:
             try:
                 return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
