@@ -234,7 +234,7 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no train or dev split"),
         (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "none.tsv"], "there is no qrels file none.tsv"),
         (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot write"),
-        (["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"], "a corpus alone needs queries and qrels too"),
+        (["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"], "or a corpus file with queries and qrels"),
         (["learn", "{pets}", "--out", "w.safetensors", "--plot", "w.gif"], "saved as .png, .svg, .pdf"),
         (["learn", "{pets}", "--out", "w.safetensors", "--test", "test", "--hold-out", "0.5"], "not on both"),
         (["learn", "{pets}", "--out", "w.json"], "--out must end in .safetensors"),

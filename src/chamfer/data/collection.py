@@ -62,7 +62,7 @@ def load_collection(
     if not (path.is_dir() or (path.is_file() and queries)):
         raise InputError(
             f"{path} is not a folder; a judged collection is a folder with corpus.jsonl, queries.jsonl and qrels/"
-            + ("; a corpus alone needs queries and qrels too (--queries and --qrels)" if path.is_file() else "")
+            + (", or a corpus file with queries and qrels (--queries and --qrels)" if path.is_file() else "")
         )
     documents = load_documents(path, allow_empty=allow_empty)
     texts = queries_from(queries or path / "queries.jsonl")

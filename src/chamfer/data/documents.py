@@ -54,7 +54,7 @@ class Document:
 
 def metadata_json(document: Document) -> str:
     """The metadata of a document as it is stored."""
-    return json.dumps(document.metadata, ensure_ascii=False, default=dict)  # for mappings that are no dicts
+    return json.dumps(document.metadata, ensure_ascii=False, default=dict)  # for mappings that are not dicts
 
 
 def corpus_file(path: Path) -> Path:
