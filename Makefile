@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser docs lint-workflows screenshots demo test test-long test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
@@ -45,12 +45,21 @@ lint-workflows: .venv/installed
 	$(BIN)/zizmor --offline --quiet .github/workflows
 	$(BIN)/pre-commit validate-config
 
-check: .venv/installed docs lint-workflows
+# Everything but the tests; make -j2 runs two of its parts at once.
+check: types style rendered wheels docs lint-workflows
+
+types: .venv/installed
+	$(BIN)/mypy
+
+style: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pytest tests/test_layers.py
+
+rendered: .venv/installed
 	$(BIN)/python benchmarks/render.py --check
+
+# With a compiler, and without one.
+wheels: .venv/installed
 	$(BIN)/python -m build --wheel --outdir build/wheel
 	rm -rf build/without-compiler
 	CXX=false $(BIN)/python -m build --wheel --outdir build/without-compiler
