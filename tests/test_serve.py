@@ -62,6 +62,18 @@ def client(service: Service) -> Iterator[TestClient]:
         yield client
 
 
+def test_a_searcher_is_served_with_its_own_weights(folder: Path, encoder: Encoder, tmp_path: Path) -> None:
+    uniform = TokenWeights.uniform(encoder.vocabulary)
+    uniform.save(tmp_path / "mine.safetensors")
+    weightings = {"idf": "idf", "mine": str(tmp_path / "mine.safetensors"), "given": uniform}
+    for name, weights in weightings.items():
+        searcher = Searcher.open(folder, encoder=encoder, weights=weights)
+        with TestClient(create_app(searcher), LOCAL) as client:
+            assert [one["name"] for one in client.get("/weights").json()["versions"]] == [name]
+            found = client.post("/search", json={"query": QUERY, "k": 3}).json()["hits"]
+            assert [one["score"] for one in found] == [hit.score for hit in searcher.search(QUERY, k=3)]
+
+
 class TestSearch:
     def test_it_answers_as_the_library_does(self, client: TestClient, searcher: Searcher) -> None:
         found = client.post("/search", json={"query": QUERY, "k": 3}).json()

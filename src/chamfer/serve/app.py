@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from chamfer import __version__
 from chamfer.errors import InputError
+from chamfer.search.searcher import Searcher
 from chamfer.serve.batches import BusyError
 from chamfer.serve.guard import Application, Guard
 from chamfer.serve.limits import Limits
@@ -23,24 +24,27 @@ from chamfer.serve.routes.rerank import rerank_routes
 from chamfer.serve.routes.search import search_routes
 from chamfer.serve.routes.weights import weights_routes
 from chamfer.serve.service import Service
+from chamfer.serve.single import service_of
 
 # Seconds between checks for a newer commit of the index.
 REFRESH_SECONDS = 0.5
 
 
 def create_app(
-    service: Service, *, limits: Limits | None = None, key: str | None = None, local: bool = False
+    source: Searcher | Service, *, limits: Limits | None = None, key: str | None = None, local: bool = False
 ) -> Application:
-    """Make the server.
+    """Make the server, an ASGI application.
 
     Args:
-        service: answers the requests.
+        source: searcher of the index to serve, whose weights are the first version; or a service, which answers the
+            requests.
         limits: limits on requests; the defaults if not given.
         key: API key that clients must send; none by default.
         local: whether to answer only requests whose Host header names this machine.
     """
     if key is not None and not (key.isascii() and key.isprintable()):
         raise InputError("an API key may contain only printable ASCII characters; choose another key")
+    service = service_of(source) if isinstance(source, Searcher) else source
     limits, metrics = limits or Limits(), Metrics()
     queues = Queues(service, limits, metrics)
     metrics.follow("chamfer_waiting", "Queued requests.", lambda: len(queues))

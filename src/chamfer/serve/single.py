@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from chamfer.errors import InputError
 from chamfer.index.filters import Filter
@@ -12,7 +13,9 @@ from chamfer.serve.backend import Explained, ExplainedDocument, Found
 from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.service import Service
 from chamfer.serve.versions import Versions
+from chamfer.weights.names import NAMES
 
 
 class IndexReader:
@@ -83,3 +86,15 @@ class IndexBackend:
 
     def close(self) -> None:
         """Nothing to do: there is no background work."""
+
+
+def service_of(searcher: Searcher) -> Service:
+    """Serve an index; the weights of its searcher are the first version, kept in memory.
+
+    Args:
+        searcher: searcher of the index.
+    """
+    weights = searcher.queries.weights
+    name = Path(weights).stem if isinstance(weights, str) else "given"
+    first = weights if weights in NAMES else searcher.queries.resolve(weights)
+    return Service(IndexBackend(searcher), Versions(first, name))
