@@ -45,25 +45,6 @@ def speed() -> str:
     return "\n".join(rows)
 
 
-def summary() -> str:
-    """The same in a few lines, for the README."""
-    parts = []
-    for record in _found()["speed"]:
-        short, half = (record["ours"][f"scores, {kind}"] for kind in ("int8", "float16"))
-        theirs = min(one["microseconds"] for peer in PEERS for one in record["peers"][peer].values())
-        parts.append(
-            f"- {record['work']}: {short:,.0f} µs in int8, {half:,.0f} µs in float16 (fastest peer {theirs:,.0f} µs)"
-        )
-    gpu = _found()["environments"]["speed"]["gpu"]
-    return "\n".join(
-        [
-            f"On one {gpu}, time to score queries x documents (the exact top k is then refined from these scores):",
-            "",
-            *parts,
-        ]
-    )
-
-
 def facts() -> str:
     """What the same run checked."""
     found = _found()

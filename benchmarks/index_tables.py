@@ -102,8 +102,9 @@ def growth() -> str:
 
 def plaid() -> str:
     """Our index beside fast-plaid."""
-    sections = []
-    for trial in _record("plaid.json").get("trials", []):
+    record = _record("plaid.json")
+    sections = [f"fast-plaid {record['environment']['peer']['fast-plaid']}."]
+    for trial in record["trials"]:
         rows = [
             "| system | settings | weights | nDCG@10 | Recall@10 | build, s | build, peak MB | query, ms | "
             "search, peak MB | disk, MB |",
@@ -141,8 +142,8 @@ def plaid_summary() -> str:
             how = _spoken(row["settings"])
             build, search = row["build"], row["search"]
             sentences.append(
-                f"- {trial['trial']} ({trial['documents']:,} documents), fast-plaid with {how}: "
-                f"{build['seconds'] / ours['build']['seconds']:.0f}x faster to build, "
+                f"- {trial['trial']} ({trial['documents']:,} documents), compared with fast-plaid ({how}): chamfer is "
+                f"{build['seconds'] / ours['build']['seconds']:.0f}x faster to build and "
                 f"{search['milliseconds'] / ours['search']['milliseconds']:.0f}x faster to search; nDCG@10 "
                 f"{ours['nDCG@10']:.3f} vs {row['nDCG@10']:.3f}; peak memory "
                 f"{ours['build']['peak_mb']:,} vs {build['peak_mb']:,} MB to build, {ours['search']['peak_mb']:,} vs "

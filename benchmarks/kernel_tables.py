@@ -56,6 +56,8 @@ def facts() -> str:
     memory = record["memory"]
     of_peak = f", {100 * speed / peak:.0f}% of the {peak:.0f} billion that one core peaks at" if peak else ""
     facts = [
+        f"- Peers: numkong {record['environment']['numkong']}, maxsim-cpu {record['environment']['maxsim-cpu']}, torch "
+        f"{record['environment']['torch']}.",
         f"- {HEADLINE}, one thread: {speed:.0f} billion 8-bit operations per second{of_peak}.",
         *(
             f"- {shape['shape']}: {shape['read']:.0f} of 1,000 documents were rescored in 16 bits; early exits saved "

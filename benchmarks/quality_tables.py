@@ -46,7 +46,7 @@ def zero_shot_summary() -> str:
             mean = sum(one["difference"] for one in found) / max(len(found), 1)
             parts.append(
                 f"in {measure} on {above} of {len(found)} collections "
-                f"({certain} significant gains, {harmed} significant losses; mean change {mean:+.4f})"
+                f"(significant gains: {certain}, significant losses: {harmed}; mean change {mean:+.4f})"
             )
         sentences.append(f"{spoken} beats uniform weights {' and '.join(parts)}.")
     return "\n".join(sentences)

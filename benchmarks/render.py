@@ -35,7 +35,6 @@ def main() -> None:
         "kernel-all": kernel_tables.every_shape(),
         "kernel-facts": kernel_tables.facts(),
         "gpu": gpu_tables.speed(),
-        "gpu-summary": gpu_tables.summary(),
         "gpu-facts": gpu_tables.facts(),
         "gpu-end-to-end": gpu_tables.end_to_end(),
         "first-stages": index_tables.first_stages(),
@@ -56,19 +55,22 @@ def main() -> None:
         "sharded": ray_tables.shards(),
         "serving": serving_tables.serving(),
     }
-    stale = []
+    stale, unused = [], set(tables)
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         before = page.read_text()
         after = before
         for name, table in tables.items():
             begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
             if begin in after:
+                unused.discard(name)
                 head, rest = after.split(begin, 1)
                 after = f"{head}{begin}\n{table}\n{end}{rest.split(end, 1)[1]}"
         if after != before:
             stale.append(str(page.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 page.write_text(after)
+    if unused:
+        sys.exit(f"no page has the tables {', '.join(sorted(unused))}; add their markers, or render them no longer")
     if stale and "--check" in sys.argv:
         sys.exit(f"out of date: {', '.join(stale)}; run: make readme")
 
