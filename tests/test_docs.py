@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
 import sys
 from contextlib import redirect_stdout
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import typer.main
 
 import chamfer
 
@@ -103,6 +106,27 @@ def test_options_that_are_named_exist() -> None:
         prose = re.sub(r"```python.*?```", "", page.read_text(), flags=re.DOTALL)
         named = set(re.findall(r"(?<![\w!<-])--[a-z][a-z-]+", prose))
         assert named <= known, f"{page.relative_to(ROOT)}: {sorted(named - known)}"
+
+
+COMMANDS = sorted(
+    {
+        line
+        for page in PAGES
+        for line in re.findall(r"^    (?:.*\| |[A-Z_]+=\S+ )?chamfer (.+)$", page.read_text(), re.MULTILINE)
+        if not line.startswith(("[", "COMMAND"))
+    }
+)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_line_has_only_options_of_its_command(line: str) -> None:
+    command, words = typer.main.get_command(import_module("chamfer.cli.app").app), shlex.split(line, comments=True)
+    while True:
+        context = command.make_context("chamfer", [], resilient_parsing=True)
+        _, words, _ = command.make_parser(context).parse_args(words)
+        if not hasattr(command, "commands"):
+            break
+        command = command.commands[words.pop(0)]
 
 
 def test_the_reference_holds_every_public_name_command_and_endpoint() -> None:
