@@ -65,7 +65,11 @@ def client(service: Service) -> Iterator[TestClient]:
 def test_a_searcher_is_served_with_its_own_weights(folder: Path, encoder: Encoder, tmp_path: Path) -> None:
     uniform = TokenWeights.uniform(encoder.vocabulary)
     uniform.save(tmp_path / "mine.safetensors")
-    weightings = {"idf": "idf", "mine": str(tmp_path / "mine.safetensors"), "given": uniform}
+    weightings: dict[str, str | TokenWeights] = {
+        "idf": "idf",
+        "mine": str(tmp_path / "mine.safetensors"),
+        "given": uniform,
+    }
     for name, weights in weightings.items():
         searcher = Searcher.open(folder, encoder=encoder, weights=weights)
         with TestClient(create_app(searcher), LOCAL) as client:
