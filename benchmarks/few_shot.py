@@ -17,11 +17,11 @@ from chamfer import TokenWeights
 from chamfer.cache.encoded import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.setup import Setup
-from chamfer.learn.collection import judge_splits, starting_weights
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.learnt import measure_held_out
+from chamfer.learn.on_collection import judge_splits, starting_weights
 from chamfer.learn.registry import configurations_of
 from chamfer.learn.report import LearningReport
 from chamfer.learn.splits import Splits, split_queries

@@ -12,7 +12,7 @@ import numpy as np
 from chamfer import Encoder, Searcher, build_index
 from chamfer.data.collection import load_collection
 from chamfer.index.snapshot import Snapshot
-from chamfer.learn.collection import learn
+from chamfer.learn.learning import learn
 from chamfer.retrieve.stages import chosen_name
 
 DOCUMENT_LENGTH = 256

@@ -40,8 +40,8 @@ def measure(*, small: bool = False) -> dict[str, Any]:
         for precision in PRECISIONS:
             held = DeviceDocuments.of_tokens(documents, precisions=[precision])
             scores = torch.full(right.shape, torch.nan, device="cuda")
-            asked = DeviceQueries(queries, weights, held.device)
-            launch.score_all(asked, held.copies[precision], held.device_offsets, scores, form=form)
+            asked = DeviceQueries(queries, weights, held.device, form)
+            launch.score_all(asked, held.copies[precision], held.device_offsets, scores)
             found = scores.cpu().numpy()
             assert not np.isnan(found).any(), "some scores were not written"
             assert np.isneginf(found[:, ~filled]).all(), "a document without tokens scored"

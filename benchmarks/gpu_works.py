@@ -139,7 +139,6 @@ class Ours:
             keys,
             document_of=self.joined,
             begins=self.starts[:-1],
-            form="l2",
         )
 
     def times(self) -> dict[str, float]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from chamfer.cache.encoded import default_cache
 from chamfer.data.collection import load_collection
-from chamfer.learn.collection import learn
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
+from chamfer.learn.learning import learn
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity

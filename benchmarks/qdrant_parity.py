@@ -100,15 +100,15 @@ def measure(
         push(client, "parity", index)
         took.append(round(time.perf_counter() - started, 1))
     weights = TokenWeights.soft_idf(index.frequencies, encoder.vocabulary)
-    queries = Queries(texts, tokens, weights.of(tokens))
     points = []
     for form in FORMS:
+        queries = Queries(texts, tokens, weights.of(tokens), form)
         own = Searcher(index, encoder, weights=weights, form=form)
         theirs = QdrantSearcher(client, "parity", encoder, weights, form=form)
         for stage in ("exhaustive", "bm25"):
             found, latency = timed(partial(theirs.rank, k=K, first_stage=stage), queries)
             expected, own_latency = timed(partial(own.rank, k=K, first_stage=stage), queries)
-            of_rounded = own.rank(rounded(queries, form), K, first_stage=stage)
+            of_rounded = own.rank(rounded(queries), K, first_stage=stage)
             points.append(
                 {
                     "form": form,
@@ -145,20 +145,22 @@ def compared(index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidat
     return {"same": same, "same_but_for_ties": tied, "scores_apart": float(f"{apart:.2g}")}
 
 
-def rounded(queries: Queries, form: Form) -> Queries:
+def rounded(queries: Queries) -> Queries:
     """The query as the engine rounds it: to 16 bits, for ``cosine`` after folding the weights in."""
     vectors, weights = queries.tokens.vectors, queries.weights
-    if form == "cosine":
+    if queries.form == "cosine":
         largest = np.repeat(np.maximum.reduceat(weights, queries.tokens.offsets[:-1]), queries.tokens.lengths)
         vectors, weights = vectors * (weights / largest)[:, None], largest
     half = vectors.astype(np.float16).astype(np.float32)
-    return Queries(queries.texts, TokenBatch(half, queries.tokens.token_ids, queries.tokens.offsets), weights)
+    tokens = TokenBatch(half, queries.tokens.token_ids, queries.tokens.offsets)
+    return queries._replace(tokens=tokens, weights=weights)
 
 
 def each(queries: Queries) -> list[Queries]:
     """The queries one by one."""
     return [
-        Queries([text], queries.tokens[place], queries.weights_of(place)) for place, text in enumerate(queries.texts)
+        Queries([text], queries.tokens[place], queries.weights_of(place), queries.form)
+        for place, text in enumerate(queries.texts)
     ]
 
 

@@ -11,7 +11,7 @@ namespace {
 
 // Round to codes from -127 to 127, leave the rounding error in `token`, and return the scale.
 float take_codes(float* token, int dimensions, int8_t* codes) {
-    uint32_t bits = 0;  // of the largest magnitude; as integers, whose maximum compilers vectorise
+    uint32_t bits = 0;  // of the largest magnitude; compilers vectorise the maximum of integers
     for (int k = 0; k < dimensions; ++k) {
         uint32_t here;
         std::memcpy(&here, token + k, sizeof here);

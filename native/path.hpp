@@ -18,10 +18,10 @@ struct Codes {
     int64_t tokens = 0;
 };
 
-// Below any product of codes. Its low bits, where a path may store the index of a token, are zeros.
+// Less than any product of codes. Its low bits, where a path may store the index of a token, are zeros.
 constexpr float kNothing = -0x1p99f;
 
-// The lift that leaves products as they are.
+// The lift that leaves products unchanged.
 constexpr int32_t kUnchanged[kGroup] = {};
 
 // The result of screening a document, for each query token: an upper bound on its largest product with a document

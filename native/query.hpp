@@ -14,8 +14,8 @@
 namespace chamfer {
 
 // Two groups of query tokens are screened at once, so that documents are read once. A group is screened by itself if at
-// most kFew tokens follow it, which take half the time, or if those carry at most kLight of the weight, so that many
-// documents can be dropped before them.
+// most kFew tokens follow it, which take half the time, or if these carry at most the share kLight of the weight:
+// many documents can then be dropped before reaching them.
 constexpr int kFew = 8;
 constexpr double kLight = 0.3;
 
@@ -67,14 +67,14 @@ class WeightedQuery {
 
     void* group(int g) const { return static_cast<char*>(laid_out_->at) + g * group_bytes_; }
 
-    int tokens = 0;  // with weight
+    int tokens = 0;  // number of tokens with weight
     int groups = 0;
     std::vector<Portion> portions;
     std::vector<int> order;            // index in the request
     std::vector<const int8_t*> rows;   // codes
     std::vector<const int8_t*> rests;  // codes of the rounding error
     int exponent = 0;  // weights are divided by 2 to this power while ranking, so that the heaviest is about 1
-    double total = 0;  // of all weights
+    double total = 0;  // sum of all weights
     // Per token, padded with zeros to whole groups.
     std::vector<float> scale, weight, norm, square;
     std::vector<float> error;       // |token - its code|

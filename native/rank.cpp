@@ -84,7 +84,7 @@ class Ranking {
         return std::move(answer_);
     }
 
-    // Without vectors: the candidates that can be in the top k by their codes.
+    // The candidates that can be in the top k, by their codes alone.
     std::vector<int64_t> survivors() {
         screen();
         std::vector<int64_t> found;
@@ -177,7 +177,7 @@ class Ranking {
         }
     }
 
-    // Fill a piece with as many candidates as fit the cache while they are screened, and return where to continue.
+    // Fill a piece with as many candidates as fit into the cache, and return where to continue.
     int64_t fill(Piece& piece, int64_t from, int64_t to, int64_t& possible) const {
         constexpr int64_t kBytes = int64_t{1} << 18;
         int64_t bytes = 0;

@@ -11,8 +11,8 @@ struct Answer {
     std::vector<int64_t> places;  // indices of candidates, best first; ties broken by index
     std::vector<float> scores;    // higher is closer: minus the weighted mean distance, or the weighted mean product
     int64_t refined = 0;          // documents whose 16-bit vectors were read
-    int64_t computed = 0;         // products of a query token and a document token computed while screening
-    int64_t possible = 0;         // the same without dropping anything
+    int64_t computed = 0;         // token products computed while screening
+    int64_t possible = 0;         // the same if nothing were dropped
 };
 
 Answer rank(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads);

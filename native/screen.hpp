@@ -12,7 +12,7 @@ constexpr double kTiny = 1e-18;
 // The result of screening one document, per query token.
 struct Screened {
     const float* most;       // the most that it adds to the score
-    const float* otherwise;  // upper bound on its product with any document token but the following
+    const float* otherwise;  // upper bound on its product with any other document token than `token`
     const int32_t* token;    // the document token that appears to be closest
 };
 

@@ -88,10 +88,10 @@ def test_scores_are_those_of_the_reference(precision: Precision, dimensions: int
     documents, queries = batch(DOCUMENTS, dimensions, 1), batch([5, 17, 1], dimensions, 2, np.float32)
     weights = weights_for(queries)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=[precision])
-    asked = DeviceQueries(queries, weights, held.device)
+    asked = DeviceQueries(queries, weights, held.device, form)
     scores = torch.full((3, len(documents)), torch.nan, device=DEVICE)  # what is not written stays NaN
     assert held.screen is not None
-    launch.score_all(asked, held.screen, held.device_offsets, scores, form=form)
+    launch.score_all(asked, held.screen, held.device_offsets, scores)
     for found, right in zip(scores.cpu().numpy(), wanted(queries, weights, documents, form), strict=True):
         np.testing.assert_allclose(found, right, atol=LOST[precision])
 
@@ -104,11 +104,10 @@ def test_queries_scored_together_score_as_alone(together: int, form: Form) -> No
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=["float16"])
     scores = torch.full((5, len(documents)), torch.nan, device=DEVICE)
     launch.score_all(
-        DeviceQueries(queries, weights, held.device),
+        DeviceQueries(queries, weights, held.device, form),
         held.copies["float16"],
         held.device_offsets,
         scores,
-        form=form,
         how=Plan(together, 16, 4, 2, 3),
     )
     for found, right in zip(scores.cpu().numpy(), wanted(queries, weights, documents, form), strict=True):
@@ -266,7 +265,7 @@ def test_where_memory_ends_less_is_held(monkeypatch: pytest.MonkeyPatch) -> None
     room = len(documents.vectors) * (20 + 36)
     held = DeviceDocuments.of_tokens(documents, device=DEVICE, room=room)
     assert list(held.copies) == ["int8"]
-    with pytest.raises(InputError, match="the GPU is out of memory; stop what else uses it"):
+    with pytest.raises(InputError, match="the GPU is out of memory; stop other processes"):
         DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=["float16"])
 
 

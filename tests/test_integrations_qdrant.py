@@ -122,7 +122,7 @@ def test_every_document_is_ranked_as_by_the_kernel(
     queries = random_queries(index.dimensions, weights)
     push(client, name, index)
     found = QdrantSearcher(client, name, encoder, form=form).rank(queries, 60, first_stage="exhaustive")
-    for place, expected in enumerate(best(index, queries, 60, form=form)):
+    for place, expected in enumerate(best(index, queries._replace(form=form), 60)):
         check(found[place], expected, index, apart=APART[form] * float(queries.weights_of(place).max()))
 
 
@@ -134,7 +134,7 @@ def test_candidates_of_bm25_are_scored_alone(
     push(client, name, index)
     found = QdrantSearcher(client, name, encoder, form=form).rank(queries, 10, depth=12)
     candidates = [one.places for one in BM25Stage(index).find(queries, 12)]
-    for place, expected in enumerate(best(index, queries, 10, candidates, form=form)):
+    for place, expected in enumerate(best(index, queries._replace(form=form), 10, candidates)):
         check(found[place], expected, index, apart=5 * APART[form])
 
 
@@ -147,7 +147,7 @@ def test_coded_vectors_are_pushed_as_what_they_stand_for(
     queries = random_queries(index.dimensions, [1, 2, 3, 4, 5])
     push(client, name, index)
     found = QdrantSearcher(client, name, encoder, form=form).rank(queries, 60, first_stage="exhaustive")
-    for place, expected in enumerate(best(index, queries, 60, form=form)):
+    for place, expected in enumerate(best(index, queries._replace(form=form), 60)):
         # Codes may change the length of a vector much, and 16 bits keep only three digits of by how much.
         check(found[place], expected, index, apart=2e-3)
 
@@ -309,7 +309,7 @@ def test_filters_hold_for_the_same_documents(
     for form in FORMS:
         searcher = QdrantSearcher(client, name, encoder, form=form)
         found = searcher.rank(queries, 60, first_stage="exhaustive", where=where)
-        expected = best(index, queries, 60, [np.flatnonzero(allowed)] * 2, form=form)
+        expected = best(index, queries._replace(form=form), 60, [np.flatnonzero(allowed)] * 2)
         for hits, ranked in zip(found, expected, strict=True):
             check(hits, ranked, index, apart=APART[form])
     through_words = searcher.rank(queries, 60, depth=60, where=where)[1]

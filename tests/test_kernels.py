@@ -98,7 +98,7 @@ def test_what_cannot_be_scored_is_refused(query: TokenBatch, candidates: list[in
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan]])
 def test_weights_that_do_not_fit_are_refused(weights: list[float]) -> None:
-    with pytest.raises(InputError, match="weights"):
+    with pytest.raises(InputError, match="weight"):
         dispatch.score(np.zeros((3, 2), np.float32), np.array(weights, np.float32))
 
 

@@ -13,7 +13,7 @@ from chamfer.data.collection import Collection
 from chamfer.encode.fingerprints import parameters_digest
 from chamfer.evaluate import setup
 from chamfer.kernels.form import Form
-from chamfer.learn.collection import learn
+from chamfer.learn.learning import learn
 from tests import checkpoints
 
 THINGS = ["cat", "dog", "sky", "night", "day", "mat"]

@@ -18,7 +18,6 @@ from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import read_run
-from chamfer.evaluate import first_stage
 from chamfer.evaluate.setup import Setup
 from chamfer.reproduce import run as running
 from chamfer.reproduce.capped_recall import measure_all
@@ -26,8 +25,9 @@ from chamfer.reproduce.datasets import DATASETS, dataset_named
 from chamfer.reproduce.protocol import reproduce_dataset
 from chamfer.reproduce.report import notes, report
 from chamfer.reproduce.saved_splits import ROLES, draw_splits, load_splits
-from chamfer.reproduce.systems import AUTO, BM25, CHAMFER, SYSTEMS
+from chamfer.reproduce.systems import AUTO, CHAMFER, SYSTEMS
 from chamfer.reproduce.tables import as_latex, as_markdown
+from chamfer.retrieve.stages import BM25
 from tests import checkpoints
 from tests.checkpoints import WORDS
 
@@ -403,7 +403,6 @@ def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Pat
 def test_end_to_end_by_an_index_each_weighting_ranks_what_it_found(
     data: Path, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_stage, "FEW", 0)
     monkeypatch.setattr("chamfer.retrieve.stages.FEW", 0)
     arguments = command(data, checkpoint, tmp_path / "run", "--setting", "end-to-end", "--depth", "5")
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0

@@ -97,10 +97,10 @@ def test_a_rare_token_is_found_by_its_name_where_no_centroid_is_near_it(
 class TestCentroids:
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     def test_they_find_most_of_the_best(self, index: Snapshot, documents: TokenBatch, form: Form) -> None:
-        stage, exact = Centroids(index, form=form, probes=8), Exhaustive(index, form=form)
+        stage, exact = Centroids(index, probes=8), Exhaustive(index)
         shared = 0
         for place in range(1, 40):
-            queries = asked(like(documents, place), np.linspace(0.2, 2, 6))
+            queries = asked(like(documents, place), np.linspace(0.2, 2, 6))._replace(form=form)
             [found], [wanted] = stage.find(queries, 60, index.live), exact.find(queries, 5, index.live)
             assert place in found.places[:10]
             shared += len(set(found.places.tolist()) & set(wanted.places.tolist()))
@@ -182,11 +182,11 @@ class TestExhaustive:
     @pytest.mark.parametrize("filtered", [False, True])
     def test_it_is_the_definition(self, index: Snapshot, documents: TokenBatch, form: Form, filtered: bool) -> None:
         allowed = np.random.default_rng(3).random(DOCUMENTS) < 0.3 if filtered else None
-        queries = asked(like(documents, 7), np.linspace(0, 1, 6))
+        queries = asked(like(documents, 7), np.linspace(0, 1, 6))._replace(form=form)
         scores = reference.score(queries.tokens.vectors, queries.weights, documents, form).astype(np.float32)
         possible = np.arange(DOCUMENTS) if allowed is None else np.flatnonzero(allowed)
         order = possible[np.argsort(-scores[possible], kind="stable")][:20]
-        [found] = Exhaustive(index, form=form).find(queries, 20, allowed)
+        [found] = Exhaustive(index).find(queries, 20, allowed)
         assert found.places.tolist() == order.tolist()
         np.testing.assert_allclose(found.scores, scores[order], atol=1e-6)
 

@@ -78,9 +78,9 @@ class Threads:
         return Answering(self._pool.submit(answer))
 
 
-def shards_of(folder: Path, *, form: Form = "l2", first_stage: str = "auto") -> dict[str, Threads]:
+def shards_of(folder: Path, *, first_stage: str = "auto") -> dict[str, Threads]:
     def make(number: int) -> Callable[[], Shard]:
-        return lambda: Shard(folder, number, form=form, first_stage=first_stage)
+        return lambda: Shard(folder, number, first_stage=first_stage)
 
     return {f"shard-{number:02d}": Threads(make(number)) for number in range(SHARDS)}
 
@@ -146,7 +146,7 @@ class TestTheSameInterface:
         index = build_changed(tmp_path / "index", encoder, precision=precision, pool=2)
         split_index(index, tmp_path / "shards", shards=SHARDS)
         searcher = Searcher.open(index, encoder=encoder, form=form, first_stage="exhaustive")
-        shards = shards_of(tmp_path / "shards", form=form, first_stage="exhaustive")
+        shards = shards_of(tmp_path / "shards", first_stage="exhaustive")
         with served(tmp_path / "shards", shards, encoder, form=form) as client:
             for query in (QUERY, "blue sky"):
                 found = client.post("/search", json={"query": query, "k": 30}).json()["hits"][:29]

@@ -33,7 +33,7 @@ from chamfer.index.adding import add_documents
 from chamfer.index.building import build, settings_for
 from chamfer.index.writing import writing
 from chamfer.learn import judged as judged_in
-from chamfer.learn.collection import learn_collection
+from chamfer.learn.on_collection import learn_collection
 from chamfer.search import rerank_all as reranked_in
 from chamfer.search.rerank_all import rerank_all
 from chamfer.search.rerank_encoded import RerankEncoded

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chamfer.index.building import build_index
     from chamfer.index.index import Index
     from chamfer.index.report import BuildReport
-    from chamfer.learn.collection import learn
+    from chamfer.learn.learning import learn
     from chamfer.learn.learnt import Learnt
     from chamfer.search.hits import Hit, Hits
     from chamfer.search.rerank import rerank
@@ -60,7 +60,7 @@ _HOME = {
     "Evaluation": "evaluate.evaluation",
     "evaluate": "evaluate.experiment",
     "Learnt": "learn.learnt",
-    "learn": "learn.collection",
+    "learn": "learn.learning",
 }
 
 __all__ = [  # noqa: RUF022 -- in the order in which data flows

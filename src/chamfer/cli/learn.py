@@ -109,8 +109,8 @@ def learn(
 
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
-    from chamfer.learn.collection import learn as learn_weights
     from chamfer.learn.curve import DEFAULT, learning_curve
+    from chamfer.learn.learning import learn as learn_weights
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.data.ranking import Ranking
+from chamfer.encode.encoder import Encoder
 from chamfer.evaluate.measures import MAIN, MEASURES, PerQuery
 from chamfer.evaluate.significance import Comparison, compare
+from chamfer.kernels.form import Form
 from chamfer.support.notebook import Row, table
 
 
@@ -41,6 +43,18 @@ class System:
     def answered(self) -> int:
         """Number of queries with at least one document."""
         return sum(len(ranking) > 0 for ranking in self.rankings)
+
+
+def settings_json(encoder: Encoder, form: Form, first_stage: str | None, depth: int | None) -> dict[str, Any]:
+    """Return the settings of an evaluation, as :class:`Evaluation` records them."""
+    return {
+        "encoder": encoder.name,
+        "query_length": encoder.query_length,
+        "document_length": encoder.document_length,
+        "form": form,
+        "first_stage": first_stage,
+        "depth": depth,
+    }
 
 
 @dataclass(frozen=True)

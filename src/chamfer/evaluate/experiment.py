@@ -3,24 +3,22 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from chamfer.cache.encoded import default_cache
 from chamfer.data.judgements import JudgementSource
 from chamfer.data.queries import QuerySource
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation
-from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_encoder, open_searcher, read_judged
-from chamfer.evaluate.on_collection import BM25, evaluate_collection
+from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_searcher, read_judged
+from chamfer.evaluate.on_collection import evaluate_collection
 from chamfer.evaluate.on_index import evaluate_index
-from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.setup import open_setup
 from chamfer.evaluate.weightings import Weightings
 from chamfer.kernels.form import Form
-from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.retrieve.stages import BM25
 from chamfer.support.progress import shown
 from chamfer.weights.names import NAMES
 from chamfer.weights.special import DEFAULT, Special
-from chamfer.workers.connect import workers_at
 
 
 def evaluate(
@@ -58,7 +56,7 @@ def evaluate(
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
         first_stage: first stage that finds the candidates; by default ``bm25``, or ``auto`` for an index.
         candidates: rankings to re-rank instead of a first stage's; not for an index.
-        runs: other rankings to measure beside ours, by name; not for an index.
+        runs: rankings of other systems to measure as well, by name; not for an index.
         depth: number of candidates per query; by default 1000, or the first stage's own for an index.
         form: form of the score, ``l2`` or ``cosine``.
         special: weight of special tokens under ``idf``: 0, 1, or ``"auto"`` for the better one on ``validation``.
@@ -66,7 +64,7 @@ def evaluate(
         baseline: system to compare with; ``uniform`` if it is there, else the first weighting.
         cache: folder for vectors, so that a second evaluation encodes nothing; the user's cache folder by default.
         progress: whether to show a progress bar; by default only if stderr is a terminal.
-        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
+        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default, no Ray.
 
     >>> from chamfer import Collection, evaluate
     >>> pets = Collection(
@@ -98,9 +96,9 @@ def evaluate(
             progress=shown(progress),
         )
     collection = open_collection(data, queries, judgements)
-    cache = default_cache() if cache is None else Path(cache)
-    with workers_at(ray) as workers:
-        setup = Setup(collection, open_encoder(encoder), cache, form, depth or DEFAULT_DEPTH, shown(progress), workers)
+    with open_setup(
+        collection, encoder=encoder, cache=cache, form=form, depth=depth, progress=progress, ray=ray
+    ) as setup:
         return evaluate_collection(
             setup,
             weights,

@@ -14,7 +14,7 @@ from chamfer.index.manifest import read_manifest
 from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.retrieve.stage import Queries
-from chamfer.retrieve.stages import EXACT, FEW, open_stage
+from chamfer.retrieve.stages import AUTO, EXACT, fastest_name, open_stage
 from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.weights.token_weights import TokenWeights
 
@@ -27,24 +27,21 @@ def find_first(
     Weights matter only to stages that can use them.
     """
     corpus, encoded = setup.corpus, setup.encode_queries(queries)
-    if is_small(corpus) if first_stage == "auto" else first_stage == EXACT:
+    if first_stage == AUTO:
+        first_stage = fastest_name(len(corpus.tokens.vectors), corpus.dimensions)
+    if first_stage == EXACT:
         return _score_all(setup, encoded, queries, weightings)
     index = cached_index(setup)
-    stage = open_stage(first_stage, index, form=setup.form)
+    stage = open_stage(first_stage, index)
     tokens = encoded.tokens.take([encoded.place[identifier] for identifier in queries])
     found: dict[str, list[Ranking]] = {}
     for name, weights in weightings.items():
-        weighted = Queries(list(queries.values()), tokens, weights.of(tokens))
+        weighted = Queries(list(queries.values()), tokens, weights.of(tokens), setup.form)
         found[name] = [
             without_own_document(Ranking.of(identifier, index.ids(one.places), one.scores), setup.depth)
             for identifier, one in zip(queries, stage.find(weighted, setup.depth + 1, None), strict=True)
         ]
     return found
-
-
-def is_small(corpus: EncodedCorpus) -> bool:
-    """Whether scoring every document is faster than any first stage."""
-    return corpus.tokens.vectors.size <= FEW
 
 
 def _score_all(

@@ -9,11 +9,11 @@ from chamfer.data.collection import Collection, load_collection
 from chamfer.data.judgements import Judgements, JudgementSource, judgements_from
 from chamfer.data.queries import QuerySource, queries_from
 from chamfer.encode.encoder import Encoder
-from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
 from chamfer.kernels.form import Form
+from chamfer.retrieve.stages import AUTO
 from chamfer.search.searcher import Searcher
 
 GIVEN = "judgements"
@@ -59,11 +59,6 @@ def open_collection(data: Data, queries: "QuerySource | None", judgements: "Judg
     return replace(collection, queries=judged.queries, judgements={GIVEN: judged.judgements})
 
 
-def open_encoder(encoder: Encoder | str | None) -> Encoder:
-    """Load the encoder of a collection, if it is not loaded already."""
-    return encoder if isinstance(encoder, Encoder) else Encoder.load(encoder or MINILM)
-
-
 def open_searcher(
     data: Data, *, encoder: Encoder | str | None = None, first_stage: str | None = None, form: Form = "l2"
 ) -> Searcher | None:
@@ -73,4 +68,4 @@ def open_searcher(
     if isinstance(data, Collection) or (not isinstance(data, Index) and read_manifest(Path(data)) is None):
         return None
     loaded = Encoder.load(encoder) if isinstance(encoder, str) else encoder
-    return Searcher.open(data, encoder=loaded, first_stage=first_stage or "auto", form=form)
+    return Searcher.open(data, encoder=loaded, first_stage=first_stage or AUTO, form=form)

@@ -13,7 +13,7 @@ from chamfer.errors import InputError
 MEASURES = ("nDCG@10", "R@10", "RR@10", "nDCG@100", "R@100", "RR@100")
 MAIN = "nDCG@10"
 """The measure by which systems are compared in tables."""
-DEPTH = 100
+DEPTH = max(int(name.partition("@")[2]) for name in MEASURES)
 """No measure looks further down a ranking."""
 
 PerQuery = dict[str, npt.NDArray[np.float64]]

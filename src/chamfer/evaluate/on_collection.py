@@ -5,17 +5,15 @@ from collections.abc import Mapping, Sequence
 
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.evaluate.evaluation import Evaluation, System
+from chamfer.evaluate.evaluation import Evaluation, System, settings_json
 from chamfer.evaluate.first_stage import find_first
 from chamfer.evaluate.measures import measure
 from chamfer.evaluate.rankings import find_candidates, rerank_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.validation import validator
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
-from chamfer.retrieve.stages import check_stage
+from chamfer.retrieve.stages import BM25, check_stage
 from chamfer.weights.special import DEFAULT, Special
-
-BM25 = "bm25"
 
 
 def evaluate_collection(
@@ -79,14 +77,7 @@ def evaluate_collection(
         queries=len(queries),
         documents=len(collection.documents),
         truncated=setup.truncated(queries),
-        settings={
-            "encoder": encoder.name,
-            "query_length": encoder.query_length,
-            "document_length": encoder.document_length,
-            "form": setup.form,
-            "first_stage": source,
-            "depth": setup.depth,
-        },
+        settings=settings_json(encoder, setup.form, source, setup.depth),
         systems=systems,
         baseline=baseline,
         seconds=time.perf_counter() - started,

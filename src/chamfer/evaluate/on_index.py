@@ -7,7 +7,7 @@ from chamfer.data.judgements import Judgements
 from chamfer.data.queries import own_document
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.evaluate.evaluation import Evaluation, System
+from chamfer.evaluate.evaluation import Evaluation, System, settings_json
 from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
 from chamfer.evaluate.rankings import without_document
@@ -62,14 +62,7 @@ def evaluate_index(
         queries=len(judged),
         documents=len(searcher),
         truncated={"queries": encoder.tokenize(list(judged.values()), "query").truncated},
-        settings={
-            "encoder": encoder.name,
-            "query_length": encoder.query_length,
-            "document_length": encoder.document_length,
-            "form": searcher.form,
-            "first_stage": first_stage,
-            "depth": depth,
-        },
+        settings=settings_json(encoder, searcher.form, first_stage, depth),
         systems=tuple(
             System(name, ranked, measure(ranked, grades, skip_own=False), weightings[name].metadata)
             for name, ranked in rankings.items()

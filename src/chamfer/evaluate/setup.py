@@ -1,20 +1,23 @@
 """What every step of an experiment on one collection needs: the data, the encoder and how to compute."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.cache.encoded import encode_cached, origin
+from chamfer.cache.encoded import default_cache, encode_cached, origin
 from chamfer.data.collection import Collection
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.settings import MINILM
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import DEFAULT_DEPTH
-from chamfer.support.progress import Progress, quiet
+from chamfer.support.progress import Progress, quiet, shown
 from chamfer.weights.counting import Counted, count_tokens
+from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
 
@@ -91,3 +94,27 @@ class Setup:
         """Count the queries and documents that exceed the encoder's lengths."""
         cut = self.encoder.tokenize(list(queries.values()), "query").truncated
         return {"queries": cut, "documents": self.counted.truncated}
+
+
+@contextmanager
+def open_setup(
+    collection: Collection,
+    *,
+    encoder: Encoder | str | None,
+    cache: str | Path | None,
+    form: Form,
+    depth: int | None,
+    progress: bool | None,
+    ray: str | None,
+) -> Iterator[Setup]:
+    """Load the encoder and connect to workers; see :func:`chamfer.evaluate.experiment.evaluate`."""
+    with workers_at(ray) as workers:
+        yield Setup(
+            collection,
+            encoder if isinstance(encoder, Encoder) else Encoder.load(encoder or MINILM),
+            default_cache() if cache is None else Path(cache),
+            form,
+            depth or DEFAULT_DEPTH,
+            shown(progress),
+            workers,
+        )

@@ -15,7 +15,7 @@ PERMUTATIONS = 10_000
 SAMPLES = 2_000
 """Bootstrap samples."""
 INTERVAL = (0.025, 0.975)
-"""Quantiles of a confidence interval of 95 %."""
+"""Quantiles of a confidence interval of 95%."""
 
 
 class Comparison(NamedTuple):
@@ -100,13 +100,13 @@ class Bootstrap:
         self._shares = drawn / queries
 
     def intervals(self, values: Floats) -> list[tuple[float, float]]:
-        """Return the 95 % interval of the mean of each column of ``(queries, measures)`` values."""
+        """Return the 95% interval of the mean of each column of ``(queries, measures)`` values."""
         low, high = np.quantile(self._shares @ values, INTERVAL, axis=0).tolist()
         return list(zip(low, high, strict=True))
 
 
 def bootstrap_interval(values: Floats, *, samples: int = SAMPLES, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the mean of ``(queries,)`` values.
+    """Return the 95% bootstrap interval of the mean of ``(queries,)`` values.
 
     >>> bootstrap_interval(np.array([0.5, 0.5, 0.5]))
     (0.5, 0.5)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from chamfer.evaluate.measures import measure
+from chamfer.evaluate.measures import MAIN, measure
 from chamfer.evaluate.rankings import find_candidates, rerank_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.weights.token_weights import TokenWeights, Validate
@@ -21,6 +21,6 @@ def validator(setup: Setup, split: str) -> Validate:
         candidates = find_candidates(collection, queries, depth=setup.depth)
         weightings = {str(place): one for place, one in enumerate(weights)}
         ranked = rerank_candidates(setup, weightings, candidates)
-        return [float(measure(ranked[name], judgements)["nDCG@10"].mean()) for name in weightings]
+        return [float(measure(ranked[name], judgements)[MAIN].mean()) for name in weightings]
 
     return validate

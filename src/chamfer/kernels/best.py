@@ -14,7 +14,7 @@ class Best:
         places: ``(k,)`` places of documents, best first; ties broken by the order of the candidates.
         scores: ``(k,)`` float32; higher is closer.
         read: number of documents whose 16-bit vectors were read.
-        saved: share of the products of two tokens that screening skipped.
+        saved: share of the token products that screening skipped.
     """
 
     places: npt.NDArray[np.int64]

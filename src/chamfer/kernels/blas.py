@@ -1,4 +1,4 @@
-"""The minima by matrix products: runs wherever NumPy runs."""
+"""Minima by matrix products, on any machine that runs NumPy."""
 
 import threading
 
@@ -51,7 +51,7 @@ def minima(
 def _in_32_bits(vectors: Vectors) -> npt.NDArray[np.float32]:
     """Convert vectors to 32 bits, in a buffer of this thread that the next call overwrites.
 
-    Torch takes a twentieth of NumPy's time, and a new array for each call would cost as much again in page faults.
+    Torch converts 20 times as fast as NumPy, and a new array per call would take as long again in page faults.
     """
     import torch  # here, so that commands that compute no scores start quickly
 

@@ -1,4 +1,4 @@
-"""What queries, weights and candidates must be like, and the errors if they are not."""
+"""Validation of queries, weights and candidates."""
 
 import operator
 
@@ -15,7 +15,7 @@ LARGEST_ON_DEVICE = 6e4
 
 
 def check_queries(queries: TokenBatch, dimensions: int, form: Form, *, on_device: bool = False) -> None:
-    """Refuse a form or query vectors that documents of this many dimensions cannot be scored with."""
+    """Refuse an unknown form, and query vectors that cannot be scored against documents of this many dimensions."""
     if form not in ("l2", "cosine"):
         raise InputError(f"the form of the score is 'l2' or 'cosine', not {form!r}")
     if queries.dimensions != dimensions:
@@ -41,13 +41,13 @@ def checked_weights(weights: npt.ArrayLike, tokens: int) -> npt.NDArray[np.float
     """One float32 weight for each of ``tokens`` query tokens."""
     values = np.asarray(weights, dtype=np.float32)
     if values.shape != (tokens,):
-        raise InputError(f"{tokens} query tokens need as many weights, not {values.shape}")
+        raise InputError(f"{tokens} query tokens need one weight each, not weights of shape {values.shape}")
     check_weight_values(values)
     return values
 
 
 def checked_k(k: int) -> int:
-    """A number of documents to find, 0 or more."""
+    """The number of documents to find, 0 or more."""
     try:
         count = min(operator.index(k), np.iinfo(np.int64).max)
     except TypeError:

@@ -66,11 +66,11 @@ class Codes:
         return decoded.astype(np.float16)
 
     def for_decoded_vectors(self, documents: TokenBatch) -> Self:
-        """The same codes with bounds on :meth:`vectors`, for documents of which nothing but codes is stored."""
+        """The same codes with bounds on :meth:`vectors`, for documents that are stored as codes alone."""
         centred = self.codes[:, : documents.dimensions].astype(np.float32)
         centred -= 128
         norms = self.scales * np.sqrt(np.einsum("td,td->t", centred, centred)).astype(np.float64)
-        # Rounding to 16 bits loses up to 2^-11 of a number, or 2^-25; long sums of squares lose some of their 32 bits.
+        # Rounding to 16 bits is off by up to 2^-11 of a number, or 2^-25; long 32-bit sums of squares are off as well.
         lost = norms * (2**-11 + 1e-6 + documents.dimensions * 2**-24) + documents.dimensions**0.5 * 2**-25
         return type(self)(self.codes, self.scales, _largest(lost, norms + lost, norms - lost, self.scales, documents))
 

@@ -1,7 +1,7 @@
 """The one place that chooses an implementation of the score: GPU, native kernel or NumPy."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
-# Documents decoded at a time: some ten megabytes.
+# Documents decoded at a time: about ten megabytes.
 DECODED = 512
 
 
@@ -47,7 +47,7 @@ def minima(
         ``(candidates, query tokens)`` float32; infinite for a document without tokens.
     """
     if len(query) != 1 or len(query.vectors) == 0:
-        raise InputError(f"minima take one query with tokens, not {len(query)} with {len(query.vectors)}")
+        raise InputError(f"minima need one query with tokens, not {len(query)} queries with {len(query.vectors)}")
     on_gpu = None if isinstance(documents, TokenBatch) else documents.on_device
     check_queries(query, documents.dimensions, form, on_device=on_gpu is not None)
     places = None if candidates is None else checked_candidates(candidates, len(documents))
@@ -88,7 +88,7 @@ def score(distances: Floats, weights: Floats) -> Floats:
         ``(documents,)`` float32; higher is closer. A document without tokens scores ``-inf``.
     """
     weights = checked_weights(weights, distances.shape[1])
-    # Not BLAS, whose rounding depends on the number of rows: equal documents must score alike in any company.
+    # Not BLAS, whose rounding depends on the number of rows: equal documents must score alike in every batch.
     empty: npt.NDArray[np.bool_] = np.isinf(distances[:, 0])
     finite = np.where(empty[:, None], np.float32(0), distances)
     return np.where(empty, np.float32(-np.inf), -np.einsum("dt,t->d", finite, weights) / np.float32(len(weights)))
@@ -99,8 +99,8 @@ def normalised(
 ) -> npt.NDArray[np.float64]:
     """Divide the scores of one query by its total weight: from -2 to 0, which is a perfect match on every token.
 
-    One threshold then fits short and long queries, and different weights. Where no token has any weight, nothing
-    matches: every score is -2.
+    One threshold then suits short and long queries, and any weights. If no token has any weight, nothing matches, and
+    every score is -2.
     """
     total = float(weights.sum())
     if total == 0:
@@ -120,7 +120,7 @@ def best(
 ) -> list[Best]:
     """Find the top k documents for each query.
 
-    How depends on how the documents are stored:
+    The method depends on how the documents are stored:
 
     - On a GPU: screened and refined there, see :mod:`chamfer.kernels.cuda.search`.
     - 16-bit vectors with 8-bit codes: the codes rule out most documents, and the rest are scored from their vectors
@@ -146,12 +146,12 @@ def best(
     array([0])
     """
     if isinstance(documents, TokenBatch):
-        raise InputError("wrap the documents first: CodedDocuments.of(documents)")
+        raise InputError("best() takes documents, not a TokenBatch; wrap it with CodedDocuments.of(documents)")
     on_gpu = documents.on_device
     check_queries(queries, documents.dimensions, form, on_device=on_gpu is not None)
     weights, k = checked_weights(weights, len(queries.vectors)), checked_k(k)
     if candidates is not None and len(candidates) != len(queries):
-        raise InputError(f"{len(queries)} queries need as many lists of candidates, not {len(candidates)}")
+        raise InputError(f"{len(queries)} queries need one list of candidates each, not {len(candidates)} lists")
     chosen = None if candidates is None else [checked_candidates(own, len(documents)) for own in candidates]
     if len(queries) == 0:
         return []
@@ -161,61 +161,67 @@ def best(
         return search.best(queries, weights, on_gpu, chosen, k, form)
     if chosen is None:
         chosen = [np.arange(len(documents))] * len(queries)
+    asked = _Asked(queries, weights, k, form)
     coded = documents.coded if native.path() else None
     if isinstance(coded, CodedDocuments):
-        return _screened(queries, weights, coded, chosen, k, form)
+        return _screened(asked, coded, chosen)
     if documents.tokens is not None:
-        return _scored(queries, weights, documents.tokens, chosen, k, form)
+        return _scored(asked, documents.tokens, chosen)
     if coded is not None:
-        chosen = [
-            _survivors(queries[n], _own(weights, queries, n), coded, places, k, form) for n, places in enumerate(chosen)
-        ]
-    return _decoded(queries, weights, documents, chosen, k, form)
+        chosen = [_survivors(asked, n, coded, places) for n, places in enumerate(chosen)]
+    return _decoded(asked, documents, chosen)
 
 
-def _screened(
-    queries: TokenBatch, weights: Floats, documents: CodedDocuments, chosen: list[Places], k: int, form: Form
-) -> list[Best]:
+class _Asked(NamedTuple):
+    """Valid arguments of :func:`best`."""
+
+    queries: TokenBatch
+    weights: Floats
+    k: int
+    form: Form
+
+    def weights_of(self, n: int) -> Floats:
+        """The weights of one query."""
+        return self.weights[self.queries.offsets[n] : self.queries.offsets[n + 1]]
+
+
+def _screened(asked: _Asked, documents: CodedDocuments, chosen: list[Places]) -> list[Best]:
     def find(n: int, threads: int) -> Best:
+        query, weights = asked.queries[n].vectors, asked.weights_of(n)
         order, scores, read, computed, possible = native.best(
-            queries[n].vectors, _own(weights, queries, n), documents.handle, chosen[n], k, form, threads
+            query, weights, documents.handle, chosen[n], asked.k, asked.form, threads
         )
         return Best(chosen[n][order], scores, read, 1 - computed / possible if possible else 0.0)
 
-    numbers = range(len(queries))
-    if len(queries) >= free_cores() > 1:  # a query for each thread, rather than all threads for a query
+    numbers = range(len(asked.queries))
+    if len(numbers) >= free_cores() > 1:  # a query for each thread, rather than all threads for a query
         return map_in_threads(lambda n: find(n, 1), numbers)
     return [find(n, free_cores()) for n in numbers]
 
 
-def _scored(
-    queries: TokenBatch, weights: Floats, tokens: TokenBatch, chosen: list[Places], k: int, form: Form
-) -> list[Best]:
+def _scored(asked: _Asked, tokens: TokenBatch, chosen: list[Places]) -> list[Best]:
     def find(n: int) -> Best:
-        distances = minima(queries[n], tokens, candidates=chosen[n], form=form)
-        return _top(chosen[n], score(distances, _own(weights, queries, n)), k)
+        distances = minima(asked.queries[n], tokens, candidates=chosen[n], form=asked.form)
+        return _top(chosen[n], score(distances, asked.weights_of(n)), asked.k)
 
-    numbers = range(len(queries))
-    return map_in_threads(find, numbers) if len(queries) >= free_cores() > 1 else [find(n) for n in numbers]
+    numbers = range(len(asked.queries))
+    return map_in_threads(find, numbers) if len(numbers) >= free_cores() > 1 else [find(n) for n in numbers]
 
 
-def _survivors(
-    query: TokenBatch, weights: Floats, documents: QuantizedDocuments, places: Places, k: int, form: Form
-) -> Places:
-    """The candidates that can be in the top k by their codes, in the given order.
+def _survivors(asked: _Asked, n: int, documents: QuantizedDocuments, places: Places) -> Places:
+    """The candidates of one query that can be in the top k by their codes, in the given order.
 
-    Documents without tokens, which score last, are among them only where there are fewer than k others.
+    Documents without tokens, which score last, are among them only if there are fewer than k others.
     """
     filled = np.diff(documents.offsets)[places] > 0
-    found = native.survivors(query.vectors, weights, documents.handle, places[filled], k, form)
-    empty = np.flatnonzero(~filled)[: max(0, k - len(found))]
+    query, weights = asked.queries[n].vectors, asked.weights_of(n)
+    found = native.survivors(query, weights, documents.handle, places[filled], asked.k, asked.form)
+    empty = np.flatnonzero(~filled)[: max(0, asked.k - len(found))]
     order: Places = np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))
     return places[order]
 
 
-def _decoded(
-    queries: TokenBatch, weights: Floats, documents: Documents, chosen: list[Places], k: int, form: Form
-) -> list[Best]:
+def _decoded(asked: _Asked, documents: Documents, chosen: list[Places]) -> list[Best]:
     """Decode and score every candidate; a list that several queries share, the same array, is decoded once."""
     scores: list[list[Floats]] = [[np.empty(0, np.float32)] for _ in chosen]
     sharing: dict[int, list[int]] = {}
@@ -226,13 +232,9 @@ def _decoded(
         for start in range(0, len(shared), DECODED):
             tokens = documents.take(shared[start : start + DECODED])
             for n in numbers:
-                scores[n].append(score(minima(queries[n], tokens, form=form), _own(weights, queries, n)))
-    return [_top(places, np.concatenate(own), k) for places, own in zip(chosen, scores, strict=True)]
-
-
-def _own(weights: Floats, queries: TokenBatch, n: int) -> Floats:
-    """The weights of one query."""
-    return weights[queries.offsets[n] : queries.offsets[n + 1]]
+                distances = minima(asked.queries[n], tokens, form=asked.form)
+                scores[n].append(score(distances, asked.weights_of(n)))
+    return [_top(places, np.concatenate(own), asked.k) for places, own in zip(chosen, scores, strict=True)]
 
 
 def _top(candidates: Places, scores: Floats, k: int) -> Best:

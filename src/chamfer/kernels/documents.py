@@ -102,7 +102,7 @@ class CodedDocuments:
         return native.coded(self.tokens, self.codes.codes, self.codes.scales, self.codes.bounds)
 
     def __getstate__(self) -> dict[str, object]:
-        """A copy in another process makes its own handle."""
+        """Everything but the handle, which a copy in another process makes again."""
         return {name: value for name, value in self.__dict__.items() if name != "handle"}
 
 
@@ -148,5 +148,5 @@ class QuantizedDocuments:
         return native.codes_only(self.dimensions, self.offsets, codes.codes, codes.scales, codes.bounds)
 
     def __getstate__(self) -> dict[str, object]:
-        """A copy in another process makes its own handle."""
+        """Everything but the handle, which a copy in another process makes again."""
         return {name: value for name, value in self.__dict__.items() if name != "handle"}

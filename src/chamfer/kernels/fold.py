@@ -1,4 +1,4 @@
-"""Weights folded into the query vectors, for engines that compute MaxSim with dot products and know no weights."""
+"""Weights folded into the query vectors, for engines whose MaxSim has no weights."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ def fold(queries: TokenBatch, weights: npt.NDArray[np.float32]) -> TokenBatch:
     ``sum_i max_j <w_i q_i, d_j> = sum_i w_i max_j <q_i, d_j>`` for ``w >= 0``. Divided by the original number of query
     tokens, that is our score. The ``l2`` form cannot be folded: its square root is inside the sum.
 
-    Tokens of weight 0 add nothing to any score, but cost an engine as much as the others, so they are dropped. A query
+    Tokens of weight 0 add nothing to any score, but cost an engine as much as any other, so they are dropped. A query
     without any weight keeps no tokens. This is not an error, so that one such query does not stop a batch: every
     document scores 0 for it, and there is nothing to ask an engine for.
 

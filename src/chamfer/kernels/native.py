@@ -78,7 +78,7 @@ def best(
 
     Returns:
         Their positions among the candidates, their scores, the number of documents whose vectors were read, the number
-        of products of two tokens that screening computed, and the number that it could have computed.
+        of token products that screening computed, and the number without screening.
     """
     with _input_errors():
         return _native.rank(

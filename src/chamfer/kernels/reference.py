@@ -24,7 +24,7 @@ def match(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Like :func:`minima`, and also return which token of each document is the closest (-1 if it has none).
 
-    Of equally close tokens, it is the first.
+    Ties go to the first token.
     """
     distances = np.full((len(documents), len(query)), np.inf)
     places = np.full((len(documents), len(query)), -1, dtype=np.int64)

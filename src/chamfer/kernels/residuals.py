@@ -9,6 +9,7 @@ import numpy.typing as npt
 from chamfer.kernels import native
 from chamfer.kernels.limits import SMALLEST_NORM
 
+# Iterations of k-means.
 ROUNDS = 20
 
 

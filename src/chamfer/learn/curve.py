@@ -18,7 +18,7 @@ from chamfer.support.threads import map_in_threads
 FIRST = 10
 
 DEFAULT: tuple[Configuration, ...] = (PenaltyConfiguration(),)
-"""What a curve is drawn for where nothing learnt was chosen."""
+"""What a curve is drawn for if the chosen weights were not learnt."""
 
 
 class Point(NamedTuple):
@@ -41,7 +41,7 @@ def learning_curve(
     seed: int = 0,
     progress: Progress = quiet,
 ) -> list[Point]:
-    """Learn from more and more queries and measure on a third that is never learnt from.
+    """Learn from more and more queries, and measure on a third that is never learnt from.
 
     The first point, 0 queries, is uniform weights; then the number of queries doubles from 10 on. Each repeat holds
     out another third and samples other queries.

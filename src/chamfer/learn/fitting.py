@@ -31,5 +31,5 @@ def fit_blend(queries: Sequence[JudgedQuery], start: Start, configurations: Sequ
 
 
 def combine(fitted: Sequence[TokenWeights]) -> TokenWeights:
-    """Blend several weights; a single one stays as it is."""
+    """Blend several weights; a single one is returned unchanged."""
     return fitted[0] if len(fitted) == 1 else blend(fitted)

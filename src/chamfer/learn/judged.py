@@ -51,9 +51,20 @@ class JudgedQuery:
     def __post_init__(self) -> None:
         candidates, tokens = self.distances.shape
         if len(self.token_ids) != tokens or len(self.vectors) != tokens or tokens == 0:
-            raise InputError(f"query {self.query_id!r}: distances of {tokens} tokens, ids of {len(self.token_ids)}")
+            raise InputError(f"query {self.query_id!r} has {len(self.token_ids)} token ids, but distances for {tokens}")
         if len(self.grades) != candidates or len(self.retrieved) != candidates or (self.grades < 0).any():
-            raise InputError(f"query {self.query_id!r}: {candidates} candidates need as many grades, none negative")
+            raise InputError(f"query {self.query_id!r} needs a grade of at least 0 for each of {candidates} candidates")
+
+
+def grades_of(documents: Sequence[str], grades: Mapping[str, int]) -> npt.NDArray[np.int32]:
+    """Return the grade of each document, 0 if it is negative or not judged."""
+    return np.array([max(grades.get(document, 0), 0) for document in documents], np.int32)
+
+
+def ideal_grades(grades: Mapping[str, int], *, without: str | None) -> npt.NDArray[np.int32]:
+    """Return the positive grades, best first, without that of the query's own document."""
+    positive = (grade for document, grade in grades.items() if grade > 0 and document != without)
+    return np.array(sorted(positive, reverse=True), np.int32)
 
 
 @dataclass(frozen=True)
@@ -193,18 +204,15 @@ def _read(
     found = []
     for (query_id, documents, retrieved), query, own in zip(part, tokens, np.split(flat, ends[:-1]), strict=True):
         grades = judgements.get(query_id, {})
-        ideal = sorted(
-            (grade for document, grade in grades.items() if grade > 0 and document != query_id), reverse=True
-        )
         found.append(
             JudgedQuery(
                 query_id=query_id,
                 token_ids=query.token_ids,
                 vectors=np.asarray(query.vectors, dtype=np.float32),
                 distances=own.reshape(len(documents), len(query.token_ids)),
-                grades=np.array([max(grades.get(document, 0), 0) for document in documents], dtype=np.int32),
+                grades=grades_of(documents, grades),
                 retrieved=np.array(retrieved, dtype=np.bool_),
-                ideal=np.array(ideal, dtype=np.int32),
+                ideal=ideal_grades(grades, without=query_id),
             )
         )
     return found

@@ -50,8 +50,8 @@ def pack(queries: Sequence[JudgedQuery], *, pool: int | None = None, with_vector
 
     Args:
         queries: judged queries to learn from.
-        pool: number of candidates to include beside the relevant documents: the closest under uniform weights. All if
-            not given.
+        pool: number of candidates to include in addition to the relevant documents: the closest under uniform weights;
+            all by default.
         with_vectors: whether to include token vectors, which take most of the memory.
     """
     if not queries:

@@ -11,7 +11,7 @@ from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.folds import FOLDS
-from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
@@ -24,7 +24,7 @@ from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
 DEPTH = 100
-"""Candidates that each of the two weightings finds."""
+"""Number of candidates that each of the two weightings finds."""
 
 
 class JudgedCandidates(NamedTuple):
@@ -89,15 +89,8 @@ def learn_judged(
             f"{len(queries)} can be learnt from; judge more"
         )
     encoder, index = searcher.encoder, searcher.index
-    made_from = {
-        "corpus": index.folder.name,
-        "encoder": encoder.name,
-        "document_length": encoder.document_length,
-        "model": encoder.model_fingerprint,
-        "learnt_from": len(queries),
-        "form": searcher.form,
-    }
-    start = Start.counted(index.frequencies, encoder.vocabulary, made_from)
+    origin = {"corpus": index.folder.name, "encoder": encoder.name, "document_length": encoder.document_length}
+    start = Start.counted(index.frequencies, encoder, origin, learnt_from=len(queries), form=searcher.form)
     weights, report = fit_weights(
         queries,
         start,
@@ -132,15 +125,14 @@ def _judge(
     ids = [ids[at] for at in order]
     documents = [index.tokens(int(place)) for place in places[order]]
     packed = TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
-    ideal = sorted((grade for document, grade in grades.items() if grade > 0 and document != own), reverse=True)
     query = JudgedQuery(
         query_id=query_id,
         token_ids=tokens.token_ids,
         vectors=tokens.vectors.astype(np.float32),
         distances=dispatch.minima(current.tokens, dispatch.on_device(packed, index.device), form=searcher.form),
-        grades=np.array([max(grades.get(identifier, 0), 0) for identifier in ids], np.int32),
-        # Judged documents are ranked among the candidates even where neither weighting found them.
+        grades=grades_of(ids, grades),
+        # Judged documents are ranked among the candidates even if neither weighting found them.
         retrieved=np.ones(len(ids), np.bool_),
-        ideal=np.array(ideal, np.int32),
+        ideal=ideal_grades(grades, without=own),
     )
     return JudgedCandidates(query, ids)

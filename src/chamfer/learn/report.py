@@ -17,7 +17,7 @@ TIE = 1e-12
 
 
 class Row(NamedTuple):
-    """One contender on held-out queries: means, 95 % bootstrap intervals, and wins and losses against uniform."""
+    """One contender on held-out queries: means, 95% bootstrap intervals, and wins and losses against uniform."""
 
     name: str
     recipe: str

@@ -1,4 +1,4 @@
-"""Weights that stay close to a prior and move only where judgements insist; the recipes ``prior`` and ``context``.
+"""Weights that stay close to a prior unless judgements say otherwise; the recipes ``prior`` and ``context``.
 
     w_i = prior[t_i] * exp(delta[t_i] + <u, q_i>)
     loss + penalty/n * |delta|^2 + context_penalty/n * |u|^2          n = number of queries

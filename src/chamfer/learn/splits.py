@@ -74,7 +74,7 @@ def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits
     """Return train, validation and test queries of a collection, by the paper's rule.
 
     Given splits are used where they exist. If only one of ``train`` and ``dev`` exists, a fifth of it is for
-    validation. If there is only ``test``, it is divided: 35 % train, 15 % validation, 50 % test.
+    validation. If there is only ``test``, it is divided: 35% train, 15% validation, 50% test.
 
     Args:
         judged: queries of each split of the collection, at least of ``test``.

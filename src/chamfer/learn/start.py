@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.encode.encoder import Encoder
+from chamfer.kernels.form import Form
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.special import CHOICES
 from chamfer.weights.token_weights import TokenWeights
@@ -35,14 +36,26 @@ class Start(NamedTuple):
     soft: TokenWeights
 
     @classmethod
-    def counted(cls, frequencies: DocumentFrequencies, vocabulary: Vocabulary, made_from: Mapping[str, Any]) -> Self:
+    def counted(
+        cls,
+        frequencies: DocumentFrequencies,
+        encoder: Encoder,
+        origin: Mapping[str, Any],
+        *,
+        learnt_from: int,
+        form: Form,
+    ) -> Self:
         """Make the weights from document frequencies.
 
         Args:
             frequencies: document frequencies of the corpus.
-            vocabulary: vocabulary of the encoder.
-            made_from: provenance to record in the metadata of all of them.
+            encoder: encoder of the corpus.
+            origin: provenance of the frequencies, for the metadata of all weights.
+            learnt_from: number of judged queries, for the metadata.
+            form: form of the score that the weights are for, for the metadata.
         """
+        vocabulary = encoder.vocabulary
+        made_from = {**origin, "model": encoder.model_fingerprint, "learnt_from": learnt_from, "form": form}
         idf, without_special = (
             TokenWeights.idf(frequencies, vocabulary, special=special, made_from=made_from) for special in CHOICES
         )

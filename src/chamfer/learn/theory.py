@@ -81,7 +81,7 @@ def generalisation_bound(tokens: int, pairs: int, *, delta: float = 0.05) -> flo
 
 
 def pairs_needed(tokens: int, risk: float, *, delta: float = 0.05) -> int:
-    """Return the smallest number of pairs for which :func:`generalisation_bound` is at most ``risk``, within 0.1 %."""
+    """Return the smallest number of pairs for which :func:`generalisation_bound` is at most ``risk``, within 0.1%."""
     if not risk > 0:
         raise InputError(f"the risk must be above 0, not {risk}")
     low, high = 1, 2

@@ -17,7 +17,7 @@ def environment() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": _commit(),
-        "processor": _processor(),
+        "processor": _cpu(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         **{name: _version(name) for name in PACKAGES},
@@ -48,7 +48,7 @@ def _commit() -> str | None:
     return None if tracked.returncode else head.stdout.strip() + ("+changes" if status.stdout.strip() else "")
 
 
-def _processor() -> str:
+def _cpu() -> str:
     described = Path("/proc/cpuinfo")
     for line in described.read_text().splitlines() if described.is_file() else ():  # only Linux has it
         if line.startswith("model name") and line.split(":", 1)[1].strip():

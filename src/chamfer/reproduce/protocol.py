@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.data.runs import write_run
-from chamfer.evaluate.measures import PerQuery
+from chamfer.evaluate.measures import DEPTH, PerQuery
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import bootstrap_interval, compare
-from chamfer.learn.collection import starting_weights
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.quality import quality
 from chamfer.learn.start import Start
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import Dataset
 from chamfer.reproduce.paper import Setting
 from chamfer.reproduce.saved_splits import load_splits
-from chamfer.reproduce.scoring import SAVED_DEPTH, Protocol, Scoring
+from chamfer.reproduce.scoring import Protocol, Scoring
 from chamfer.reproduce.systems import AUTO, CHAMFER, IDF, RECIPE, SOFT
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import choose_special
@@ -55,7 +55,7 @@ def reproduce_dataset(
     for name, weights in weightings.items():
         weights.save(folder / setting / f"{name}.safetensors")
     for name, ranked in rankings.items():
-        write_run(folder / setting / f"{name}.trec", ranked, k=SAVED_DEPTH, tag=name)
+        write_run(folder / setting / f"{name}.trec", ranked, k=DEPTH, tag=name)
     return {
         "dataset": dataset.name,
         "group": dataset.group,

@@ -15,7 +15,8 @@ from chamfer.reproduce.paper import (
     printed_averages,
     printed_for,
 )
-from chamfer.reproduce.systems import BM25, CHAMFER, PAPER_COLUMNS, SYSTEMS
+from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, SYSTEMS
+from chamfer.retrieve.stages import BM25
 
 # Differences with a smaller p-value count as beyond noise.
 SIGNIFICANCE = 0.05

@@ -127,15 +127,12 @@ def run(
                     result = reproduce_dataset(setup, dataset, setting, protocol, out / dataset.name)
                     write_json(out / dataset.name / setting / RESULT, {"environment": environment(), **result})
                     say(f"{dataset.name}, {setting}: {result['seconds']['all']:.0f} s")
-            except MissingError as error:
-                if datasets:
+            except InputError as error:
+                if isinstance(error, MissingError) and not datasets:  # it was not named
+                    absent.append(dataset)
+                else:
                     say(f"{dataset.name}: skipped, {error}")
                     skipped.append(Skipped(dataset.name, str(error)))
-                else:  # without names, only datasets that are there are wanted
-                    absent.append(dataset)
-            except InputError as error:
-                say(f"{dataset.name}: skipped, {error}")
-                skipped.append(Skipped(dataset.name, str(error)))
     if absent:
         names = ", ".join(dataset.name for dataset in absent)
         say(f"skipped datasets that are not in {data}: {names}; download {SERVER}/NAME.zip and unpack it there")
@@ -146,11 +143,16 @@ def chosen_datasets(names: Sequence[str], data: Path | None) -> list[Dataset]:
     """The named datasets; without names, the paper's in its order, then the others in ``data``."""
     if names:
         return [dataset_named(name) for name in dict.fromkeys(names)]
-    if data is not None and not data.is_dir():
-        raise InputError(f"there is no folder {data}; give --data a folder of BEIR collections")
-    own = sorted(path.parent.name for path in data.glob("*/corpus.jsonl")) if data is not None else []
     known = {dataset.name for dataset in DATASETS}
-    return [*DATASETS, *(dataset_named(name) for name in own if name not in known)]
+    others = [name for name in collections_in(data) if name not in known] if data is not None else []
+    return [*DATASETS, *map(dataset_named, others)]
+
+
+def collections_in(data: Path) -> list[str]:
+    """The names of the BEIR collections in a folder, sorted."""
+    if not data.is_dir():
+        raise MissingError(f"there is no folder {data}; give --data a folder of BEIR collections")
+    return sorted(path.parent.name for path in data.glob("*/corpus.jsonl"))
 
 
 def locate(dataset: Dataset, data: Path | None, cache: Path, progress: Progress = quiet) -> Path:
@@ -158,9 +160,7 @@ def locate(dataset: Dataset, data: Path | None, cache: Path, progress: Progress 
     if data is not None:
         if (data / dataset.name).is_dir():
             return data / dataset.name
-        if not data.is_dir():
-            raise MissingError(f"there is no folder {data}; give --data a folder of BEIR collections")
-        held = ", ".join(sorted(path.parent.name for path in data.glob("*/corpus.jsonl"))) or "no collections"
+        held = ", ".join(collections_in(data)) or "no collections"
         how = f"download {dataset.url} and unpack it there" if dataset.url else f"it has {held}"
         raise MissingError(f"it is not in {data}; {how}")
     if not dataset.url:

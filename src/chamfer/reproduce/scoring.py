@@ -10,20 +10,20 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.first_stage import find_first
+from chamfer.evaluate.measures import DEPTH as MEASURED
 from chamfer.evaluate.rankings import find_candidates, rerank_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.kernels.form import Form
-from chamfer.learn.collection import judge_queries
 from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.learn.on_collection import judge_queries
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.paper import Setting
 from chamfer.reproduce.saved_splits import ROLES, QuerySplits, Role
-from chamfer.reproduce.systems import BM25, CHAMFER
+from chamfer.reproduce.systems import CHAMFER
+from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.retrieve.stages import AUTO, BM25
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
-
-# Documents per ranking that are saved; no measure looks further.
-SAVED_DEPTH = 100
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Protocol:
     """
 
     cache: Path
-    depth: int = 1000
+    depth: int = DEFAULT_DEPTH
     form: Form = "l2"
     most: int = 1000
     seed: int = 0
@@ -63,7 +63,7 @@ class Scoring:
         return self.setup.collection
 
     def minima(self, role: Role, uniform: TokenWeights) -> list[JudgedQuery]:
-        """Minima of the queries of a role, over Chamfer's candidates; without the queries that teach nothing."""
+        """Minima of the queries of a role that can be learnt from, over Chamfer's candidates."""
         queries = self.splits.texts(self.collection, role)
         (candidates,) = self._candidates(role, {CHAMFER: uniform}).values()
         found = judge_queries(self.setup, queries, candidates, self.splits.judgements(self.collection, role))
@@ -84,7 +84,7 @@ class Scoring:
             for ranked in zip(*found.values(), strict=True)
             for ids in [list(dict.fromkeys(document for one in ranked for document in one.document_ids))]
         ]
-        k = SAVED_DEPTH if self.setting == "rerank" else None
+        k = MEASURED if self.setting == "rerank" else None
         ranked = rerank_candidates(self.setup, weightings, together, k=k)
         own = {
             name: [_among(one, candidates) for one, candidates in zip(ranked[name], found[name], strict=True)]
@@ -106,7 +106,7 @@ class Scoring:
         if self.setting == "rerank":
             found = [self._bm25[query] for query in queries]
             return dict.fromkeys(weightings, found)
-        return find_first(self.setup, queries, weightings, "auto")
+        return find_first(self.setup, queries, weightings, AUTO)
 
     @cached_property
     def _bm25(self) -> dict[str, Ranking]:
@@ -122,5 +122,5 @@ class Scoring:
 def _among(ranking: Ranking, candidates: Ranking) -> Ranking:
     """The top of a ranking, restricted to some candidates."""
     own = set(candidates.document_ids)
-    kept = [pair for pair in zip(ranking.document_ids, ranking.scores, strict=True) if pair[0] in own][:SAVED_DEPTH]
+    kept = [pair for pair in zip(ranking.document_ids, ranking.scores, strict=True) if pair[0] in own][:MEASURED]
     return Ranking(ranking.query_id, tuple(document for document, _ in kept), tuple(score for _, score in kept))

@@ -3,7 +3,6 @@
 # Chamfer is uniform weights; the next two need no labels, and the last two do.
 CHAMFER, IDF, SOFT, RECIPE, AUTO = "chamfer", "idf", "idf-soft", "few-shot-paper", "few-shot"
 SYSTEMS = (CHAMFER, IDF, SOFT, RECIPE, AUTO)
-BM25 = "bm25"
 
 TITLES = {
     CHAMFER: "Chamfer",

@@ -68,11 +68,11 @@ def layouts(report: Report, bold: Bold) -> Iterator[Layout]:
         gains = [f"{mean.gains[name]:+.2f}%" for name in SYSTEMS[1:]]
         rows.append([f"mean gain, {mean.name}", "", *("" for _ in first), "", *gains])
     yield Layout(title(report), ["dataset", "queries", *first, *(TITLES[name] for name in SYSTEMS)], rows)
-    beside = [line for line in report.lines if line.printed]
-    if not beside:
+    published = [line for line in report.lines if line.printed]
+    if not published:
         return
     rows = []
-    for line in beside:
+    for line in published:
         row = [line.dataset]
         for name in PAPER_COLUMNS:
             ours, theirs = line.cells[name].value, line.cells[name].printed or 0.0

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.retrieve.postings import Postings, Texts
+from chamfer.retrieve.postings import Postings, TextSegment
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.retrieve.words import words_of
 
 Places = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
-
 
 K1, B = 1.5, 0.75
 
@@ -58,11 +57,11 @@ class BM25:
         return Ranking.of(query_id, [self._ids[place] for place in found], scores[found], k)
 
 
-class Documents(Protocol):
+class TextIndex(Protocol):
     """What BM25 needs from an index: its segments, where each starts, and which documents are not deleted."""
 
     @property
-    def segments(self) -> Sequence[Texts]:
+    def segments(self) -> Sequence[TextSegment]:
         """The segments, in the order of places."""
 
     @property
@@ -91,7 +90,7 @@ class BM25Stage:
         b: how strongly long documents are penalised, from 0 to 1.
     """
 
-    def __init__(self, index: Documents, *, k1: float = K1, b: float = B) -> None:
+    def __init__(self, index: TextIndex, *, k1: float = K1, b: float = B) -> None:
         if not 0 <= k1 < math.inf or not 0 <= b <= 1:
             raise InputError(f"k1 must be 0 or more and b from 0 to 1, not k1 = {k1} and b = {b}")
         self._postings = [Postings.of(segment) for segment in index.segments]
@@ -101,7 +100,7 @@ class BM25Stage:
         if len(lengths) != self._starts[-1]:
             raise InputError(
                 f"the BM25 files count {len(lengths)} documents but the index holds {self._starts[-1]}; "
-                "delete these files, and they are computed again"
+                "delete these files to have them computed again"
             )
         counted = lengths if self._live is None else lengths[self._live]
         self._documents = len(counted)
@@ -121,7 +120,7 @@ class BM25Stage:
         return [self._best(words, depth, allowed) for words in words_of(queries.texts)]
 
     def gains(self, places: Places, texts: Sequence[str]) -> list[dict[str, float]]:
-        """What each word of some documents adds to their scores, each time that it occurs in a query.
+        """What each word adds to the scores of some documents, for every time that it occurs in a query.
 
         Args:
             places: places of the documents.
@@ -169,4 +168,4 @@ class BM25Stage:
         return float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))
 
 
-STAGE = Stage(open=lambda index, _: BM25Stage(index))
+STAGE = Stage(BM25Stage)

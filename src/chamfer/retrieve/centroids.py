@@ -44,8 +44,8 @@ class Centroids:
     :data:`SAME`.
     """
 
-    def __init__(self, index: Snapshot, *, form: Form = "l2", probes: int = PROBES) -> None:
-        self._index, self._form, self._probes = index, form, probes
+    def __init__(self, index: Snapshot, *, probes: int = PROBES) -> None:
+        self._index, self._probes = index, probes
         self._count = len(index.trained.clusters)
         self._lists = [_lists(segment, self._count, index.settings.vocabulary_size) for segment in index.segments]
 
@@ -53,7 +53,7 @@ class Centroids:
         """Find the documents with the largest total gain from the probed lists."""
 
         def one(place: int) -> Candidates:
-            return self._find(queries.tokens[place], queries.weights_of(place), depth, allowed)
+            return self._find(queries.tokens[place], queries.weights_of(place), queries.form, depth, allowed)
 
         return map_in_threads(one, range(len(queries.tokens)))
 
@@ -61,18 +61,20 @@ class Centroids:
         self,
         query: TokenBatch,
         weights: npt.NDArray[np.float32],
+        form: Form,
         depth: int,
         allowed: npt.NDArray[np.bool_] | None,
     ) -> Candidates:
-        heavy = np.flatnonzero(weights > 0)
-        if not len(heavy):
+        weighted = np.flatnonzero(weights > 0)
+        if not len(weighted):
             return Candidates(np.empty(0, np.int64), np.empty(0, np.float32))
-        products = query.vectors[heavy].astype(np.float32) @ self._index.trained.clusters.centroids.T
-        token_ids = query.token_ids[heavy]
+        products = query.vectors[weighted].astype(np.float32) @ self._index.trained.clusters.centroids.T
+        token_ids = query.token_ids[weighted]
         wanted = min(depth, len(self._index) if allowed is None else np.count_nonzero(allowed))
         probes = self._probes
         while True:
-            found = self._probe(self._probes_for(products, token_ids, weights[heavy], probes), depth, allowed)
+            lists = self._probes_for(products, token_ids, weights[weighted], form, probes)
+            found = self._probe(lists, depth, allowed)
             if len(found.places) >= wanted or probes >= products.shape[1]:
                 return found
             probes *= 4  # the closest lists hold too few of the allowed documents
@@ -91,7 +93,12 @@ class Centroids:
         return Candidates(places[order], gained[order])
 
     def _probes_for(
-        self, products: npt.NDArray[np.float32], token_ids: TokenIds, weights: npt.NDArray[np.float32], average: int
+        self,
+        products: npt.NDArray[np.float32],
+        token_ids: TokenIds,
+        weights: npt.NDArray[np.float32],
+        form: Form,
+        average: int,
     ) -> Probes:
         """The lists to probe for each token, closest first, and the gain of each."""
         count = products.shape[1]
@@ -108,15 +115,17 @@ class Centroids:
                 at = int(np.searchsorted(-offers, -SAME))
                 lists, offers = np.insert(lists, at, self._count + token_ids[token]), np.insert(offers, at, SAME)
             chosen.append(lists)
-            gains.append((weights[token] * (self._value(offers) - self._value(least))).astype(np.float32))
+            gains.append((weights[token] * (_value(offers, form) - _value(least, form))).astype(np.float32))
             ends[token] = len(lists)
         return np.cumsum(ends), np.concatenate(chosen), np.concatenate(gains)
 
-    def _value(self, products: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        if self._form == "cosine":
-            return products
-        values: npt.NDArray[np.float32] = -np.sqrt(np.maximum(2 - 2 * products, 0))
-        return values
+
+def _value(products: npt.NDArray[np.float32], form: Form) -> npt.NDArray[np.float32]:
+    """What products of unit vectors add to a score."""
+    if form == "cosine":
+        return products
+    values: npt.NDArray[np.float32] = -np.sqrt(np.maximum(2 - 2 * products, 0))
+    return values
 
 
 def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
@@ -133,9 +142,9 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
     try:
         starts, places = np.load(folder / STARTS), np.load(folder / PLACES, mmap_mode="r")
     except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a damaged header can raise
-        raise InputError(f"{folder} is damaged; delete it, and it is computed again") from error
+        raise InputError(f"{folder} is damaged; delete it to have it computed again") from error
     return InvertedLists(starts, places, len(segment))
 
 
-# Candidates are ordered by an estimate of the score itself, so fewer than those of other stages are enough.
-STAGE = Stage(open=lambda index, form: Centroids(index, form=form), depth=400)
+# Candidates are ordered by an estimate of the score itself, so fewer are enough than with other stages.
+STAGE = Stage(Centroids, depth=400)

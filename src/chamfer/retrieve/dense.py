@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.retrieve.nearest import Nearest, Vectored, summed
+from chamfer.retrieve.nearest import Nearest, VectorIndex, summed
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.tokens.batch import TokenBatch
 
@@ -23,7 +23,7 @@ class Dense:
         index: the index to search.
     """
 
-    def __init__(self, index: Vectored) -> None:
+    def __init__(self, index: VectorIndex) -> None:
         self._nearest = Nearest(index, NAME, mean_vectors, size=index.dimensions)
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
@@ -51,4 +51,4 @@ def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
     return means
 
 
-STAGE = Stage(open=lambda index, _: Dense(index))
+STAGE = Stage(Dense)

@@ -7,20 +7,19 @@ import numpy.typing as npt
 
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 
 
 class Exhaustive:
     """Scores every document, so that its candidates are the final answer."""
 
-    def __init__(self, index: Snapshot, *, form: Form = "l2") -> None:
-        self._index, self._form = index, form
+    def __init__(self, index: Snapshot) -> None:
+        self._index = index
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
         """Find the top ``depth`` of the allowed documents."""
         places = None if allowed is None else [np.flatnonzero(allowed)] * len(queries.tokens)
-        return best(self._index, queries, depth, places, form=self._form)
+        return best(self._index, queries, depth, places)
 
 
 def best(
@@ -28,8 +27,6 @@ def best(
     queries: Queries,
     k: int,
     candidates: Sequence[npt.NDArray[np.int64]] | None = None,
-    *,
-    form: Form = "l2",
 ) -> list[Candidates]:
     """Find the top k of some candidates, or of all places, for each query; ties broken by document id."""
     found: list[list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]] = [[] for _ in range(len(queries.tokens))]
@@ -41,7 +38,7 @@ def best(
             different = {id(places): places for places in candidates}  # a list that queries share is processed once
             own = {key: np.sort(one[(one >= start) & (one < stop)]) - start for key, one in different.items()}
             chosen = [own[id(places)] for places in candidates]
-        answers = dispatch.best(queries.tokens, queries.weights, segment, k=k, candidates=chosen, form=form)
+        answers = dispatch.best(queries.tokens, queries.weights, segment, k=k, candidates=chosen, form=queries.form)
         for of_query, answer in zip(found, answers, strict=True):
             of_query.append((answer.places + start, answer.scores))
     return [_merged(index, answers, k) for answers in found]
@@ -66,4 +63,4 @@ def _merged(
     return Candidates(places[order[:k]], scores[order[:k]])
 
 
-STAGE = Stage(open=lambda index, form: Exhaustive(index, form=form))
+STAGE = Stage(Exhaustive)

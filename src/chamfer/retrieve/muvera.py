@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.retrieve.nearest import Nearest, Vectored, summed
+from chamfer.retrieve.nearest import Nearest, VectorIndex, summed
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.tokens.batch import TokenBatch
 
@@ -28,12 +28,13 @@ class FixedEncoding:
     """Encodes any number of token vectors as one vector of ``repetitions * 2**bits * projected`` numbers.
 
     Each repetition splits space by ``bits`` random hyperplanes into buckets and projects vectors with random signs.
-    A bucket of a query holds the weighted *sum* of its tokens there, a bucket of a document the *mean*. So a query
-    token meets the average of the document tokens on its side of every plane, the best match probably among them, and
+    A bucket of a query holds the weighted *sum* of its tokens there, a bucket of a document the *mean*. A query
+    token is thus compared with the mean of the document tokens on its side of every plane, which probably include its
+    best match:
 
     ``queries[q] @ documents[d] ~ sum_i w_i * max_j <q_i, d_j>``
 
-    An empty bucket of a document takes the token whose own bucket differs in the fewest planes, the first of several.
+    An empty bucket of a document takes the token whose own bucket differs in the fewest planes; ties go to the first.
 
     Dhulipala et al., "MUVERA: Multi-Vector Retrieval via Fixed Dimensional Encodings", 2024.
 
@@ -148,7 +149,7 @@ class Muvera:
 
     def __init__(
         self,
-        index: Vectored,
+        index: VectorIndex,
         *,
         repetitions: int = REPETITIONS,
         bits: int = BITS,
@@ -166,4 +167,4 @@ class Muvera:
         return self._nearest.find(self._encoding.queries(queries.tokens, queries.weights), depth, allowed)
 
 
-STAGE = Stage(open=lambda index, _: Muvera(index))
+STAGE = Stage(Muvera)

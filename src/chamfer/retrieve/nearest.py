@@ -43,8 +43,8 @@ BREADTH = 64
 PER_ASKED = 16
 
 
-class Documents(Protocol):
-    """What is needed from a segment: its token vectors, and a folder for files derived from them."""
+class VectorSegment(Protocol):
+    """What a vector index needs from a segment: its token vectors, and a folder for files derived from them."""
 
     @property
     def offsets(self) -> Places:
@@ -62,11 +62,11 @@ class Documents(Protocol):
         """A folder that ``make`` has filled, now or earlier."""
 
 
-class Vectored(Protocol):
-    """What is needed from an index."""
+class VectorIndex(Protocol):
+    """What dense stages need from an index."""
 
     @property
-    def segments(self) -> Sequence[Documents]:
+    def segments(self) -> Sequence[VectorSegment]:
         """The segments, in the order of places."""
 
     @property
@@ -100,12 +100,12 @@ class Nearest:
 
     Args:
         index: the documents.
-        name: name of the files; other vectors, or another :data:`FILE_BYTES`, need another name.
+        name: name of the files; change it whenever the vectors or :data:`FILE_BYTES` change.
         encode: returns ``(documents, size)``, one vector per document of a batch.
         size: length of these vectors.
     """
 
-    def __init__(self, index: Vectored, name: str, encode: Encode, *, size: int) -> None:
+    def __init__(self, index: VectorIndex, name: str, encode: Encode, *, size: int) -> None:
         self._parts: list[_Part] = []
         for segment, start in zip(index.segments, index.starts[:-1], strict=True):
             folder = segment.derived(name, partial(_make, segment, encode, size))
@@ -149,7 +149,7 @@ class _Part:
 
     def __init__(self, path: Path, start: int, with_tokens: Mask, size: int) -> None:
         self._places, self._with_tokens = slice(start, start + len(with_tokens)), with_tokens
-        remedy = f"delete {path.parent}, and it is computed again"
+        remedy = f"delete {path.parent} to have it computed again"
         try:
             # IO_FLAG_MMAP would read a flat index into memory; this flag maps both kinds.
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
@@ -205,7 +205,7 @@ def _file(folder: Path, number: int) -> Path:
     return folder / f"vectors-{number}.faiss"
 
 
-def _make(segment: Documents, encode: Encode, size: int, folder: Path) -> None:
+def _make(segment: VectorSegment, encode: Encode, size: int, folder: Path) -> None:
     """Write the files of a segment one by one, in a single pass over its documents and one over samples."""
     batches = _encoded(segment, encode)
     left = np.empty((0, size), np.float32)
@@ -220,13 +220,13 @@ def _make(segment: Documents, encode: Encode, size: int, folder: Path) -> None:
         faiss.write_index(index, str(_file(folder, number)))
 
 
-def _encoded(segment: Documents, encode: Encode) -> Iterator[Floats]:
+def _encoded(segment: VectorSegment, encode: Encode) -> Iterator[Floats]:
     for part in segment.parts():
         for start in range(0, len(part), AT_A_TIME):
             yield encode(part[start : start + AT_A_TIME])
 
 
-def _empty(segment: Documents, places: range, encode: Encode, size: int) -> faiss.Index:
+def _empty(segment: VectorSegment, places: range, encode: Encode, size: int) -> faiss.Index:
     """An empty vector index, trained for the documents at some places."""
     product = faiss.METRIC_INNER_PRODUCT
     some = places.start + np.flatnonzero(np.diff(segment.offsets[places.start : places.stop + 1]))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.retrieve.words import words_of
 
-# Increase the number whenever the splitting into words or the files change.
+# Increase the number whenever words are split differently or the file format changes.
 NAME = "bm25-1"
 WORDS, STARTS, DOCUMENTS, COUNTS, LENGTHS = "words.txt", "starts.npy", "documents.npy", "counts.npy", "lengths.npy"
 
@@ -29,7 +29,7 @@ Integers = npt.NDArray[np.int32]
 Starts = npt.NDArray[np.int64]
 
 
-class Texts(Protocol):
+class TextSegment(Protocol):
     """What postings need from a segment: its texts, and a folder for files derived from them."""
 
     def texts(self) -> Iterator[str]:
@@ -58,7 +58,7 @@ class Postings:
     lengths: Integers
 
     @classmethod
-    def of(cls, segment: Texts) -> Self:
+    def of(cls, segment: TextSegment) -> Self:
         """The postings of a segment, computed at first use."""
         return cls.open(segment.derived(NAME, lambda folder: write_postings(folder, segment.texts())))
 
@@ -169,4 +169,4 @@ def _reserve(path: Path, size: int) -> Any:  # noqa: ANN401 -- np.load is not ty
 
 
 def _damaged(folder: Path) -> InputError:
-    return InputError(f"the BM25 files in {folder} are damaged; delete that folder, and they are computed again")
+    return InputError(f"the BM25 files in {folder} are damaged; delete that folder to have them computed again")

@@ -7,23 +7,21 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.snapshot import Snapshot
-from chamfer.kernels.form import Form
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
-from chamfer.retrieve.stages import EXACT, chosen_name, depth_of, open_stage
+from chamfer.retrieve.stages import AUTO, EXACT, chosen_name, depth_of, open_stage
 
 
 class Ranker:
     """Ranks the documents of an index for queries that are already encoded.
 
     Args:
-        index: opened.
+        index: snapshot to search.
         first_stage: name of a first stage, see :mod:`chamfer.retrieve.stages`.
-        form: ``l2`` or ``cosine``.
     """
 
-    def __init__(self, index: Snapshot, *, first_stage: str = "auto", form: Form = "l2") -> None:
-        self.index, self._first_stage, self.form = index, first_stage, form
+    def __init__(self, index: Snapshot, *, first_stage: str = AUTO) -> None:
+        self.index, self._first_stage = index, first_stage
         self._stages: dict[str, FirstStage] = {}
         self._stage(first_stage)
 
@@ -51,20 +49,20 @@ class Ranker:
         if name == EXACT:
             return stage.find(queries, k, allowed)
         documents = self.index.manifest.documents
-        wanted = depth_of(name) if depth is None else whole(depth, "at least 1 candidate is scored")
+        wanted = depth_of(name) if depth is None else whole(depth, "depth must be at least 1")
         depth = max(k, wanted)
-        few = documents if allowed is None else np.count_nonzero(allowed)
-        if few <= depth and few < documents:  # a filter leaves no more documents than would be scored anyway
+        searched = documents if allowed is None else np.count_nonzero(allowed)
+        if searched <= depth and searched < documents:  # a filter leaves no more documents than would be scored anyway
             return self._stage(EXACT).find(queries, k, allowed)
         found = stage.find(queries, depth, allowed)
-        answers = best(self.index, queries, k, [candidates.places for candidates in found], form=self.form)
+        answers = best(self.index, queries, k, [candidates.places for candidates in found])
         self.index.relieve()
         return answers
 
     def _stage(self, name: str) -> FirstStage:
         name = chosen_name(name, self.index)
         if name not in self._stages:
-            self._stages[name] = open_stage(name, self.index, form=self.form)
+            self._stages[name] = open_stage(name, self.index)
         return self._stages[name]
 
 

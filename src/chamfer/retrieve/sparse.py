@@ -1,4 +1,4 @@
-"""BM25 as sparse vectors, for engines that store these: their inner product is our score.
+"""BM25 as sparse vectors, for engines that store such vectors: their inner product is our BM25 score.
 
 All statistics are part of the document vectors, so that every shard of an engine uses those of the whole corpus, and a
 client needs none.

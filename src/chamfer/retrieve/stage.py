@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from chamfer.index.snapshot import Snapshot
 
 DEFAULT_DEPTH = 1000
-"""Candidates of a first stage that are scored exactly, unless the stage declares another number."""
+"""Number of candidates to score exactly, unless the stage declares another."""
 
 
 class Queries(NamedTuple):
@@ -24,12 +24,14 @@ class Queries(NamedTuple):
         texts: the query texts.
         tokens: their token vectors, in the dimensions that the index stores.
         weights: ``(query tokens,)`` float32, none negative.
+        form: form of the score, ``l2`` or ``cosine``.
         was_truncated: for each query, whether it was longer than the model reads; empty if unknown.
     """
 
     texts: Sequence[str]
     tokens: TokenBatch
     weights: npt.NDArray[np.float32]
+    form: Form = "l2"
     was_truncated: Sequence[bool] = ()
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
@@ -71,9 +73,9 @@ class Stage:
     users give. Nothing else lists the stages; see :mod:`chamfer.retrieve.stages`.
 
     Args:
-        open: opens the stage on an index, for a form of the score.
+        open: opens the stage on an index.
         depth: number of candidates to score exactly by default.
     """
 
-    open: Callable[["Snapshot", Form], FirstStage]
+    open: Callable[["Snapshot"], FirstStage]
     depth: int = DEFAULT_DEPTH

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from chamfer import retrieve
 from chamfer.errors import InputError
-from chamfer.kernels.form import Form
 from chamfer.retrieve.fusion import Fusion
 from chamfer.retrieve.stage import DEFAULT_DEPTH, FirstStage, Stage
 
 if TYPE_CHECKING:
     from chamfer.index.snapshot import Snapshot
 
-AUTO, EXACT, LARGE = "auto", "exhaustive", "centroids"
+AUTO, EXACT, LARGE, BM25 = "auto", "exhaustive", "centroids", "bm25"
 """``auto`` is ``exhaustive``, which needs no candidates, for a small index, and ``centroids`` for a large one."""
 
 # Up to this many numbers (tokens times dimensions), scoring every document is faster: on two cores with AVX-512 it took
@@ -36,13 +35,13 @@ def _defines_stage(name: str) -> bool:
 
 
 def stage_named(name: str) -> Stage:
-    """What a first stage's file declares."""
+    """The first stage that a file declares."""
     declared: Stage = import_module(f"{retrieve.__name__}.{name}").STAGE
     return declared
 
 
 def choices() -> str:
-    """The values of ``--first-stage``, in words."""
+    """The valid names of first stages, for help texts and errors."""
     return f"{AUTO}, {', '.join(stage_names())}, or two joined as in bm25+centroids"
 
 
@@ -55,7 +54,7 @@ def check_stage(name: str) -> None:
 
 
 def chosen_name(name: str, index: "Snapshot") -> str:
-    """Resolve ``auto``: score every document as long as that is fastest.
+    """Resolve ``auto``: score every document while that is fastest.
 
     A GPU scores all documents in its memory in less time than any other stage takes.
     """
@@ -63,14 +62,20 @@ def chosen_name(name: str, index: "Snapshot") -> str:
         return name
     if index.fits_device:
         return EXACT
-    tokens = sum(len(segment.centroids) for segment in index.segments)
-    return EXACT if tokens * index.dimensions <= FEW and not index.settings.bits else LARGE
+    if index.settings.bits:  # scoring every document would decode all residuals
+        return LARGE
+    return fastest_name(sum(len(segment.centroids) for segment in index.segments), index.dimensions)
 
 
-def open_stage(name: str, index: "Snapshot", *, form: Form = "l2") -> FirstStage:
+def fastest_name(tokens: int, dimensions: int) -> str:
+    """The fastest first stage on a CPU, for a number of token vectors."""
+    return EXACT if tokens * dimensions <= FEW else LARGE
+
+
+def open_stage(name: str, index: "Snapshot") -> FirstStage:
     """Open a first stage, or several fused: ``centroids``, ``bm25+dense``."""
     check_stage(name)
-    stages = [stage_named(part).open(index, form) for part in chosen_name(name, index).split("+")]
+    stages = [stage_named(part).open(index) for part in chosen_name(name, index).split("+")]
     return stages[0] if len(stages) == 1 else Fusion(stages)
 
 

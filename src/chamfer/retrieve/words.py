@@ -9,7 +9,7 @@ import Stemmer
 def words_of(texts: Sequence[str]) -> list[list[str]]:
     """Split each text into lower-case words of two letters or more, without English stop words, stemmed.
 
-    A word is processed independently of the others, so texts may be split in portions of any size.
+    Every text is split by itself, so texts can be processed in portions of any size.
 
     >>> words_of(["The cats sat, and sat.", "of the"])
     [['cat', 'sat', 'sat'], []]

@@ -61,7 +61,7 @@ class QueryEncoder:
             weights: weights to use instead of the default ones.
         """
         resolved = self.resolve(self.weights if weights is None else weights)
-        return Queries(texts, self.index.trained.projected(tokens), resolved.of(tokens))
+        return Queries(texts, self.index.trained.projected(tokens), resolved.of(tokens), self.form)
 
     def resolve(self, weights: str | TokenWeights) -> TokenWeights:
         """Turn the name of weights, or a weights file, into weights that fit the encoder.

@@ -59,7 +59,7 @@ class Searcher:
         self.index, self.encoder, self.form = index, encoder, form
         self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
         self._first_stage = first_stage
-        self._ranker = Ranker(index, first_stage=first_stage, form=form)
+        self._ranker = Ranker(index, first_stage=first_stage)
 
     @classmethod
     def open(

@@ -113,7 +113,7 @@ class QdrantSearcher:
         texts = [query] if isinstance(query, str) else query
         tokens = self.encoder.encode_queries(texts)
         kept = tokens if self._trained is None else self._trained.projected(tokens)
-        queries = Queries(texts, kept, self.weights.of(tokens))
+        queries = Queries(texts, kept, self.weights.of(tokens), self.form)
         hits = self.rank(queries, k, first_stage=first_stage, depth=depth, where=where)
         return hits[0] if isinstance(query, str) else hits
 

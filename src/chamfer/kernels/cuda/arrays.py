@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from chamfer.kernels.form import Form
 from chamfer.tokens.batch import TokenBatch
 
 Precision = Literal["float32", "float16", "bfloat16", "int8", "fp8"]
@@ -22,7 +23,7 @@ LARGEST = {"int8": 127.0, "fp8": 448.0}
 
 # Vectors converted at a time, so that 32-bit copies of all of them need not fit in memory.
 CONVERTED = 1 << 20
-# Numbers of a query that fit in the on-chip memory of a multiprocessor, beside those of documents.
+# Numbers of a query that fit in the on-chip memory of a multiprocessor, together with those of documents.
 QUERY_NUMBERS = 1 << 15
 # Alignment of arrays in bytes, so that several numbers are loaded at once.
 ALIGNMENT = 256
@@ -75,13 +76,16 @@ class Packed(NamedTuple):
 
 
 class DeviceQueries:
-    """Queries on a GPU, padded to one length with rows of weight 0.
+    """Queries on a GPU with their weights and the form of their scores, padded to one length with rows of weight 0.
 
     A query that is too long for the on-chip memory of a multiprocessor is split into pieces of ``rows`` tokens, which
     are scored like queries; their scores are then added up.
     """
 
-    def __init__(self, queries: TokenBatch, weights: npt.NDArray[np.float32], device: torch.device) -> None:
+    def __init__(
+        self, queries: TokenBatch, weights: npt.NDArray[np.float32], device: torch.device, form: Form = "l2"
+    ) -> None:
+        self.form = form
         self.rows, self.pieces = rows_and_pieces(int(queries.lengths.max()), queries.dimensions)
         self.count, self.dimensions = len(queries), queries.dimensions
         padded = np.zeros((self.count, self.pieces * self.rows, queries.dimensions), np.float32)
@@ -103,7 +107,7 @@ class DeviceQueries:
         return self.pieces * self.rows
 
     def packed(self, precision: Precision) -> Packed:
-        """Their vectors, ready to multiply with documents of that precision."""
+        """Their vectors, ready to multiply by documents of that precision."""
         if precision not in self._packed:
             self._packed[precision] = Packed.of(self.vectors, precision, unit=False)
         return self._packed[precision]
@@ -116,7 +120,7 @@ def rows_and_pieces(longest: int, dimensions: int) -> tuple[int, int]:
 
 
 def to_device(arrays: Sequence[npt.NDArray[Any]], device: torch.device) -> list[torch.Tensor]:
-    """Copy arrays to a GPU at once: each small copy would take as long as one of all."""
+    """Copy arrays to a GPU in one transfer, because every small transfer takes about as long."""
     ends = np.cumsum([-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays])
     packed = np.empty(int(ends[-1]), np.uint8)
     for array, start in zip(arrays, [0, *ends], strict=False):

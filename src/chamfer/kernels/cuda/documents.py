@@ -25,8 +25,8 @@ SHARE = 0.8
 SENT = 1 << 18
 # Tokens that one thread copies to pinned memory at a time.
 COPIED = 1 << 14
-NO_MEMORY = "the GPU is out of memory; stop what else uses it, or compute on the CPU with device cpu"
-# How far squared norms may be from 1 in vectors that count as unit vectors.
+NO_MEMORY = "the GPU is out of memory; stop other processes that use it, or choose the device cpu"
+# How far the squared norm of a unit vector may be from 1.
 UNIT = 0.01
 
 
@@ -110,7 +110,7 @@ class DeviceDocuments:
 
     @property
     def tokens(self) -> None:
-        """Not in the memory of the CPU."""
+        """Not in host memory."""
 
     @property
     def coded(self) -> None:
@@ -229,7 +229,7 @@ def vectors_of(
 
 
 class _Sender:
-    """Copies vectors to a GPU through pinned memory, reading the next while the last are copied."""
+    """Copies vectors to a GPU through pinned memory, and reads the next ones meanwhile."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

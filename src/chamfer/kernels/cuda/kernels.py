@@ -1,4 +1,4 @@
-"""The GPU kernels, compiled by Triton: score in low precision, keep the top of it, refine in 64 bits.
+"""The GPU kernels, compiled by Triton: score in low precision, keep the top scores, refine them in 64 bits.
 
 Arguments in capitals are compile-time constants. launch.py launches the kernels and documents their arguments.
 """

@@ -11,7 +11,6 @@ from triton.runtime.errors import OutOfResources
 
 from chamfer.kernels.cuda import kernels
 from chamfer.kernels.cuda.arrays import LARGEST, QUERY_NUMBERS, ROWS, DeviceQueries, Packed, Precision, power_of_two
-from chamfer.kernels.form import Form
 
 # Number of scores that one instance of `narrow` reads, and the most that it keeps of them.
 BLOCK, MOST = 1024, 1024
@@ -40,18 +39,18 @@ class Plan(NamedTuple):
 SMALL = Plan(1, 32, 4, 1, 4)
 
 
-def plan(asked: DeviceQueries, precision: Precision, items: int, *, pairs: bool) -> Plan:
+def plan(queries: DeviceQueries, precision: Precision, items: int, *, pairs: bool) -> Plan:
     """The fastest plan on an H200 for queries of 32 tokens and 128 dimensions, scaled for others."""
     short = precision in LARGEST
-    width = power_of_two(asked.dimensions, 32)
-    wider = max(1, asked.rows * width // 4096)  # than 32 x 128
+    width = power_of_two(queries.dimensions, 32)
+    wider = max(1, queries.rows * width // 4096)  # than 32 x 128
     if pairs:
         chosen = Plan(1, 32, 1, 3) if short and items > 10_000 else Plan(1, 64, 2, 2)
-    elif asked.count * asked.pieces == 1:
+    elif queries.count * queries.pieces == 1:
         chosen = Plan(1, 32, 1, 3, 16 if short else 24)
     else:
-        together = min(8, max(1, QUERY_NUMBERS // (asked.rows * width)), power_of_two(asked.count * asked.pieces))
-        rows = asked.rows * together
+        together = min(8, max(1, QUERY_NUMBERS // (queries.rows * width)), power_of_two(queries.count * queries.pieces))
+        rows = queries.rows * together
         if together > 1:
             return Plan(together, 64, 4 if short or rows < 256 else 8, 3, 1 if rows >= 128 else 4)
         chosen = Plan(1, 32, 1, 3, 16)
@@ -61,60 +60,57 @@ def plan(asked: DeviceQueries, precision: Precision, items: int, *, pairs: bool)
 
 
 def score_all(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
     *,
     listed: torch.Tensor | None = None,
-    form: Form = "l2",
     how: Plan | None = None,
 ) -> None:
     """Compute ``(queries, documents)`` scores of all documents, or of listed ones, the same for every query.
 
     Args:
-        asked: the queries.
+        queries: queries to score.
         packed: the vectors of the documents.
         offsets: ``(documents + 1,)`` int64, where the vectors of each document start.
         scores: float32 output; may be some columns of wider rows.
         listed: places of documents.
-        form: ``l2`` or ``cosine``.
         how: a plan to use instead of the fastest.
     """
     items = scores.shape[1]
-    pieces = asked.count * asked.pieces
+    pieces = queries.count * queries.pieces
     into = scores
-    if asked.pieces > 1:
+    if queries.pieces > 1:
         into = torch.empty((pieces, items), dtype=torch.float32, device=scores.device)
-    _score(asked, packed, offsets, into, items, how=how, document_of=listed, form=form)
-    if asked.pieces > 1:
-        torch.sum(into.view(asked.count, asked.pieces, items), 1, out=scores)
+    _score(queries, packed, offsets, into, items, how=how, document_of=listed)
+    if queries.pieces > 1:
+        torch.sum(into.view(queries.count, queries.pieces, items), 1, out=scores)
 
 
 def score_pairs(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
     *,
     query_of: torch.Tensor,
     document_of: torch.Tensor,
-    form: Form = "l2",
     how: Plan | None = None,
 ) -> None:
     """Compute ``(pairs,)`` scores, of one query and one document each; see :func:`score_all`."""
-    into, pieces = scores, asked.pieces
+    into, pieces = scores, queries.pieces
     if pieces > 1:
         query_of = (query_of[:, None] * pieces + torch.arange(pieces, device=scores.device)).flatten()
         document_of = document_of.repeat_interleave(pieces)
         into = torch.empty(len(query_of), dtype=torch.float32, device=scores.device)
-    _score(asked, packed, offsets, into, len(into), how=how, piece_of=query_of, document_of=document_of, form=form)
+    _score(queries, packed, offsets, into, len(into), how=how, piece_of=query_of, document_of=document_of)
     if pieces > 1:
         torch.sum(into.view(-1, pieces), 1, out=scores)
 
 
 def _score(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -123,19 +119,18 @@ def _score(
     how: Plan | None,
     piece_of: torch.Tensor | None = None,
     document_of: torch.Tensor | None,
-    form: Form,
 ) -> None:
     if items == 0:
         return
-    chosen = how or plan(asked, packed.precision, items, pairs=piece_of is not None)
+    chosen = how or plan(queries, packed.precision, items, pairs=piece_of is not None)
     try:
-        _start(asked, packed, offsets, scores, items, chosen, piece_of=piece_of, document_of=document_of, form=form)
+        _start(queries, packed, offsets, scores, items, chosen, piece_of=piece_of, document_of=document_of)
     except OutOfResources:  # a GPU with less shared memory than the one that plans were tuned on
-        _start(asked, packed, offsets, scores, items, SMALL, piece_of=piece_of, document_of=document_of, form=form)
+        _start(queries, packed, offsets, scores, items, SMALL, piece_of=piece_of, document_of=document_of)
 
 
 def _start(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     packed: Packed,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -144,20 +139,19 @@ def _start(
     *,
     piece_of: torch.Tensor | None,
     document_of: torch.Tensor | None,
-    form: Form,
 ) -> None:
-    pieces = asked.count * asked.pieces
+    pieces = queries.count * queries.pieces
     grid: tuple[int, ...] = (items,)
     if piece_of is None:
         grid = min(items, chosen.programs * _multiprocessors(scores.device)), -(-pieces // chosen.together)
-    own = asked.packed(packed.precision)
+    own = queries.packed(packed.precision)
     scaled = packed.precision in LARGEST
     kernels.score[grid](
         own.vectors,
-        asked.squares,
+        queries.squares,
         own.factors,
-        asked.weights,
-        asked.lengths,
+        queries.weights,
+        queries.lengths,
         packed.vectors,
         packed.factors,
         offsets,
@@ -167,13 +161,13 @@ def _start(
         pieces,
         items,
         scores.stride(0),
-        P=asked.pieces,
-        D=asked.dimensions,
-        K=power_of_two(asked.dimensions, 32),
-        R=asked.rows,
+        P=queries.pieces,
+        D=queries.dimensions,
+        K=power_of_two(queries.dimensions, 32),
+        R=queries.rows,
         G=chosen.together,
         B=chosen.tile,
-        L2=form == "l2",
+        L2=queries.form == "l2",
         UNIT=scaled or packed.unit,
         SCALED=scaled,
         PAIRS=piece_of is not None,
@@ -233,49 +227,46 @@ def read_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.N
 
 
 def refine_kept(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
     keys: torch.Tensor,
     *,
     document_of: torch.Tensor | None,
     begins: torch.Tensor,
-    form: Form,
 ) -> torch.Tensor:
     """``(queries, keep)`` float64 scores of the documents that :func:`top` kept; -inf for none.
 
     Args:
-        asked: the queries.
+        queries: queries to score.
         vectors: the vectors of all documents.
         offsets: where the vectors of each document start.
         keys: from :func:`top`; their places are documents, or positions in the lists.
         document_of: lists of documents, concatenated.
         begins: ``(queries,)`` where the list of each query starts.
-        form: ``l2`` or ``cosine``.
     """
     scores = torch.empty(keys.shape, dtype=torch.float64, device=keys.device)
-    _refine(asked, vectors, offsets, scores, keys=keys, begins=begins, document_of=document_of, form=form)
+    _refine(queries, vectors, offsets, scores, keys=keys, begins=begins, document_of=document_of)
     return scores
 
 
 def refine_pairs(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
     *,
     query_of: torch.Tensor,
     document_of: torch.Tensor,
     distances: torch.Tensor | None = None,
-    form: Form,
 ) -> torch.Tensor:
     """``(pairs,)`` float64 scores of one query and one document each; also fills ``distances``, if given."""
     scores = torch.empty(len(query_of), dtype=torch.float64, device=query_of.device)
-    _refine(asked, vectors, offsets, scores, query_of=query_of, document_of=document_of, distances=distances, form=form)
+    _refine(queries, vectors, offsets, scores, query_of=query_of, document_of=document_of, distances=distances)
     return scores
 
 
 def _refine(
-    asked: DeviceQueries,
+    queries: DeviceQueries,
     vectors: torch.Tensor,
     offsets: torch.Tensor,
     scores: torch.Tensor,
@@ -285,14 +276,13 @@ def _refine(
     query_of: torch.Tensor | None = None,
     document_of: torch.Tensor | None = None,
     distances: torch.Tensor | None = None,
-    form: Form,
 ) -> None:
     if scores.numel() == 0:
         return
     kernels.refine[(scores.numel(),)](
-        asked.vectors,
-        asked.weights,
-        asked.lengths,
+        queries.vectors,
+        queries.weights,
+        queries.lengths,
         vectors,
         offsets,
         offsets if keys is None else keys,
@@ -301,13 +291,13 @@ def _refine(
         offsets if document_of is None else document_of,
         scores,
         scores if distances is None else distances,
-        asked.padded_length,
-        D=asked.dimensions,
-        S=min(32, asked.rows),
+        queries.padded_length,
+        D=queries.dimensions,
+        S=min(32, queries.rows),
         B=64,
-        C=min(128, power_of_two(asked.dimensions, ROWS)),
+        C=min(128, power_of_two(queries.dimensions, ROWS)),
         HALF=vectors.dtype == torch.float16,
-        L2=form == "l2",
+        L2=queries.form == "l2",
         KEEP=1 if keys is None else keys.shape[1],
         KEYED=keys is not None,
         LISTED=document_of is not None,

@@ -1,7 +1,7 @@
 """The top k documents for queries, and minima, on a GPU.
 
 Documents are screened in low precision. Those that can be in the top k are scored in 64-bit arithmetic from their
-16-bit vectors, as on the CPU. Which those are is judged by the screening errors observed, not by proven bounds.
+16-bit vectors, as on the CPU. Which those are follows from the screening errors observed, not from proven bounds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
 # Bytes of scores computed at a time, and the most queries scored at a time.
 SCORES, QUERIES = 1 << 29, 4096
-# Documents to keep for exact scoring beyond k, by screening precision; lower precision needs more.
-BESIDE, MANY = {"float16": 6, "bfloat16": 22, "int8": 22}, 54
+# Documents to keep for exact scoring beyond k, by screening precision, and for any other precision.
+EXTRA, MOST_EXTRA = {"float16": 6, "bfloat16": 22, "int8": 22}, 54
 # A document that was dropped is assumed to score at most SAFETY times the largest observed error above its screened
 # score. If that would put it in the top k, MORE times as many documents are kept.
 SAFETY, MORE = 2, 4
@@ -41,19 +41,18 @@ def best(
     """Find the top k documents for each query, see :func:`chamfer.kernels.dispatch.best`."""
     sizes = np.array([len(documents)] * len(queries) if candidates is None else [len(own) for own in candidates])
     found: list[Best] = []
-    with on(documents.device), _enough_memory():
-        for some in _together(queries, documents, sizes, candidates):
+    with on(documents.device), _memory_errors():
+        for some in _batches(queries, documents, sizes, candidates):
             own = weights[queries.offsets[some.start] : queries.offsets[some.stop]]
-            asked = DeviceQueries(queries[some], own, documents.device)
             lists = _Candidates.of(documents, sizes[some], None if candidates is None else candidates[some])
-            found += _best(asked, documents, lists, k, form)
+            found += _best(DeviceQueries(queries[some], own, documents.device, form), documents, lists, k)
     return found
 
 
-def _together(
+def _batches(
     queries: TokenBatch, documents: DeviceDocuments, sizes: npt.NDArray[np.int64], candidates: Sequence[Places] | None
 ) -> Iterator[slice]:
-    """Queries to score at a time."""
+    """Which queries to score at a time."""
     if documents.screen is None and candidates is not None and any(own is not candidates[0] for own in candidates):
         # Queries with different candidates cannot share a screening pass if documents must be copied first.
         yield from (slice(n, n + 1) for n in range(len(queries)))
@@ -64,7 +63,8 @@ def _together(
 
 
 @contextmanager
-def _enough_memory() -> Iterator[None]:
+def _memory_errors() -> Iterator[None]:
+    """Turn an out-of-memory error into one that says what to do."""
     try:
         yield
     except torch.OutOfMemoryError as error:
@@ -77,12 +77,12 @@ def minima(
     """Compute :func:`chamfer.kernels.reference.minima` for the chosen documents, in their order, in 64 bits."""
     tokens = len(query.vectors)
     closest = np.empty((len(documents) if candidates is None else len(candidates), tokens), np.float32)
-    with on(documents.device), _enough_memory():
-        asked = DeviceQueries(query, np.ones(tokens, np.float32), documents.device)
+    with on(documents.device), _memory_errors():
+        queries = DeviceQueries(query, np.ones(tokens, np.float32), documents.device, form)
         for some, vectors, offsets, places in vectors_of(documents, candidates):
-            distances = torch.empty((len(places), asked.padded_length), dtype=torch.float32, device=documents.device)
+            distances = torch.empty((len(places), queries.padded_length), dtype=torch.float32, device=documents.device)
             first = torch.zeros_like(places)
-            refine_pairs(asked, vectors, offsets, query_of=first, document_of=places, distances=distances, form=form)
+            refine_pairs(queries, vectors, offsets, query_of=first, document_of=places, distances=distances)
             closest[some] = distances[:, :tokens].cpu().numpy()
     return closest
 
@@ -121,34 +121,34 @@ class _Candidates(NamedTuple):
         return cls(sizes, given, at, at[:-1], joined, numbers)
 
 
-def _best(asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, k: int, form: Form) -> list[Best]:
+def _best(queries: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, k: int) -> list[Best]:
     longest = int(lists.sizes.max(initial=0))
     k = min(k, longest)
     if k == 0:
-        return [Best(np.empty(0, np.int64), np.empty(0, np.float32), 0, 0.0)] * asked.count
-    scores = _screened(asked, documents, lists, form)
-    beside = BESIDE.get("float16" if documents.screen is None else documents.screen.precision, MANY)
-    keep = power_of_two(k + beside)
+        return [Best(np.empty(0, np.int64), np.empty(0, np.float32), 0, 0.0)] * queries.count
+    scores = _screened(queries, documents, lists)
+    extra = EXTRA.get("float16" if documents.screen is None else documents.screen.precision, MOST_EXTRA)
+    keep = power_of_two(k + extra)
     while True:
-        kept = _refined(asked, documents, lists, top(scores, lists.starts, longest, keep), form)
-        if (kept.is_sure(k) | (lists.sizes <= keep)).all():
+        kept = _refined(queries, documents, lists, top(scores, lists.starts, longest, keep))
+        if (kept.is_certain(k) | (lists.sizes <= keep)).all():
             return kept.first(k, lists)
         keep *= MORE
 
 
-def _screened(asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, form: Form) -> torch.Tensor:
+def _screened(queries: DeviceQueries, documents: DeviceDocuments, lists: _Candidates) -> torch.Tensor:
     """Screening scores of all candidates, concatenated by query."""
     scores = torch.empty(int(lists.sizes.sum()), dtype=torch.float32, device=documents.device)
     screen, at = documents.screen, documents.device_offsets
     if screen is None:
-        rows = scores.view(asked.count, -1)
+        rows = scores.view(queries.count, -1)
         for some, vectors, offsets, places in vectors_of(documents, None if lists.given is None else lists.given[0]):
             packed = Packed.of(vectors, "float16", unit=are_units(vectors))
-            score_all(asked, packed, offsets, rows[:, some], listed=places, form=form)
+            score_all(queries, packed, offsets, rows[:, some], listed=places)
     elif lists.query_of is not None and lists.joined is not None:
-        score_pairs(asked, screen, at, scores, query_of=lists.query_of, document_of=lists.joined, form=form)
+        score_pairs(queries, screen, at, scores, query_of=lists.query_of, document_of=lists.joined)
     else:
-        score_all(asked, screen, at, scores.view(asked.count, -1), listed=lists.joined, form=form)
+        score_all(queries, screen, at, scores.view(queries.count, -1), listed=lists.joined)
     return scores
 
 
@@ -176,31 +176,29 @@ class _Kept(NamedTuple):
             return found
         return [replace(one, places=own[one.places]) for one, own in zip(found, lists.given, strict=True)]
 
-    def is_sure(self, k: int) -> npt.NDArray[np.bool_]:
+    def is_certain(self, k: int) -> npt.NDArray[np.bool_]:
         """``(queries,)`` whether no dropped document can be in the top k."""
         last = self.screened[:, -1].astype(np.float64)
         with np.errstate(invalid="ignore"):
             lost = np.nan_to_num(np.abs(self.exact - self.screened), posinf=0.0).max(axis=1)
         worst = np.partition(self.exact, -k, axis=1)[:, -k]
-        # If the last one kept has no tokens, none of the dropped ones has any.
+        # If the last document kept has no tokens, none of the dropped ones has any.
         return np.asarray(np.isneginf(last) | (last + SAFETY * lost < worst))
 
 
-def _refined(
-    asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, keys: torch.Tensor, form: Form
-) -> _Kept:
+def _refined(queries: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, keys: torch.Tensor) -> _Kept:
     """Score the kept documents of each query exactly."""
     if documents.exact is None:
-        read = keys.cpu().numpy()
-        return _Kept(*read_keys(read), _copied_and_scored(asked, documents, lists, read_keys(read)[0], form))
+        order, screened = read_keys(keys.cpu().numpy())
+        return _Kept(order, screened, _copied_and_scored(queries, documents, lists, order))
     at = documents.device_offsets
-    exact = refine_kept(asked, documents.exact, at, keys, document_of=lists.joined, begins=lists.begins, form=form)
+    exact = refine_kept(queries, documents.exact, at, keys, document_of=lists.joined, begins=lists.begins)
     both = torch.stack([keys, exact.view(torch.int64)]).cpu().numpy()  # one copy instead of two
     return _Kept(*read_keys(both[0]), both[1].view(np.float64))
 
 
 def _copied_and_scored(
-    asked: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, order: Places, form: Form
+    queries: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, order: Places
 ) -> npt.NDArray[np.float64]:
     """Exact scores of documents whose 16-bit vectors must be copied to the GPU first; -inf for place -1."""
     scores = np.full(order.shape, -np.inf)
@@ -210,6 +208,6 @@ def _copied_and_scored(
         chosen = np.concatenate([given[own[own >= 0]] for given, own in zip(lists.given, order, strict=True)])
     [query_of] = to_device([query], documents.device)
     for some, vectors, offsets, places in vectors_of(documents, chosen):
-        found = refine_pairs(asked, vectors, offsets, query_of=query_of[some], document_of=places, form=form)
+        found = refine_pairs(queries, vectors, offsets, query_of=query_of[some], document_of=places)
         scores[query[some], place[some]] = found.cpu().numpy()
     return scores

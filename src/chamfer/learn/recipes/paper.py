@@ -3,8 +3,8 @@
 The loss of a query is ``alpha * CE(L1) + (1 - alpha) * CE(L2)``: the cross-entropy of the relevant documents against
 the ``|L1|`` closest and the ``|L2|`` closest negatives under the current weights, mined again in every iteration. Adam
 runs 100 iterations from uniform weights, with a learning rate that falls from 1e-4 to 1e-8 on a cosine. After every
-step, weights are clipped at 0 and scaled to sum to 1. Tokens that occur in no training query keep their IDF, and the
-others share the mass that they have under IDF. The paper does not say which tokens sum to 1; here it is these others.
+step, weights are clipped at 0 and scaled to sum to 1. Tokens that occur in no training query keep their IDF; the
+others sum to what they sum to under IDF. The paper does not say which tokens sum to 1; here it is those in queries.
 """
 
 import math
@@ -47,7 +47,7 @@ class PaperConfiguration:
 
 
 def grid(*, alone: bool, preset: Preset | None) -> list[PaperConfiguration]:
-    """Return the given preset or, if there is none, all published ones; beside other recipes, only the default one."""
+    """Return the given preset or, if there is none, all published ones; among other recipes, only the default one."""
     presets = sorted(set(PRESETS.values())) if alone and preset is None else [preset or Preset()]
     return [PaperConfiguration(one) for one in presets]
 

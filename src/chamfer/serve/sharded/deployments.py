@@ -18,6 +18,7 @@ from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, read_set
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import AUTO
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.sharded.question import Response
 from chamfer.serve.sharded.shard import Opened, Shard, Stored
@@ -42,9 +43,9 @@ Answer = TypeVar("Answer")
 class ShardReplica:
     """One replica of a shard; it answers one question at a time, with as many threads as Ray gives it CPUs."""
 
-    def __init__(self, folder: str, number: int, form: Form, first_stage: str, threads: int) -> None:
+    def __init__(self, folder: str, number: int, first_stage: str, threads: int) -> None:
         os.environ[VARIABLE] = str(threads)
-        self._shard = Shard(folder, number, form=form, first_stage=first_stage)
+        self._shard = Shard(folder, number, first_stage=first_stage)
         # Opening a version may take long, so it has a thread of its own beside the one that answers.
         self._working, self._opening = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         Thread(target=self._follow, name="next-version", daemon=True).start()
@@ -111,7 +112,7 @@ def deployed(
     replicas: int = 1,
     cpus: float = 1.0,
     form: Form = "l2",
-    first_stage: str = "auto",
+    first_stage: str = AUTO,
 ) -> Iterator[dict[str, RayReplicas]]:
     """Deploy shards on Ray for the duration of the context; yields their replicas by name of the shard.
 
@@ -120,7 +121,7 @@ def deployed(
         address: address of a Ray cluster; ``local`` starts Ray on this machine and stops it afterwards.
         replicas: number of replicas of each shard.
         cpus: number of CPUs, and threads, of each replica.
-        form: ``l2`` or ``cosine``.
+        form: ``l2`` or ``cosine``; servers of different forms may serve the same folder on one cluster.
         first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
     """
     serve = import_extra("ray.serve")
@@ -151,7 +152,7 @@ def deployed(
             )
             targets = [
                 serve.RunTarget(
-                    made.options(name=name).bind(str(folder), number, form, first_stage, max(1, int(cpus))),
+                    made.options(name=name).bind(str(folder), number, first_stage, max(1, int(cpus))),
                     name=application,
                     route_prefix=None,
                 )

@@ -13,9 +13,9 @@ from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, open_shard
-from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stages import AUTO
 from chamfer.serve.rankings import Ranked
 from chamfer.tokens.batch import TokenBatch
 
@@ -47,12 +47,11 @@ class Shard:
     Args:
         folder: folder of the shards.
         number: number of the shard, from 0.
-        form: ``l2`` or ``cosine``.
         first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
     """
 
-    def __init__(self, folder: str | Path, number: int, *, form: Form = "l2", first_stage: str = "auto") -> None:
-        self._folder, self._number, self._form, self._first_stage = Path(folder), number, form, first_stage
+    def __init__(self, folder: str | Path, number: int, *, first_stage: str = AUTO) -> None:
+        self._folder, self._number, self._first_stage = Path(folder), number, first_stage
         self._name = uuid4().hex
         self._opened: dict[ShardVersion, Ranker] = {}
         self._turns, self._opening = Lock(), Lock()
@@ -114,7 +113,7 @@ class Shard:
             if found is not None:  # another thread has opened it
                 return found
             index = open_shard(self._folder, version, self._number)
-            ranker = Ranker(index, first_stage=self._first_stage, form=self._form)
+            ranker = Ranker(index, first_stage=self._first_stage)
             with self._turns:
                 self._opened[version] = ranker
                 while len(self._opened) > OPEN:

@@ -1,0 +1,110 @@
+"""Learn weights from the judged queries of a collection."""
+
+from collections.abc import Mapping, Sequence
+
+from chamfer.data.judgements import Judgements
+from chamfer.data.ranking import Ranking
+from chamfer.evaluate.rankings import find_candidates
+from chamfer.evaluate.setup import Setup
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.folds import FOLDS
+from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
+from chamfer.learn.learnt import Learnt, measure_held_out
+from chamfer.learn.presets import Preset
+from chamfer.learn.recipe_names import AUTO
+from chamfer.learn.splits import divide, sample, splits_to_learn_from
+from chamfer.learn.start import Start
+
+
+def learn_collection(
+    setup: Setup,
+    *,
+    splits: Sequence[str] = (),
+    validation: str | None = None,
+    test: str | None = None,
+    hold_out: float = 0.0,
+    max_queries: int | None = None,
+    recipe: str = AUTO,
+    preset: Preset | None = None,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> Learnt:
+    """Learn weights; the arguments are those of :func:`chamfer.learn.learning.learn`."""
+    collection = setup.collection
+    splits = splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
+    others = [name for name in (validation, test) if name is not None]
+    judged = judge_splits(setup, [*splits, *others], max_queries=max_queries, seed=seed)
+    queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
+    measured = judged[test] if test else []
+    if hold_out:
+        queries, measured = divide(queries, hold_out, seed=seed)
+    queries, left_out = teachable(queries)
+    chosen_on: Sequence[JudgedQuery] = teachable(judged[validation])[0] if validation else ()
+    everything = [*queries, *chosen_on]
+    start = starting_weights(setup, learnt_from=len(everything))
+    weights, report = fit_weights(
+        queries,
+        start,
+        recipe=recipe,
+        validation=chosen_on,
+        preset=preset,
+        folds=folds,
+        seed=seed,
+        progress=setup.progress,
+        workers=setup.workers,
+    )
+    return Learnt(
+        weights,
+        report,
+        measure_held_out(measured, weights, start.uniform) if measured else None,
+        left_out,
+        unknown=sum(collection.unknown_judged(name) for name in splits),
+        truncated=setup.truncated({one.query_id: collection.queries[one.query_id] for one in everything}),
+        queries=everything,
+        start=start,
+    )
+
+
+def judge_splits(
+    setup: Setup, splits: Sequence[str], *, max_queries: int | None = None, seed: int = 0
+) -> dict[str, list[JudgedQuery]]:
+    """Compute, or read from the cache, the minima of judged queries against BM25's candidates, split by split."""
+    collection = setup.collection
+    chosen = {name: sample(collection.judged_queries(name), max_queries, seed=seed) for name in splits}
+    texts = {query: text for part in chosen.values() for query, text in part.items()}
+    found = find_candidates(collection, texts, depth=setup.depth)
+    judged = {}
+    for name, queries in chosen.items():
+        candidates = [ranking for ranking in found if ranking.query_id in queries]
+        judged[name] = judge_queries(setup, queries, candidates, collection.judgements[name])
+    return judged
+
+
+def judge_queries(
+    setup: Setup, queries: Mapping[str, str], candidates: Sequence[Ranking], judgements: Judgements
+) -> list[JudgedQuery]:
+    """Compute, or read from the cache, the minima of queries against their candidates and judged documents."""
+    corpus, encoded = setup.corpus, setup.encode_queries(queries)
+    with setup.progress("computing minima", len(candidates)) as advance:
+        return judged_minima(
+            setup.cache,
+            encoded,
+            corpus,
+            candidates,
+            judgements,
+            form=setup.form,
+            advance=advance,
+            workers=setup.workers,
+        )
+
+
+def starting_weights(setup: Setup, *, learnt_from: int) -> Start:
+    """Return uniform, IDF and softened IDF weights of the corpus.
+
+    Args:
+        setup: shared settings.
+        learnt_from: number of judged queries, to record in the metadata.
+    """
+    return Start.counted(
+        setup.counted.frequencies, setup.encoder, setup.origin, learnt_from=learnt_from, form=setup.form
+    )
