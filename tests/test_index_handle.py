@@ -89,8 +89,8 @@ class TestChanging:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({}, "either by ids or by where"),
-            ({"ids": ["a"], "where": "year > 1"}, "either by ids or by where"),
+            ({}, "by ids or by where; give one"),
+            ({"ids": ["a"], "where": "year > 1"}, "by ids or by where; give one"),
             ({"ids": "abc"}, r"ids must be a list of strings, not one string; write \['abc'\]"),
             ({"where": "year >"}, "a filter needs a value"),
         ],

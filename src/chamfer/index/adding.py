@@ -25,7 +25,9 @@ def add_documents(
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
 ) -> BuildReport:
-    """Encode documents and add them in chunks, one commit per chunk. Documents that are there unchanged are skipped.
+    """Encode documents and add them in chunks, one commit per chunk.
+
+    Documents that the index already holds unchanged are skipped.
 
     Args:
         writer: writer of an index that was built with the same model.

@@ -16,14 +16,14 @@ def check_addition(
 ) -> None:
     """Refuse documents and vectors that do not match each other or the index; see :meth:`Writer.add`."""
     if len(documents) != len(tokens):
-        raise InputError(f"vectors of {len(tokens)} texts need as many documents, not {len(documents)}")
+        raise InputError(f"{len(documents)} documents need vectors of as many texts, not of {len(tokens)}")
     if tokens.dimensions != settings.dimensions:
         raise InputError(
             f"the index takes vectors of {settings.dimensions} dimensions, not {tokens.dimensions}; "
             "encode with the model that it was built with"
         )
     if distinct is not None and len(distinct) != len(documents):
-        raise InputError(f"{len(documents)} documents need as many lists of distinct tokens, not {len(distinct)}")
+        raise InputError(f"{len(documents)} documents need one list of distinct tokens each, not {len(distinct)} lists")
     for document in documents:
         check_storable(document)
     check_unit(tokens)

@@ -19,7 +19,7 @@ from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.encoder import described, load_for_building
 from chamfer.index.encoding import TRUNCATED, MakeRows, columns_of_rows, texts_and_known
-from chamfer.index.manifest import SAMPLE, check_unfinished, read_manifest
+from chamfer.index.manifest import SAMPLE, begun_build, check_unfinished, read_manifest
 from chamfer.index.report import BuildReport
 from chamfer.index.rows import Rows
 from chamfer.index.settings import Precision, Settings
@@ -106,7 +106,7 @@ def build(
     progress: Progress = quiet,
     workers: Workers = IN_PROCESS,
 ) -> BuildReport:
-    """Build an index from a corpus that was checked, or continue a build that was interrupted.
+    """Build an index from a validated corpus, or continue a build that was interrupted.
 
     Args:
         folder: folder of the index.
@@ -123,11 +123,7 @@ def build(
     made_from = {"documents": len(corpus), "corpus": corpus.digest}
     with writing(folder, settings) as writer:
         check_unfinished(writer.manifest, folder)
-        building = dict(writer.manifest.building or {**made_from, "done": 0})
-        if {key: building[key] for key in made_from} != made_from:
-            raise InputError(
-                f"{folder} holds an unfinished index of another corpus; choose another folder or delete it"
-            )
+        building = begun_build(writer.manifest, made_from, folder)
         if writer.manifest.building is None:
             writer.set_building(building)
         sample = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from chamfer.data.corpus import InMemory
 from chamfer.data.documents import Document
-from chamfer.errors import InputError
+from chamfer.index.manifest import begun_build
 from chamfer.index.settings import Settings
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
@@ -32,12 +32,8 @@ def build_encoded(
         progress: progress reporting.
     """
     with writing(folder, settings) as writer, progress("indexing documents", len(documents)) as advance:
-        begun = {"documents": len(documents), "corpus": _digest(documents, tokens)}
-        building = writer.manifest.building or {**begun, "done": 0}
-        if {key: building.get(key) for key in begun} != begun:
-            raise InputError(
-                f"{folder} holds an unfinished index of another corpus; choose another folder or delete it"
-            )
+        made_from = {"documents": len(documents), "corpus": _digest(documents, tokens)}
+        building = begun_build(writer.manifest, made_from, folder)
         if writer.trained is None:
             share = sample_size(len(tokens.vectors)) / max(1, len(tokens.vectors))
             chosen = np.random.default_rng(0).choice(len(tokens), max(1, int(share * len(tokens))), replace=False)

@@ -32,7 +32,7 @@ def load_encoder(settings: Settings, role: Role, device: str = AUTO) -> Encoder:
 
     Args:
         settings: settings of the index.
-        role: what it will encode. Documents need the engine that encoded the others, so that equal texts get equal
+        role: what it will encode. Documents need the engine that encoded the index, so that equal texts get equal
             vectors. A query is one short batch, for which torch starts fastest.
         device: device to load it on.
     """
@@ -52,13 +52,13 @@ def load_encoder(settings: Settings, role: Role, device: str = AUTO) -> Encoder:
 def load_for_building(
     folder: Path, name: str, *, query_length: int | None = None, document_length: int | None = None
 ) -> Encoder:
-    """Load the encoder for a new index; a build that was interrupted continues with the arithmetic and engine it began.
+    """Load the encoder for a new index; an interrupted build keeps its arithmetic and engine.
 
     Args:
         folder: folder of the index, which need not exist.
         name: name or path of the model.
-        query_length: tokens to keep of a query; the model's own limit by default.
-        document_length: tokens to keep of a document; the model's own limit by default.
+        query_length: maximum length of a query in tokens; the model's own by default.
+        document_length: maximum length of a document in tokens; the model's own by default.
     """
     manifest = read_manifest(folder)
     begun: Mapping[str, Any] = {} if manifest is None else manifest.settings.encoder

@@ -18,7 +18,7 @@ from chamfer.tokens.batch import TokenBatch, TokenIds
 from chamfer.workers.jobs import Table
 from chamfer.workers.token_columns import as_bytes, from_bytes, from_columns, to_columns
 
-# Columns of the tables of these jobs, beside those of token_columns.py and those of a segment.
+# Columns of the tables of these jobs, in addition to those of token_columns.py and of a segment.
 TEXT, KNOWN_VECTORS, KNOWN_TOKEN_IDS = "text", "known_vectors", "known_token_ids"
 TRUNCATED, UNIQUE_IDS, UNIQUE_COUNTS = "truncated", "unique_ids", "unique_counts"
 

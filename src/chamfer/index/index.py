@@ -117,7 +117,9 @@ class Index:
         progress: bool | None = None,
         ray: str | None = None,
     ) -> BuildReport:
-        """Add documents. Documents that are there unchanged are skipped, so an interrupted call can be repeated.
+        """Add documents.
+
+        Documents that the index already holds unchanged are skipped, so an interrupted call can be repeated.
 
         Args:
             documents: see :func:`chamfer.build_index`.
@@ -147,7 +149,7 @@ class Index:
         """
         condition = as_filter(where)
         if (ids is None) == (condition is None):
-            raise InputError("name the documents to delete either by ids or by where")
+            raise InputError("documents are deleted by ids or by where; give one of the two")
         with self._writing() as writer:
             return writer.delete(writer.matching(condition) if condition is not None else ids or ())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from chamfer.errors import InputError
+from chamfer.index.damage import REMEDY, damaged
 from chamfer.index.settings import Settings
 from chamfer.support.files import write_json
 
@@ -36,15 +37,13 @@ class File(NamedTuple):
         path = folder / self.name
         found = path.stat().st_size
         if found != self.bytes:
-            raise InputError(
-                f"{path} is damaged: it has {found} bytes, not {self.bytes}; delete the index and build it again"
-            )
+            raise damaged(path, f"it has {found} bytes, not {self.bytes}")
 
     def check(self, folder: Path) -> None:
         """Refuse a file with the wrong size or checksum."""
         self.check_size(folder)
         if self.of(folder / self.name) != self:
-            raise InputError(f"{folder / self.name} is damaged: checksum mismatch; delete the index and build it again")
+            raise damaged(folder / self.name, "checksum mismatch")
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make a commit visible, atomically."""
     content = {"format": FORMAT, **asdict(manifest)}
-    write_json(folder / MANIFEST, {"sha256": _checksum(content), "index": content})
+    write_json(folder / MANIFEST, {"sha256": checksum(content), "index": content})
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -110,14 +109,14 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         whole = json.loads(path.read_bytes())
         content = whole["index"]
-        if whole["sha256"] != _checksum(content):
-            raise InputError(f"{path} is damaged: checksum mismatch; delete the index and build it again")
+        if whole["sha256"] != checksum(content):
+            raise damaged(path, "checksum mismatch")
         if content.pop("format") != FORMAT:
-            raise InputError(f"{path} was written by another version of chamfer; delete the index and build it again")
+            raise InputError(f"{path} was written by another version of chamfer; {REMEDY}")
         return Manifest(
             **{
                 **content,
-                "settings": Settings.from_json(content["settings"]),
+                "settings": Settings(**content["settings"]),
                 "trained": _file(content["trained"]),
                 "frequencies": _file(content["frequencies"]),
                 "segments": tuple(
@@ -135,7 +134,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged; delete the index and build it again") from error
+        raise damaged(path) from error
 
 
 def needed_manifest(folder: Path) -> Manifest:
@@ -164,9 +163,18 @@ def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
         )
 
 
+def begun_build(manifest: Manifest, made_from: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Progress of the unfinished build, or of a new one; it is an error if that build is of another corpus."""
+    building = dict(manifest.building or {**made_from, "done": 0})
+    if {key: building.get(key) for key in made_from} != made_from:
+        raise InputError(f"{folder} holds an unfinished index of another corpus; choose another folder or delete it")
+    return building
+
+
 def _file(value: list[Any] | None) -> File | None:
     return None if value is None else File(*value)
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
+def checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON, independent of the order of its keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

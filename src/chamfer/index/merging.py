@@ -8,7 +8,7 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.index.columns import LENGTHS
 from chamfer.index.manifest import Entry
-from chamfer.index.rows import Rows, coded_again, gather
+from chamfer.index.rows import Rows, gather, recoded
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained, sample_size, train_kept
@@ -26,7 +26,7 @@ def live_tokens(segments: Sequence[Segment]) -> int:
     return sum(int(segment.columns[LENGTHS][segment.alive].sum()) for segment in segments)
 
 
-def learnt_from(
+def train_again(
     segments: Sequence[Segment], settings: Settings, before: Trained, coming: npt.NDArray[np.float32] | None = None
 ) -> Trained:
     """Train again on documents of the index and on vectors that will be added; the projection stays."""
@@ -71,7 +71,7 @@ def merged_rows(
     for part in parts(offsets_of(lengths[starts[owner] + places])):
         columns = gather([segment.source for segment in segments], owner[part], places[part], settings)
         if before is not None and learnt is not None:
-            columns = coded_again(columns, settings, before, learnt)
+            columns = recoded(columns, settings, before, learnt)
         for segment in segments:
             segment.forget()
         yield Rows(_documents(segments, owner[part], places[part]), columns)

@@ -25,6 +25,7 @@ from chamfer.index.columns import (
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
+from chamfer.kernels.residuals import Residuals
 from chamfer.support.threads import free_cores, map_in_threads
 from chamfer.tokens.batch import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vectors, offsets_of, parts, rows_at
 
@@ -92,7 +93,7 @@ def check_unit(tokens: TokenBatch) -> None:
         norms = np.sqrt(np.einsum("td,td->t", some, some))
         wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT))  # also true for NaN
         if len(wrong):
-            raise InputError(f"token vectors must be of length 1, not {norms[wrong[0]]:.4g}; normalise them first")
+            raise InputError(f"token vectors must have unit length, not {norms[wrong[0]]:.4g}; normalise them first")
 
     map_in_threads(check, range(0, len(tokens.vectors), AT_A_TIME))
 
@@ -103,12 +104,10 @@ def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Set
         return np.asarray(columns[VECTORS][rows])
     if CODES in columns:
         return Codes(columns[CODES], columns[SCALES], np.empty((4, 0), np.float32)).vectors(settings.kept, rows)
-    if trained.residuals is None:
-        raise InputError("the index stores residuals but has no levels to decode them; build it again")
-    return trained.residuals.decode(columns[RESIDUALS], trained.clusters.centroids, columns[CENTROIDS], rows)
+    return _levels(trained).decode(columns[RESIDUALS], trained.clusters.centroids, columns[CENTROIDS], rows)
 
 
-def coded_again(columns: Columns, settings: Settings, before: Trained, trained: Trained) -> dict[str, npt.NDArray[Any]]:
+def recoded(columns: Columns, settings: Settings, before: Trained, trained: Trained) -> dict[str, npt.NDArray[Any]]:
     """Encode rows again for new centroids; precision that residuals lost before is not recovered."""
     vectors = decoded(columns, slice(None), settings, before)
     again = {**columns, CENTROIDS: trained.clusters.nearest(vectors)}
@@ -118,9 +117,13 @@ def coded_again(columns: Columns, settings: Settings, before: Trained, trained: 
 
 
 def _residuals(vectors: Vectors, centroids: npt.NDArray[np.uint16], trained: Trained) -> npt.NDArray[np.uint8]:
+    return _levels(trained).encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
+
+
+def _levels(trained: Trained) -> Residuals:
     if trained.residuals is None:
         raise InputError("the index stores residuals but has no levels to decode them; build it again")
-    return trained.residuals.encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
+    return trained.residuals
 
 
 class Source(NamedTuple):

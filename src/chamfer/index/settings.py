@@ -1,8 +1,8 @@
 """Settings of an index, fixed when it is created."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from chamfer.errors import InputError
 from chamfer.index.columns import (
@@ -31,7 +31,7 @@ class Settings:
     Args:
         dimensions: dimensions of the encoder's vectors.
         vocabulary_size: number of tokens in the vocabulary, for document frequencies.
-        precision: ``float16`` stores vectors in 16 bits beside their 8-bit codes, so that scores are exact; ``int8``
+        precision: ``float16`` stores vectors in 16 bits and their 8-bit codes, so that scores are exact; ``int8``
             stores only the codes; ``4bit`` and ``2bit`` store quantized residuals of centroids.
         pool: tokens of a document per stored vector.
         projected: dimensions to project vectors to, by principal components; None to keep all.
@@ -48,9 +48,9 @@ class Settings:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {self.precision!r}")
-        for name, value in (("dimensions", self.dimensions), ("tokens in the vocabulary", self.vocabulary_size)):
+        for name, value in (("dimensions", self.dimensions), ("vocabulary_size", self.vocabulary_size)):
             if value < 1:
-                raise InputError(f"an index needs at least 1 of {name}, not {value}")
+                raise InputError(f"{name} must be at least 1, not {value}")
         if not 1 <= self.pool <= 64:
             raise InputError(f"a vector can represent 1 to 64 tokens, not {self.pool}")
         if self.projected is not None and not 1 <= self.projected < self.dimensions:
@@ -86,12 +86,3 @@ class Settings:
         if self.precision == "float16":
             columns[VECTORS] = Column("token", self.kept)
         return columns
-
-    def as_json(self) -> dict[str, Any]:
-        """Ready for ``json.dumps``."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Read the result of :meth:`as_json`."""
-        return cls(**value)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.index.manifest import File, Manifest
+from chamfer.index.manifest import File, Manifest, checksum
 from chamfer.index.memory import Growth
 from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
@@ -99,9 +99,9 @@ def use_version(folder: Path, version: ShardVersion) -> None:
 def write_set(folder: Path, whole: ShardSet) -> ShardVersion:
     """Write the description of a version into its folder."""
     content = {"format": FORMAT, **asdict(whole)}
-    checksum = _checksum(content)
-    write_json(folder / SET, {"sha256": checksum, "set": content})
-    return ShardVersion(whole.version, checksum)
+    version = ShardVersion(whole.version, checksum(content))
+    write_json(folder / SET, {"sha256": version.checksum, "set": content})
+    return version
 
 
 def read_set(folder: Path, version: ShardVersion) -> ShardSet:
@@ -112,7 +112,7 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
     try:
         whole = json.loads(path.read_bytes())
         content: dict[str, Any] = whole["set"]
-        if whole["sha256"] != _checksum(content):
+        if whole["sha256"] != checksum(content):
             raise InputError(f"{path} is damaged: checksum mismatch; split the index again")
         if whole["sha256"] != version.checksum:
             raise InputError(f"version {version.number} in {folder} was replaced by another one; open the shards again")
@@ -121,7 +121,7 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
         return ShardSet(
             **{
                 **content,
-                "settings": Settings.from_json(content["settings"]),
+                "settings": Settings(**content["settings"]),
                 "trained": File(*content["trained"]),
                 "frequencies": File(*content["frequencies"]),
                 "shards": tuple(Part(*part) for part in content["shards"]),
@@ -163,7 +163,3 @@ def open_shard(folder: Path, version: ShardVersion, number: int) -> Snapshot:
             "change the index itself and split it again"
         )
     return index
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
+from chamfer.index.damage import missing
 from chamfer.index.filters import Filter
 from chamfer.index.manifest import Manifest, check_finished, needed_manifest, read_manifest
 from chamfer.index.memory import Growth
@@ -22,7 +23,7 @@ from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.frequencies import DocumentFrequencies
 
-# A writer may remove files between our reading the manifest and opening them. The next manifest then names others.
+# A writer may remove files after we read the manifest and before we open them; the next manifest names new ones.
 TRIES = 20
 
 # Pages are released when they exceed this share of the mapped files, and this many bytes.
@@ -71,9 +72,7 @@ class Snapshot:
                 return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name, device)
             except FileNotFoundError as error:
                 if read_manifest(folder) == manifest:
-                    raise InputError(
-                        f"{error.filename or error} is missing; delete the index and build it again"
-                    ) from error
+                    raise missing(error.filename or error) from error
                 if attempt == TRIES - 1:
                     raise InputError(f"{folder} changes faster than it can be opened; try again") from error
         raise AssertionError("the last attempt returns or raises")

@@ -23,6 +23,7 @@ from chamfer.index.manifest import (
     write_manifest,
 )
 from chamfer.index.merging import merged_rows
+from chamfer.index.names import frequencies_name, segment_name, trained_name
 from chamfer.index.segment import SegmentWriter
 from chamfer.index.shards import (
     Part,
@@ -42,8 +43,9 @@ from chamfer.support.progress import Progress, quiet
 
 Places = npt.NDArray[np.int64]
 
-# The names that a writer would use for the first commit of a shard.
-SEGMENT, TRAINED, FREQUENCIES = "00000001", "trained-00000001.safetensors", "frequencies-00000001.i64"
+# A shard has a single commit, with the names that a writer would use for it.
+COMMIT = 1
+SEGMENT, TRAINED, FREQUENCIES = segment_name(COMMIT), trained_name(COMMIT), frequencies_name(COMMIT)
 OWN = re.compile(r"\.?\d{8}")
 OURS = re.compile(rf"{OWN.pattern}|\.lock")  # may be left by an interrupted first split
 # The previous version is kept: a server may still use it, and a replica that restarts opens it again.
@@ -82,7 +84,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         unfinished = out / f".{last + 1:08d}"
         shutil.rmtree(version_folder(out, last + 1), ignore_errors=True)  # left by a crash
         try:
-            whole, version = _write_as_it_is(folder, shards, unfinished, last + 1, progress)
+            whole, version = _write_newest(folder, shards, unfinished, last + 1, progress)
             unfinished.rename(version_folder(out, last + 1))
             sync_folder(out)
         finally:
@@ -94,7 +96,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
     return whole
 
 
-def _write_as_it_is(
+def _write_newest(
     folder: Path, shards: int, unfinished: Path, number: int, progress: Progress
 ) -> tuple[ShardSet, ShardVersion]:
     """Write a version from the newest commit of an index, which a writer may change meanwhile."""
@@ -136,7 +138,7 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
             shard = folder / f"shard-{place:02d}"
             counts += _write_shard(index, places, shard)
             documents = sum(map(len, places))
-            parts.append(Part(shard.name, documents, 1))
+            parts.append(Part(shard.name, documents, COMMIT))
             advance(documents)
     if not np.array_equal(counts, index.frequencies.counts):
         raise InputError(
@@ -167,5 +169,5 @@ def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt
             entries.append(segment.finish())
     os.link(folder.parent / TRAINED, folder / TRAINED)
     frequencies = write_counts(folder / FREQUENCIES, counts)
-    write_manifest(folder, Manifest(1, settings, File.of(folder / TRAINED), frequencies, tuple(entries)))
+    write_manifest(folder, Manifest(COMMIT, settings, File.of(folder / TRAINED), frequencies, tuple(entries)))
     return counts

@@ -1,17 +1,10 @@
 """Removing files that no commit names: left by a crash, or by commits before the last."""
 
-import re
 import shutil
 from pathlib import Path
 
 from chamfer.index.manifest import DERIVED, SAMPLE, SEGMENTS, Manifest
-
-# Names of our own files beside segments, finished or not. The folder may hold files of others, which must stay.
-OWN = re.compile(
-    r"(?:trained-\d{8,}\.safetensors|frequencies-\d{8,}\.i64|deleted-\d{8,}-\d{8,}\.bits)"
-    r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
-)
-OWN_SEGMENT = re.compile(r"\d{8,}")
+from chamfer.index.names import OWN, OWN_SEGMENT
 
 
 def sweep(folder: Path, manifest: Manifest) -> None:

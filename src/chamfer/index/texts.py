@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document, metadata_json
 from chamfer.errors import InputError
+from chamfer.index.damage import damaged
 from chamfer.index.fields import UNSTORABLE, Value, fields_of, short
 from chamfer.index.filters import Filter
 
@@ -82,7 +83,7 @@ class TextWriter:
             self.close()
 
     def close(self) -> None:
-        """Close the file as it is; may be called twice."""
+        """Close the file, finished or not; may be called twice."""
         self._connection.close()
 
     @contextmanager
@@ -160,13 +161,13 @@ class Texts:
         """Refuse a file that fails SQLite's own check."""
         answer = self._ask("PRAGMA quick_check(1)", ())
         if answer != [("ok",)]:
-            raise InputError(f"{self._path} is damaged: {answer[0][0]}; delete the index and build it again")
+            raise damaged(self._path, answer[0][0])
 
     def _document(self, identifier: str, text: str, metadata: str) -> Document:
         try:
             return Document(identifier, text, metadata=json.loads(metadata))
         except (ValueError, TypeError) as error:
-            raise InputError(f"{self._path} is damaged ({error}); delete the index and build it again") from error
+            raise damaged(self._path, error) from error
 
     def _at(self, places: npt.NDArray[np.integer], columns: str) -> list[tuple]:  # type: ignore[type-arg]
         rows = self._ask(
@@ -177,9 +178,7 @@ class Texts:
         try:
             return [found[place] for place in places.tolist()]
         except KeyError as error:
-            raise InputError(
-                f"{self._path} is damaged: document {error} is missing; delete the index and build it again"
-            ) from error
+            raise damaged(self._path, f"document {error} is missing") from error
 
     def _ask(self, sql: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
         with self._errors(), self._turns:
@@ -192,4 +191,4 @@ class Texts:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter if SQLite quotes damaged text
             if not self._path.exists():  # a writer has removed the segment
                 raise FileNotFoundError(self._path) from error
-            raise InputError(f"{self._path} is damaged ({error}); delete the index and build it again") from error
+            raise damaged(self._path, error) from error

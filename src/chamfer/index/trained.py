@@ -11,6 +11,7 @@ from safetensors.numpy import save
 
 from chamfer.errors import InputError
 from chamfer.index.clusters import TOKENS_PER_CENTROID, Clusters, count_for, train_clusters
+from chamfer.index.damage import damaged
 from chamfer.index.projection import fit_projection, projected
 from chamfer.index.settings import Settings
 from chamfer.kernels.residuals import Residuals, train_residuals
@@ -18,7 +19,7 @@ from chamfer.support.files import atomic_write
 from chamfer.tokens.batch import TokenBatch, Vectors
 
 # Maximum number of values to train residual levels on.
-RESIDUALS = 2**25
+MOST_VALUES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Trained:
                 Residuals(arrays["levels"], arrays["spread"]) if "levels" in arrays else None,
             )
         except (SafetensorError, KeyError) as error:
-            raise InputError(f"{path} is damaged; delete the index and build it again") from error
+            raise damaged(path) from error
 
 
 def sample_size(tokens: int) -> int:
@@ -112,6 +113,6 @@ def train_kept(
         return Trained(train_clusters(kept, asked), asked, projection)
     # If every vector were its own centroid, all residuals would be 0, and levels could not be learnt.
     clusters = train_clusters(kept, max(1, min(asked, len(kept) // 8)))
-    some = kept[:: max(1, len(kept) * settings.kept // RESIDUALS)]
+    some = kept[:: max(1, len(kept) * settings.kept // MOST_VALUES)]
     left = some - clusters.centroids[clusters.nearest(some)]
     return Trained(clusters, asked, projection, train_residuals(left, settings.bits))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.columns import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column
+from chamfer.index.damage import REMEDY, damaged, missing
 from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
@@ -53,7 +54,7 @@ def _problems(folder: Path, manifest: Manifest, sound: set[Path], progress: Prog
     try:
         return _inconsistent(folder, manifest, manifest.trained)
     except FileNotFoundError as error:
-        return [f"{error.filename or error} is missing; delete the index and build it again"]
+        return [str(missing(error.filename or error))]
 
 
 def _of_segments(folder: Path, entries: Iterable[Entry]) -> Iterator[tuple[Path, File]]:
@@ -73,9 +74,9 @@ def _damaged(files: Iterable[tuple[Path, File]], sound: set[Path], advance: Adva
             except InputError as error:
                 yield str(error)
             except FileNotFoundError:
-                yield f"{path} is missing; delete the index and build it again"
+                yield str(missing(path))
             except OSError as error:  # a failing disk
-                yield f"{path} cannot be read ({error.strerror}); delete the index and build it again"
+                yield f"{path} cannot be read ({error.strerror}); {REMEDY}"
         advance(file.bytes)
 
 
@@ -95,7 +96,7 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
             problems.append(str(error))
             continue
         found = [*_wrong_columns(segment, entry, manifest.settings, len(learnt.clusters)), *_wrong_ids(ids, entry)]
-        problems += [f"{place / name} is damaged: {what}; delete the index and build it again" for name, what in found]
+        problems += [str(damaged(place / name, what)) for name, what in found]
         if found:
             continue
         counts += _recounted(segment, len(counts))
@@ -105,9 +106,7 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
     if not problems and manifest.frequencies is not None:
         path = folder / manifest.frequencies.name
         if not np.array_equal(np.fromfile(path, np.int64), counts):
-            problems.append(
-                f"{path} is damaged: its counts are not those of the documents; delete the index and build it again"
-            )
+            problems.append(str(damaged(path, "its counts are not those of the documents")))
     return problems
 
 

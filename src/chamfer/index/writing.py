@@ -27,7 +27,8 @@ from chamfer.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from chamfer.index.merging import learnt_from, like_the_last, live_tokens, merged_rows
+from chamfer.index.merging import like_the_last, live_tokens, merged_rows, train_again
+from chamfer.index.names import deleted_name, frequencies_name, segment_name, trained_name
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
@@ -39,7 +40,7 @@ from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
-# This many segments of similar size are merged into one, so that a document is copied at most once per power of eight.
+# This many segments of similar size are merged into one, so that a document is copied once per power of eight at most.
 # Large segments are not merged, so that the time to add a document does not grow with the index.
 FAN, LARGE = 8, 2**17
 # Centroids are trained again when their ideal number has grown by this factor: when there are sixteen times the tokens.
@@ -103,7 +104,7 @@ class Writer:
             raise InputError(f"the index in {self._folder} has documents already; compact it to train it again")
         settings = self.manifest.settings
         learnt = train(pool(sample, settings.pool).vectors, settings, tokens=tokens // settings.pool)
-        self._commit(trained=self._keep(learnt))
+        self._commit(trained=self._save(learnt))
 
     def add(
         self,
@@ -148,7 +149,7 @@ class Writer:
             known = self._find(ids)
         if learnt is None:
             learnt = train(pooled.vectors, settings, tokens=len(pooled.vectors))
-            changes["trained"] = self._keep(learnt)
+            changes["trained"] = self._save(learnt)
         ordered = [documents[n] for n in order]
         made = columns_in_parts(pooled, [counted[n] for n in order], settings, learnt)
         self._append((Rows(ordered[part], columns) for part, columns in made), added, known, **changes)
@@ -174,17 +175,14 @@ class Writer:
     ) -> None:
         """Write a segment, delete documents that it replaces, and commit."""
         removed, entries = self._without(known)
-        with SegmentWriter(self._folder, self._next_name(), self.manifest.settings) as segment:
+        with SegmentWriter(self._folder, segment_name(self._next), self.manifest.settings) as segment:
             for rows in made:
                 segment.append(rows)
             entries.append(segment.finish())
         self._commit(segments=tuple(entries), frequencies=self._frequencies(counts - removed), **changes)
         try:
             self._merge_small()
-        except (
-            OSError,
-            InputError,
-        ) as error:  # the documents are committed; the next addition tries again
+        except (OSError, InputError) as error:  # the documents are committed; the next addition tries again
             logging.getLogger("chamfer").warning("segments of %s were not merged: %s", self._folder, error)
 
     def delete(self, ids: Iterable[str]) -> int:
@@ -262,11 +260,11 @@ class Writer:
         changes: dict[str, Any] = {}
         learnt: Trained | None = None
         if learn and before is not None and live_tokens(segments) + (0 if coming is None else len(coming)):
-            learnt = learnt_from(segments, settings, before, coming)
-            changes["trained"] = self._keep(learnt)
+            learnt = train_again(segments, settings, before, coming)
+            changes["trained"] = self._save(learnt)
         kept = [entry for entry in self.manifest.segments if entry not in entries]
         if any(len(segment.alive) for segment in segments):
-            with SegmentWriter(self._folder, self._next_name(), settings) as writer:
+            with SegmentWriter(self._folder, segment_name(self._next), settings) as writer:
                 for rows in merged_rows(segments, settings, before, learnt):
                     writer.append(rows)
                 kept.append(writer.finish())
@@ -295,7 +293,7 @@ class Writer:
                 removed += self._counts(segment.columns[DISTINCT][rows])
                 deleted = np.zeros(len(segment), bool) if segment.deleted is None else segment.deleted.copy()
                 deleted[places] = True
-                path = self._folder / f"deleted-{entry.name}-{self._next_name()}.bits"
+                path = self._folder / deleted_name(entry.name, self._next)
                 with atomic_write(path) as file:
                     file.write(np.packbits(deleted).data)
                 entry = replace(entry, deleted=File.of(path), dead=int(deleted.sum()))
@@ -310,15 +308,17 @@ class Writer:
         before = self.manifest.frequencies
         if before is not None:
             change = change + read_counts(self._folder, before)
-        return write_counts(self._folder / f"frequencies-{self._next_name()}.i64", change)
+        return write_counts(self._folder / frequencies_name(self._next), change)
 
-    def _keep(self, learnt: Trained) -> File:
-        path = self._folder / f"trained-{self._next_name()}.safetensors"
+    def _save(self, learnt: Trained) -> File:
+        path = self._folder / trained_name(self._next)
         learnt.save(path)
         return File.of(path)
 
-    def _next_name(self) -> str:
-        return f"{self.manifest.version + 1:08d}"
+    @property
+    def _next(self) -> int:
+        """The number of the next commit."""
+        return self.manifest.version + 1
 
     def _segment(self, entry: Entry) -> Segment:
         learnt = self.trained
@@ -330,7 +330,7 @@ class Writer:
 
     def _commit(self, **changes: Any) -> None:  # noqa: ANN401 -- fields of the manifest
         """Commit changes, then remove files that only earlier commits named."""
-        manifest = replace(self.manifest, version=self.manifest.version + 1, **changes)
+        manifest = replace(self.manifest, version=self._next, **changes)
         try:
             write_manifest(self._folder, manifest)
         except BaseException:

@@ -1,0 +1,30 @@
+"""Names of the files that commits write; all of them contain the number of the commit."""
+
+import re
+
+# Our own files outside the segments, finished or not. Any other file in the folder must stay.
+OWN = re.compile(
+    r"(?:trained-\d{8,}\.safetensors|frequencies-\d{8,}\.i64|deleted-\d{8,}-\d{8,}\.bits)"
+    r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
+)
+OWN_SEGMENT = re.compile(r"\d{8,}")
+
+
+def segment_name(version: int) -> str:
+    """The folder of the segment that a commit adds."""
+    return f"{version:08d}"
+
+
+def trained_name(version: int) -> str:
+    """The file of the centroids, projection and residual levels that a commit trains."""
+    return f"trained-{version:08d}.safetensors"
+
+
+def frequencies_name(version: int) -> str:
+    """The file of document frequencies after a commit."""
+    return f"frequencies-{version:08d}.i64"
+
+
+def deleted_name(segment: str, version: int) -> str:
+    """The file that marks the deleted documents of a segment after a commit."""
+    return f"deleted-{segment}-{version:08d}.bits"
