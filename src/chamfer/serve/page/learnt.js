@@ -32,10 +32,9 @@ export function showLearnt(section, learnt, { onUse, onDiscard }) {
       element("strong", {}, learnt.chosen),
       `, based on ${counted(learnt.queries, "query")}. ${sentence(learnt.why)}`,
     ),
-    quiet("Measured on the queries that were learnt from, so expect a smaller gain on others."),
     ...learnt.left_out.map((reason) => quiet(sentence(reason))),
     better
-      ? null
+      ? quiet("Measured on the queries that were learnt from, so expect a smaller gain on others.")
       : element("p", { className: "doubt" }, "These weights do no better on your queries. More judgements may help."),
     element(
       "div",
