@@ -73,7 +73,7 @@ test-sanitized: .venv/installed
 	    PYTHONPATH=$$($(BIN)/python -c "import numpy; print(numpy.__path__[0][:-6])") \
 	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_cache_codes.py tests/test_kernels.py
 
-# Slow evidence: quality on whole judged collections, and speed. What was measured is passed over, unless AGAIN=1.
+# Slow: quality on whole judged collections, and speed. Results that exist are skipped, unless AGAIN=1.
 bench: bench-zero-shot bench-few-shot bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \
     bench-plaid bench-reproduce bench-serving
 
@@ -86,13 +86,13 @@ bench-few-shot: .venv/installed
 	$(BIN)/python benchmarks/learning_curve.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
 
-# The native kernel and its peers in one run; these are installed for it.
+# The native kernel and its peers, which are installed first, in one run.
 bench-kernel: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --requirement benchmarks/kernel-peers.txt
 	$(BIN)/python benchmarks/kernel.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
-# Documents encoded per second beside sentence-transformers, and what 16 bits do to rankings. Takes a quarter of an hour.
+# Documents encoded per second, compared with sentence-transformers, and the effect of 16 bits on rankings. Takes a quarter of an hour.
 bench-encoding: .venv/installed
 	$(BIN)/python benchmarks/encoding.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
@@ -119,12 +119,12 @@ bench-growth: .venv/installed
 	$(BIN)/python benchmarks/index_plots.py
 	$(BIN)/python benchmarks/render.py
 
-# The index beside fast-plaid, which gets an environment of its own in build/plaid.
+# The index compared with fast-plaid, which has its own environment in build/plaid.
 bench-plaid: .venv/installed
 	$(BIN)/python benchmarks/plaid.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
-# The paper's protocol on every collection at hand, in both settings; goes on with a run that was left.
+# The paper's protocol on every collection at hand, in both settings; resumes an interrupted run.
 bench-reproduce: .venv/installed
 	$(if $(AGAIN),rm -rf build/reproduce)
 	$(BIN)/chamfer reproduce --encoder minilm --data $(DATA) --out build/reproduce --resume --plot docs/images/results.svg
@@ -132,17 +132,17 @@ bench-reproduce: .venv/installed
 	cd build/reproduce && cp --parents run.json */splits.json */*/result.json ../../benchmarks/results/reproduce/
 	$(BIN)/python benchmarks/render.py
 
-# The server under load, and what HTTP costs. Takes two minutes and wants a quiet machine.
+# The server under load, and the overhead of HTTP. Takes two minutes and needs an idle machine.
 bench-serving: .venv/installed
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/render.py
 
-# Shards on Ray under load while replicas are killed. Takes four minutes and wants a quiet machine.
+# Shards on Ray under load while replicas are killed. Takes four minutes and needs an idle machine.
 bench-sharded: .venv/installed
 	$(BIN)/python benchmarks/sharded.py
 	$(BIN)/python benchmarks/render.py
 
-# Batch work on two Ray nodes beside one process: the same bytes, and how fast. Takes a quarter of an hour.
+# Batch work on two Ray nodes compared with one process: identical bytes, and speed. Takes a quarter of an hour.
 bench-ray: .venv/installed
 	$(BIN)/python benchmarks/ray_batch.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
@@ -153,7 +153,7 @@ bench-gpu: .venv/installed
 	$(BIN)/python benchmarks/gpu.py --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
-# An index in Qdrant beside the library: rankings, scores, times.
+# An index in Qdrant compared with the library: rankings, scores, times.
 bench-qdrant: .venv/installed
 	$(BIN)/python benchmarks/qdrant_parity.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
