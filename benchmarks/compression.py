@@ -15,7 +15,8 @@ from rich.table import Table
 
 from chamfer import Encoder, Ranking, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.cache.encoded import encode_cached
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.evaluate.measures import PerQuery, measure

@@ -20,7 +20,8 @@ from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense
 
 from chamfer import Encoder, TokenWeights, count_frequencies
-from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.cache.encoded import encode_cached
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.encode.checkpoint import minilm_folder
 from chamfer.encode.settings import Arithmetic, Engine

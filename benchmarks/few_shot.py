@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer import TokenWeights
-from chamfer.cache.encoded import default_cache
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.fit import fit_weights

@@ -20,7 +20,8 @@ import numpy as np
 
 from chamfer import Encoder, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.cache.encoded import encode_cached
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.kernels import native
 from chamfer.kernels.documents import CodedDocuments

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from chamfer.cache.encoded import default_cache
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights

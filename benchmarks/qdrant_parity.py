@@ -20,7 +20,8 @@ from qdrant_client import QdrantClient
 from threadpoolctl import threadpool_limits
 
 from chamfer import Encoder, Searcher, TokenBatch, TokenWeights
-from chamfer.cache.encoded import default_cache, encode_cached
+from chamfer.cache.encoded import encode_cached
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.index.encoded import build_encoded

@@ -36,7 +36,7 @@ from chamfer.support.files import write_json
 from chamfer.support.progress import Advance, ignore
 from chamfer.weights.counting import count_tokens
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
-from chamfer.workers.ray_workers import ray_workers
+from chamfer.workers.ray_driver import ray_workers
 
 RESULT = Path(__file__).parent / "results" / "ray-batch.json"
 # Documents per throughput measurement, and repeats; each system encodes the whole collection once.

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from chamfer import TokenWeights, count_frequencies
-from chamfer.cache.encoded import default_cache
+from chamfer.cache.location import default_cache
 from chamfer.cli.evaluation_table import as_table, title
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.evaluation import Evaluation

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from chamfer.index import writing
+from chamfer.index import merging
 from chamfer.index.settings import Precision
+from chamfer.index.writing import writing
 from tests.index_model import Model, Operation, operation, read, settings_of
 
 # Longer than most operations take, so that kills come at all points of them.
@@ -25,10 +26,10 @@ LONGEST = 0.08
 
 
 def main(folder: Path, precision: Precision, seed: int, kills: int) -> None:
-    writing.FAN = 3  # segments are merged often
+    merging.FAN = 3  # segments are merged often
     chance = random.Random(seed)
     settings = settings_of(precision)
-    with writing.writing(folder, settings):
+    with writing(folder, settings):
         pass
     model: Model = {}
     number = within = committed = 0
@@ -71,7 +72,7 @@ def work(folder: Path, telling: int, model: Model, precision: Precision, seed: i
     for number in itertools.count(first):
         chosen = planned(seed, number, model)
         os.write(telling, b"b")
-        with writing.writing(folder) as writer:
+        with writing(folder) as writer:
             chosen.perform(writer)
         os.write(telling, b"f")
         model = chosen.after(model, precision)

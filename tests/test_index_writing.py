@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import chamfer.index.writing
 from chamfer import TokenBatch
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index import merging
 from chamfer.index.filters import as_filter
 from chamfer.index.manifest import SEGMENTS, Manifest, read_manifest, write_manifest
 from chamfer.index.settings import PRECISIONS, Precision, Settings
@@ -66,7 +66,7 @@ def rankings(
 def test_an_index_holds_what_a_dictionary_would(
     tmp_path: Path, precision: Precision, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chamfer.index.writing, "FAN", 3)
+    monkeypatch.setattr(merging, "FAN", 3)
     generator = np.random.default_rng(seed)
     model: Model = {}
     with writing(tmp_path, settings_of(precision)) as writer:

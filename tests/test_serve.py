@@ -22,12 +22,12 @@ from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, re
 from chamfer.data.documents import Document
 from chamfer.index.adding import add_documents
 from chamfer.index.writing import writing
+from chamfer.kernels.limits import LARGEST
 from chamfer.serve.app import REFRESH_SECONDS, create_app
 from chamfer.serve.batches import Batches, BusyError
 from chamfer.serve.limits import Limits
 from chamfer.serve.schemas.fields import MOST_QUERY_CHARACTERS
 from chamfer.serve.schemas.search import SearchRequest
-from chamfer.serve.schemas.weights import MOST_WEIGHT
 from chamfer.serve.service import Service
 from chamfer.serve.single import IndexBackend
 from chamfer.serve.versions import MOST, Versions
@@ -519,7 +519,7 @@ class TestAround:
         assert f'maxlength="{MOST_QUERY_CHARACTERS}"' in client.get("/").text
         weight = re.search(r"MOST = (\S+);", client.get("/page/sliders.js").text)
         assert weight is not None
-        assert float(weight[1]) == MOST_WEIGHT
+        assert float(weight[1]) == LARGEST
 
     def test_health_and_metrics(self, client: TestClient) -> None:
         assert client.get("/health").json()["documents"] == len(DOCUMENTS) + 2

@@ -41,10 +41,10 @@ from chamfer.support.progress import Advance
 from chamfer.weights import counting as counted_in
 from chamfer.weights.counting import count_tokens
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers import ray_workers as ray_workers_in
+from chamfer.workers import ray_driver
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
-from chamfer.workers.ray_workers import Pool, pool_for, ray_workers
+from chamfer.workers.ray_driver import Pool, pool_for, ray_workers
 from tests.checkpoints import WORDS
 from tests.conftest import write_collection
 
@@ -78,8 +78,8 @@ def cluster(one_thread: None) -> Iterator[Workers]:
 @pytest.fixture
 def on_ray(cluster: Workers, monkeypatch: pytest.MonkeyPatch) -> Workers:
     """The two workers, on CPUs."""
-    nodes = ray_workers_in._nodes
-    monkeypatch.setattr(ray_workers_in, "_nodes", lambda: [{**node, "GPU": 0.0} for node in nodes()])
+    nodes = ray_driver._nodes
+    monkeypatch.setattr(ray_driver, "_nodes", lambda: [{**node, "GPU": 0.0} for node in nodes()])
     return cluster
 
 
@@ -249,7 +249,7 @@ class TestOnRay:
     def test_workers_that_keep_dying_are_not_the_fault_of_the_input(
         self, on_ray: Workers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ray_workers_in, "RETRIES", 1)
+        monkeypatch.setattr(ray_driver, "RETRIES", 1)
         with pytest.raises(WorkerError, match=r"^Ray workers died repeatedly \(.+\); .* to resume$"):
             list(on_ray.map(odd, [{"number": [-1]}, {"number": [1]}]))
 

@@ -1,7 +1,6 @@
 """A cache of encoded texts: the same texts and encoder are encoded once, then read from disk."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,6 @@ from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import Role
 from chamfer.support.progress import Advance, ignore
 from chamfer.workers.jobs import IN_PROCESS, Workers
-
-
-def default_cache() -> Path:
-    """Folder ``chamfer`` in the user's cache folder."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chamfer"
 
 
 def encode_cached(

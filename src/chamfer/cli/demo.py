@@ -50,7 +50,7 @@ def demo(
     from rich.table import Table
     from rich.text import Text
 
-    from chamfer.cache.encoded import default_cache
+    from chamfer.cache.location import default_cache
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.data.docstrings import docstring_collection
     from chamfer.encode.encoder import Encoder

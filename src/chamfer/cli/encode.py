@@ -27,7 +27,8 @@ def encode(
 
     documents = load_documents(corpus, allow_empty=allow_empty)
 
-    from chamfer.cache.encoded import default_cache, encode_cached
+    from chamfer.cache.encoded import encode_cached
+    from chamfer.cache.location import default_cache
     from chamfer.encode.encoder import Encoder
     from chamfer.weights.counting import count_tokens
 

@@ -23,6 +23,7 @@ from chamfer.cli.terminal import print_json, progress_bar, results, resumable, s
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.learn.recipe_names import NAMES, check_recipe
+from chamfer.learn.splits import FOLDS
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def learn(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Plot the report to this .png, .svg or .pdf file.")
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = 3,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = FOLDS,
     seed: Seed = 0,
     depth: Depth = DEFAULT_DEPTH,
     form: FormOption = "l2",

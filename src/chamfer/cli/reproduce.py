@@ -9,7 +9,7 @@ from chamfer.cli.checks import check_output
 from chamfer.cli.options import AsJson, CacheFolder, Depth, DocumentLength, EncoderName, FormOption, QueryLength, Seed
 from chamfer.cli.terminal import print_json, progress_bar, results, say
 from chamfer.errors import InputError
-from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.reproduce.paper import DEPTH
 
 PRINTED = ["R@10", "nDCG@10"]
 
@@ -40,7 +40,7 @@ def reproduce(
         typer.Option("--plot", help="Plot the gains in the first --measure to this .png, .svg or .pdf file."),
     ] = None,
     measure: Annotated[list[str], typer.Option("--measure", help="Measure to print. Repeatable.")] = PRINTED,
-    depth: Depth = DEFAULT_DEPTH,
+    depth: Depth = DEPTH,
     max_queries: Annotated[
         int, typer.Option("--max-queries", min=2, help="Maximum number of queries per split to learn from.")
     ] = 1000,
@@ -70,7 +70,7 @@ def reproduce(
         if name not in ALL_MEASURES:
             raise typer.BadParameter(f"--measure must be one of {', '.join(ALL_MEASURES)}, not {name!r}")
 
-    from chamfer.cache.encoded import default_cache
+    from chamfer.cache.location import default_cache
     from chamfer.cli.reproduction_table import as_tables
     from chamfer.reproduce import run, tables
     from chamfer.reproduce.datasets import dataset_named

@@ -93,7 +93,7 @@ def rerank(
     if collection is not None:
         queries = collection.judged_queries(split) if split else collection.queries
 
-    from chamfer.cache.encoded import default_cache
+    from chamfer.cache.location import default_cache
     from chamfer.cli.requests import as_response, print_line, print_responses, read_requests
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.rankings import find_candidates, rerank_candidates

@@ -82,13 +82,15 @@ def idf(
         collection = load_collection(corpus, allow_empty=allow_empty)
         collection.judged_queries(validation)
 
-    from chamfer.cache.encoded import default_cache, origin
+    from chamfer.cache.encoded import origin
+    from chamfer.cache.location import default_cache
     from chamfer.data.fingerprint import fingerprint
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.setup import Setup
     from chamfer.evaluate.validation import validator
     from chamfer.weights.counting import count_tokens
-    from chamfer.weights.token_weights import POWER, TokenWeights
+    from chamfer.weights.idf import POWER
+    from chamfer.weights.token_weights import TokenWeights
 
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)

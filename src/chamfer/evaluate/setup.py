@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.cache.encoded import default_cache, encode_cached, origin
+from chamfer.cache.encoded import encode_cached, origin
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder

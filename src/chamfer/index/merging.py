@@ -14,11 +14,17 @@ from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained, sample_size, train_kept
 from chamfer.tokens.batch import offsets_of, parts
 
+# This many segments of similar size are merged into one, so that a document is copied at most once per power of eight.
+# Large segments are not merged, so that the time to add a document does not grow with the index.
+FAN, LARGE = 8, 2**17
 
-def like_the_last(entries: Sequence[Entry], fan: int) -> int:
-    """Number of segments at the end whose size class, in powers of ``fan``, is at most that of the last one."""
-    sizes = [int(np.log(max(entry.documents, 1)) / np.log(fan) + 1e-9) for entry in entries]
-    return next((n for n, size in enumerate(reversed(sizes)) if size > sizes[-1]), len(sizes))
+
+def segments_to_merge(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return the newest segments if many of them have a similar size, so that their number grows logarithmically."""
+    sizes = [int(np.log(max(entry.documents, 1)) / np.log(FAN) + 1e-9) for entry in entries]  # in powers of FAN
+    run = next((n for n, size in enumerate(reversed(sizes)) if size > sizes[-1]), len(sizes))
+    newest = entries[len(entries) - run :]
+    return newest if run >= FAN and sum(entry.documents for entry in newest) <= LARGE else ()
 
 
 def live_tokens(segments: Sequence[Segment]) -> int:

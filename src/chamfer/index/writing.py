@@ -27,7 +27,7 @@ from chamfer.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from chamfer.index.merging import like_the_last, live_tokens, merged_rows, train_again
+from chamfer.index.merging import live_tokens, merged_rows, segments_to_merge, train_again
 from chamfer.index.names import deleted_name, frequencies_name, segment_name, trained_name
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, columns_in_parts
@@ -40,9 +40,6 @@ from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
-# This many segments of similar size are merged into one, so that a document is copied once per power of eight at most.
-# Large segments are not merged, so that the time to add a document does not grow with the index.
-FAN, LARGE = 8, 2**17
 # Centroids are trained again when their ideal number has grown by this factor: when there are sixteen times the tokens.
 OUTGROWN = 4
 
@@ -225,11 +222,7 @@ class Writer:
         self._commit(building=building)
 
     def _merge_small(self) -> None:
-        """Merge the newest segments while many have a similar size, so that their number grows logarithmically."""
-        while (run := like_the_last(self.manifest.segments, FAN)) >= FAN:
-            entries = self.manifest.segments[-run:]
-            if sum(entry.documents for entry in entries) > LARGE:
-                break
+        while entries := segments_to_merge(self.manifest.segments):
             self._merge(entries)
 
     def _learn_again(self, coming: npt.NDArray[np.float32]) -> Trained | None:

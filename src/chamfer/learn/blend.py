@@ -5,10 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from chamfer.errors import InputError
+from chamfer.learn.registry import hyperparameters
 from chamfer.weights.token_weights import TokenWeights
-
-# Metadata of a single weighting, which does not hold for the blend.
-OF_A_MEMBER = ("recipe", "prior", "penalty", "context_penalty", "power", "converged")
 
 
 def blend(several: Sequence[TokenWeights]) -> TokenWeights:
@@ -22,10 +20,11 @@ def blend(several: Sequence[TokenWeights]) -> TokenWeights:
     logs = np.mean([np.log(one.table, dtype=np.float64) for one in several], axis=0)
     directions = [one.context for one in several if one.context is not None]
     context = (np.sum(directions, axis=0) / len(several)).astype(np.float32) if directions else None
+    own = ("recipe", "prior", *hyperparameters())  # metadata of a single weighting, which does not hold for the blend
     made = {
-        **{key: value for key, value in several[0].metadata.items() if key not in OF_A_MEMBER},
+        **{key: value for key, value in several[0].metadata.items() if key not in (*own, "power", "converged")},
         "recipe": "blend",
-        "members": [{key: one.metadata[key] for key in OF_A_MEMBER[:-2] if key in one.metadata} for one in several],
+        "members": [{key: one.metadata[key] for key in own if key in one.metadata} for one in several],
         "converged": all(one.metadata.get("converged", True) for one in several),
     }
     return TokenWeights(np.exp(logs).astype(np.float32), several[0].vocabulary, made, context)

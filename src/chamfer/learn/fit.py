@@ -7,7 +7,7 @@ import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.learn.fitting import combine
-from chamfer.learn.folds import FOLDS, Fold, cross_validation, fit_folds, measure_folds
+from chamfer.learn.folds import Fold, cross_validation, fit_folds, measure_folds
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.presets import Preset
@@ -16,6 +16,7 @@ from chamfer.learn.recipe_names import AUTO, NAMES, check_recipe
 from chamfer.learn.registry import all_recipes, configurations_of
 from chamfer.learn.report import LearningReport, report_rows
 from chamfer.learn.selection import BLEND, better_half, choose_best, choose_significant, measure_blend
+from chamfer.learn.splits import FOLDS
 from chamfer.learn.start import Start
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights

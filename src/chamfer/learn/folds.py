@@ -12,14 +12,12 @@ from chamfer.learn.fitting import fit_configurations, sequences_of
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import MEASURES, Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
+from chamfer.learn.splits import FOLDS
 from chamfer.learn.start import Start
 from chamfer.support.progress import Advance, ignore
 from chamfer.support.threads import map_in_threads
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
-
-FOLDS = 3
-"""Folds of the cross-validation unless another number is given."""
 
 
 class Fold(NamedTuple):

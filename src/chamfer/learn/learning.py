@@ -10,13 +10,12 @@ from chamfer.errors import InputError
 from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_searcher, read_judged
 from chamfer.evaluate.setup import open_setup
 from chamfer.kernels.form import Form
-from chamfer.learn.folds import FOLDS
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_collection import learn_collection
 from chamfer.learn.on_index import DEPTH, judge_in_index, learn_judged
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO, check_recipe
-from chamfer.learn.splits import sample, splits_to_learn_from
+from chamfer.learn.splits import FOLDS, sample, splits_to_learn_from
 from chamfer.support.progress import shown
 from chamfer.workers.connect import workers_at
 

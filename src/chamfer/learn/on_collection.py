@@ -7,12 +7,11 @@ from chamfer.data.ranking import Ranking
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.fit import fit_weights
-from chamfer.learn.folds import FOLDS
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import divide, sample, splits_to_learn_from
+from chamfer.learn.splits import FOLDS, divide, sample, splits_to_learn_from
 from chamfer.learn.start import Start
 
 

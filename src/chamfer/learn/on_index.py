@@ -10,12 +10,11 @@ from chamfer.data.queries import own_document
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights
-from chamfer.learn.folds import FOLDS
 from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import divide
+from chamfer.learn.splits import FOLDS, divide
 from chamfer.learn.start import Start
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet

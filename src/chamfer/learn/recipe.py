@@ -62,6 +62,7 @@ class Recipe(Generic[C]):
         fit: fits configurations of one sequence to queries and yields the weights of each, in order.
         blends: whether its weights are positive, so that ``auto`` can blend them with others.
         rivals: weights without labels that are chosen if no configuration beats them.
+        hyperparameters: names under which its hyper-parameters are recorded in the metadata of weights.
     """
 
     name: str
@@ -70,3 +71,4 @@ class Recipe(Generic[C]):
     fit: Callable[[Sequence[JudgedQuery], Start, Sequence[C]], Iterator[TokenWeights]]
     blends: bool = True
     rivals: tuple[ZeroShot, ...] = ()
+    hyperparameters: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from chamfer.learn import recipes
 AUTO = "auto"
 """Tries all recipes."""
 
-NAMES = tuple(sorted(module.name for module in iter_modules(recipes.__path__)))
+NAMES = tuple(sorted(module.name for module in iter_modules(recipes.__path__) if not module.name.startswith("_")))
 """Names of all recipes."""
 
 

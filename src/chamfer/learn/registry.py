@@ -21,6 +21,11 @@ def all_recipes() -> Mapping[str, Recipe[Any]]:
     return {recipe.name: recipe for recipe in sorted(found, key=lambda recipe: recipe.order)}
 
 
+def hyperparameters() -> tuple[str, ...]:
+    """Return the names under which recipes record their hyper-parameters in the metadata of weights."""
+    return tuple(dict.fromkeys(name for recipe in all_recipes().values() for name in recipe.hyperparameters))
+
+
 def configurations_of(recipes: Sequence[str], preset: Preset | None = None) -> list[Configuration]:
     """Return the configurations to try for some recipes.
 

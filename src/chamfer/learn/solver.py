@@ -46,16 +46,12 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True)
 class PenaltyConfiguration:
-    """The recipe ``prior``, or ``context`` if there is a penalty for the context."""
+    """A recipe that penalises moving away from a prior."""
 
     start: str = SOFT.name
     penalty: float = 3.0
     context_penalty: float | None = None
-
-    @property
-    def recipe(self) -> str:
-        """The name of the recipe."""
-        return "prior" if self.context_penalty is None else "context"
+    recipe: str = "prior"
 
     @property
     def name(self) -> str:

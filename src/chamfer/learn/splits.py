@@ -9,6 +9,9 @@ from chamfer.data.collection import Collection
 from chamfer.errors import InputError
 from chamfer.support.strings import list_of_strings
 
+FOLDS = 3
+"""Folds of the cross-validation unless another number is given."""
+
 T = TypeVar("T")
 
 

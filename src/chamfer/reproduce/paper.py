@@ -11,6 +11,8 @@ SETTINGS: tuple[Setting, ...] = get_args(Setting)
 # R is recall, RR is reciprocal rank.
 MEASURES = ("R@10", "RR@10", "nDCG@10", "R@100", "RR@100", "nDCG@100")
 # Recall divided by the smaller of k and the number of relevant documents.
+DEPTH = 1000
+"""Candidates per query in the paper's experiments."""
 CAPPED = "Rcap"
 ALL_MEASURES = (*MEASURES, f"{CAPPED}@10", f"{CAPPED}@100")
 # Percentages are printed with two decimals.

@@ -17,10 +17,9 @@ from chamfer.kernels.form import Form
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.on_collection import judge_queries
 from chamfer.reproduce.capped_recall import measure_all
-from chamfer.reproduce.paper import Setting
+from chamfer.reproduce.paper import DEPTH, Setting
 from chamfer.reproduce.saved_splits import ROLES, QuerySplits, Role
 from chamfer.reproduce.systems import CHAMFER
-from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.retrieve.stages import AUTO, BM25
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
@@ -39,7 +38,7 @@ class Protocol:
     """
 
     cache: Path
-    depth: int = DEFAULT_DEPTH
+    depth: int = DEPTH
     form: Form = "l2"
     most: int = 1000
     seed: int = 0

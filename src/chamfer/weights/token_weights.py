@@ -15,13 +15,11 @@ from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights import exchange
 from chamfer.weights.files import Content, read_weights, write_weights
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.idf import POWER, idf_table, soft_idf_table
 from chamfer.weights.special import CHOICES, DEFAULT, Special, choose_special, with_special
 
 SUFFIXES = (".safetensors", *exchange.SUFFIXES)
 """Suffixes of the files that weights are saved to and loaded from."""
-
-POWER = 0.5
-"""Default exponent of softened IDF."""
 
 LARGEST_LOG_CHANGE = 4.0
 """Learning multiplies a token's weight by at most ``exp(4)``, about 55; the context can do so once more."""
@@ -102,7 +100,7 @@ class TokenWeights:
             options = [cls.idf(frequencies, vocabulary, special=value, made_from=made_from) for value in CHOICES]
             return choose_special(options, validate)[1]
         made = {"recipe": "idf", "special": special, "documents": frequencies.documents, **(made_from or {})}
-        return cls(with_special(_idf(frequencies, vocabulary), vocabulary, special), vocabulary, made)
+        return cls(with_special(idf_table(frequencies, vocabulary), vocabulary, special), vocabulary, made)
 
     @classmethod
     def soft_idf(
@@ -126,15 +124,7 @@ class TokenWeights:
             mean: IDF of an average token; by default the mean over the distinct tokens of every document.
             made_from: provenance to record in the metadata, such as corpus and encoder.
         """
-        if not 0 <= power <= 2:
-            raise InputError(f"the power of softened IDF must be between 0 and 2, not {power}")
-        idf = _idf(frequencies, vocabulary)
-        known = (frequencies.counts > 0) & ~vocabulary.is_special
-        if mean is None:
-            mean = float((frequencies.counts * idf)[known].sum()) / max(int(frequencies.counts[known].sum()), 1)
-        if not mean > 0:
-            raise InputError("no document contains a token with text, so there is no average IDF to divide by")
-        table = np.where(known, (idf / mean) ** power, 1.0)
+        table = soft_idf_table(frequencies, vocabulary, power=power, mean=mean)
         made = {"recipe": "idf-soft", "power": power, "documents": frequencies.documents, **(made_from or {})}
         return cls(with_special(table, vocabulary), vocabulary, made)
 
@@ -267,12 +257,3 @@ def check_suffix(path: Path) -> None:
     """Raise an error if the suffix of a path is not one of :data:`SUFFIXES`."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"weights files end in {', '.join(SUFFIXES)}; {path.name!r} does not")
-
-
-def _idf(frequencies: DocumentFrequencies, vocabulary: Vocabulary) -> npt.NDArray[np.float64]:
-    if len(frequencies.counts) != len(vocabulary):
-        raise InputError(
-            f"document frequencies of {len(frequencies.counts)} tokens do not match a vocabulary of {len(vocabulary)}; "
-            "count them with this encoder"
-        )
-    return frequencies.idf()

@@ -21,7 +21,7 @@ def workers_at(address: str | None) -> Iterator[Workers]:
     if address is None:
         yield IN_PROCESS
         return
-    from chamfer.workers.ray_workers import ray_workers  # imported here: Ray is an extra and takes seconds to import
+    from chamfer.workers.ray_driver import ray_workers  # imported here: Ray is an extra and takes seconds to import
 
     with ray_workers(address) as workers:
         yield workers

@@ -11,11 +11,11 @@ CONTEXT_PENALTIES = (10.0, 1.0)
 def grid(*, alone: bool, preset: Preset | None) -> list[PenaltyConfiguration]:
     """Return every pair of penalties for each of the two priors."""
     return [
-        PenaltyConfiguration(start.name, penalty, context_penalty)
+        PenaltyConfiguration(start.name, penalty, context_penalty, recipe="context")
         for start in (SOFT, UNIFORM)
         for penalty in PENALTIES
         for context_penalty in CONTEXT_PENALTIES
     ]
 
 
-RECIPE = Recipe("context", order=3, grid=grid, fit=fit_sequence)
+RECIPE = Recipe("context", order=3, grid=grid, fit=fit_sequence, hyperparameters=("penalty", "context_penalty"))

@@ -38,4 +38,4 @@ def fit_prior(
     return learner.weights(learner.solve(penalty, context_penalty or 0.0))
 
 
-RECIPE = Recipe("prior", order=2, grid=grid, fit=fit_sequence)
+RECIPE = Recipe("prior", order=2, grid=grid, fit=fit_sequence, hyperparameters=("penalty",))

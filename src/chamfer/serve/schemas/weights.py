@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from chamfer.kernels.limits import LARGEST
 from chamfer.serve.schemas.fields import WHOLE, Request, VersionName, Weighting
-
-MOST_WEIGHT = 1e6
 
 
 class ListedVersion(BaseModel):
@@ -36,7 +35,7 @@ class ChangedTokens(Request):
     """The weights in use, or others, with some tokens changed."""
 
     tokens: Annotated[
-        dict[str, Annotated[float, Field(ge=0, le=MOST_WEIGHT, allow_inf_nan=False)]],
+        dict[str, Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]],
         Field(min_length=1, max_length=100_000, description="New weights by token; other tokens keep theirs."),
     ]
     base: Weighting = "current"

@@ -13,7 +13,7 @@ from chamfer.support import devices, threads
 from chamfer.support.progress import Advance, ignore, quiet_loggers
 from chamfer.workers.jobs import IN_PROCESS, Job, Table
 from chamfer.workers.ray_cluster import connected, import_extra
-from chamfer.workers.ray_process import DONE, ERROR, TABLE, Worker, put_job, row_of, table_of, work
+from chamfer.workers.ray_worker import DONE, ERROR, TABLE, Worker, put_job, row_of, table_of, work
 
 # Retries of a table whose worker died. If it fails more often, the table itself may be the cause.
 RETRIES = 3
