@@ -44,7 +44,7 @@ export function showLearnt(section, learnt, { onUse, onDiscard }) {
     ),
     element("div", { className: "sides" }, documents(learnt), tokens(learnt)),
   ];
-  section.replaceChildren(...parts.filter((part) => part !== null));
+  section.replaceChildren(...parts);
 }
 
 /** @param {number} difference */

@@ -105,7 +105,7 @@ export function updateQuery(state) {
 /** @param {State} state */
 function line({ answer, words, weights, active }) {
   if (active === null)
-    return ["A thicker line means a higher weight. Select a token to highlight what it matches, closer matches more strongly."];
+    return ["A thicker line is a higher weight. Select a token to highlight what it matches, closer matches more strongly."];
   const distances = answer.documents.map((document) => document.matches[active].distance);
   const [least, most] = [Math.min(...distances), Math.max(...distances)].map((distance) => decimal(distance, 2));
   const range = distances.length ? ` · distances ${least} to ${most}` : "";
