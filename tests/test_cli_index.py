@@ -1,6 +1,7 @@
 """``chamfer index`` and ``chamfer search`` as a person runs them."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,19 @@ class TestSearch:
         write_lines(tmp_path / "blank.jsonl", [{"_id": "1", "text": " "}])
         write_lines(tmp_path / "nothing.jsonl", [])
         assert_refused(built("search", *arguments), sentence)
+
+
+@pytest.mark.parametrize(
+    "command", ["info index", "verify index", "delete index d1", "compact index", "shard index --out shards"]
+)
+def test_what_encodes_nothing_imports_no_torch(built: Run, tmp_path: Path, command: str) -> None:
+    code = f"""
+import sys
+from chamfer.cli.app import app
+app({["index", *command.split()]!r}, standalone_mode=False)
+assert not {{"torch", "sentence_transformers", "transformers"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, check=True)
 
 
 class TestIndex:

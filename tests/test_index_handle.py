@@ -11,9 +11,11 @@ import pytest
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.data.documents import Document
 from chamfer.index import memory
+from chamfer.index.fields import fields_of
 from chamfer.index.index import Index
 from chamfer.index.manifest import MANIFEST
 from chamfer.index.report import BuildReport
+from chamfer.index.writing import writing
 from chamfer.support.files import InUseError
 
 DOCUMENTS = [
@@ -54,6 +56,27 @@ class TestReading:
             hit.id for hit in Searcher.open(Index.open(folder), encoder=encoder).search("why is the sky blue", k=1)
         ] == ["c"]
 
+    def test_a_searcher_of_one_shares_its_encoder(self, folder: Path, encoder: Encoder) -> None:
+        assert Searcher.open(Index.open(folder, encoder=encoder)).encoder is encoder
+        index = Index.open(folder)
+        assert index.encoder is None
+        index.add({"d": "a dog"})
+        assert Searcher.open(index).encoder is index.encoder
+
+    def test_one_that_is_damaged_or_unfinished_can_be_described_and_verified(
+        self, folder: Path, encoder: Encoder
+    ) -> None:
+        with writing(folder) as writer:
+            writer.set_building({"documents": 9, "done": 3})
+        index = Index.open(folder)
+        assert index.info()["building"] == "3 of 9 documents"
+        with pytest.raises(InputError, match="is unfinished: 3 of 9"):
+            len(index)
+        with pytest.raises(InputError, match="is unfinished: 3 of 9"):
+            index.add({"d": "a dog"})
+        (folder / MANIFEST).write_text("{")
+        assert [MANIFEST in problem for problem in Index.open(folder).verify()] == [True]
+
     def test_a_folder_without_an_index_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="holds no index"):
             Index.open(tmp_path)
@@ -71,6 +94,22 @@ class TestChanging:
         assert report.seconds > 0
         assert "<table" in report._repr_html_()
         assert (len(index), index["e"].text) == (5, "night")
+
+    def test_nothing_is_loaded_to_add_nothing(self, folder: Path) -> None:
+        index = Index.open(folder)
+        assert index.add([]) == BuildReport(0, 0)
+        assert index.encoder is None
+
+    def test_a_document_is_checked_once_and_before_anything_is_encoded(self, folder: Path, encoder: Encoder) -> None:
+        index = Index.open(folder, encoder=encoder)
+        with patch("chamfer.index.texts.fields_of", side_effect=fields_of) as read:
+            index.add({"d": "a dog", "e": "a cat"})
+        assert read.call_count == 2 + 2, "once to check, once to write"
+        with (
+            patch.object(Encoder, "encode", side_effect=AssertionError("encoded")),
+            pytest.raises(InputError, match="the text of document n holds a NUL"),
+        ):
+            index.add({"m": "a mat", "n": "half \0"})
 
     def test_a_document_is_replaced_only_on_request(self, folder: Path, encoder: Encoder) -> None:
         index = Index.open(folder, encoder=encoder)
@@ -123,6 +162,7 @@ class TestChanging:
 
     def test_a_with_block_reads_what_was_written_before_it(self, folder: Path) -> None:
         index = Index.open(folder)
+        assert len(index) == 3
         Index.open(folder).delete(["a"])
         assert len(index) == 3
         with index:
@@ -135,7 +175,8 @@ class TestChanging:
 
     def test_it_is_split_into_shards(self, folder: Path, tmp_path: Path) -> None:
         made = Index.open(folder).split(tmp_path / "shards", shards=2, progress=False)
-        assert (len(made), sum(made)) == (2, 3)
+        assert (made["version"], made["documents"], list(made["shards"])) == (1, 3, ["shard-00", "shard-01"])
+        assert sum(made["shards"].values()) == 3
 
 
 class TestOpening:

@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 
 from chamfer import TokenBatch
+from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index import merging
+from chamfer.index.encoded import build_encoded
 from chamfer.index.filters import as_filter
 from chamfer.index.manifest import SEGMENTS, Manifest, read_manifest, write_manifest
 from chamfer.index.settings import PRECISIONS, Precision, Settings
 from chamfer.index.snapshot import Snapshot
+from chamfer.index.texts import check_storable
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
 from chamfer.retrieve.bm25 import BM25Stage
@@ -285,12 +288,6 @@ def added(writer: Writer, *documents: Document, tokens: TokenBatch | None = None
 REFUSED: dict[str, Callable[[Writer], object]] = {
     "added twice": lambda w: added(w, Document("n", ""), Document("m", ""), Document("n", "")),
     "'a' is in the index already": lambda w: added(w, Document("a", ""), Document("n", "")),
-    "the id of document 'n\\\\x00' holds a NUL": lambda w: added(w, Document("n\0", "x")),
-    "the text of document n holds": lambda w: added(w, Document("n", "half \ud800")),
-    "the metadata of document n holds": lambda w: added(w, Document("n", "x", metadata={"a": "\ud800"})),
-    "metadata may be nested 50 levels deep": lambda w: added(w, Document("n", "x", metadata={"a": nested(60)})),
-    "metadata must be JSON, but a is a set": lambda w: added(w, Document("n", "x", metadata={"a": {1}})),
-    "document n: a number in metadata must be finite": lambda w: added(w, Document("n", "x", metadata={"a": np.nan})),
     "need vectors of as many texts": lambda w: added(w, Document("n", ""), tokens=batch(1, 1)),
     "one list of distinct tokens each": lambda w: added(w, Document("n", ""), distinct=[]),
     "vectors of 8 dimensions, not 3": lambda w: added(w, tokens=TokenBatch.empty(3)),
@@ -302,10 +299,6 @@ REFUSED: dict[str, Callable[[Writer], object]] = {
     "token id 99 lies outside": lambda w: added(w, Document("n", ""), distinct=[np.array([99], np.int32)]),
     "has documents already": lambda w: w.train(batch(3), tokens=3),
 }
-
-
-def nested(levels: int) -> Any:
-    return [nested(levels - 1)] if levels else 1
 
 
 def scaled(by: float) -> TokenBatch:
@@ -330,6 +323,35 @@ def test_bad_input_is_refused_and_nothing_is_lost(tmp_path: Path, sentence: str,
         added(writer, Document("c", "z"))
         assert sorted(Snapshot.open(tmp_path).ids(np.arange(3))) == ["a", "b", "c"]
     assert verify(tmp_path) == []
+
+
+def nested(levels: int) -> Any:
+    return [nested(levels - 1)] if levels else 1
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        (Document("n\0", "x"), "the id of document 'n\\\\x00' holds a NUL"),
+        (Document("n", "half \ud800"), "the text of document n holds"),
+        (Document("n", "x", metadata={"a": "\ud800"}), "the metadata of document n holds"),
+        (Document("n", "x", metadata={"a": nested(60)}), "metadata may be nested 50 levels deep"),
+        (Document("n", "x", metadata={"a": {1}}), "metadata must be JSON, but a is a set"),
+        (Document("n", "x", metadata={"a": np.nan}), "document n: a number in metadata must be finite"),
+    ],
+)
+def test_a_document_that_cannot_be_stored_is_refused_before_anything_is_written(
+    tmp_path: Path, document: Document, sentence: str
+) -> None:
+    documents = [Document("a", "x"), document]
+    for build in (
+        lambda: build_encoded(tmp_path / "index", documents, batch(2, 2), settings_of("float16")),
+        lambda: documents_from(documents, check=check_storable),
+    ):
+        with pytest.raises(InputError, match=sentence) as caught:
+            build()
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "index").exists()
 
 
 def test_strange_ids_find_only_themselves(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """``chamfer index``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +16,13 @@ from chamfer.cli.options import (
     RayAddress,
     Where,
 )
-from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
+from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.settings import Precision
+
+if TYPE_CHECKING:
+    from chamfer.index.index import Index
 
 app = typer.Typer(help="Build, update and inspect an index.", no_args_is_help=True)
 
@@ -72,15 +75,16 @@ def build(
 
     from chamfer.index.building import build_index
     from chamfer.index.encoder import load_for_building
-    from chamfer.index.snapshot import Snapshot
+    from chamfer.index.index import Index
 
     model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
     with resumable():
         report = build_index(out, documents, model, precision=precision, pool=pool, dimensions=dimensions, ray=ray)
     say_truncated("documents", report.truncated, report.documents, model.document_length)
-    open_stage(first_stage, Snapshot.open(out))
+    index = Index.open(out)
+    open_stage(first_stage, index.snapshot)
     say(f"indexed {report.documents} documents; search them with: chamfer search {out} 'your query'")
-    _print_info(out, as_json)
+    _print_info(index, as_json)
 
 
 @app.command("add")
@@ -96,25 +100,18 @@ def add(
 
     Example: chamfer index add index/ new.jsonl --replace
     """
-    from chamfer.data.corpus import documents_from
-    from chamfer.index.manifest import needed_manifest
-    from chamfer.index.texts import check_storable
-
-    manifest = needed_manifest(folder)
-    documents = documents_from(corpus, allow_empty=allow_empty, check=check_storable)
-    if not len(documents):
-        raise InputError(f"{corpus} holds no documents; give at least one to add")
-
     from chamfer.index.index import Index
 
     index = Index.open(folder)
     with resumable():
-        report = index.add(documents, replace=replace, ray=ray)
-    length = manifest.settings.encoder["document_length"]
-    say_truncated("documents", report.truncated, report.documents, length)
+        report = index.add(corpus, replace=replace, allow_empty=allow_empty, ray=ray)
+    given = report.documents + report.skipped
+    if not given:
+        raise InputError(f"{corpus} holds no documents; give at least one to add")
+    say_truncated("documents", report.truncated, report.documents, index.info()["document_length"])
     unchanged = f" ({report.skipped} were already there)" if report.skipped else ""
-    say(f"added {report.documents} of {len(documents)} documents{unchanged}; {folder} now holds {len(index)}")
-    _print_info(folder, as_json)
+    say(f"added {report.documents} of {given} documents{unchanged}; {folder} now holds {len(index)}")
+    _print_info(index, as_json)
 
 
 @app.command("delete")
@@ -128,19 +125,17 @@ def delete(
 
     Example: chamfer index delete index/ doc17 doc23
     """
-    from chamfer.index.filters import parse_filter
-    from chamfer.index.writing import writing
+    from chamfer.index.index import Index
 
     if not ids and where is None:
         raise InputError("give ids of documents to delete, or --where FILTER")
     if ids and where is not None:
         raise InputError("give ids or --where, not both")
-    with writing(folder) as writer:
-        wanted = list(dict.fromkeys(ids or [])) if where is None else writer.matching(parse_filter(where))
-        found = writer.delete(wanted)
-    missing = len(wanted) - found
+    index = Index.open(folder)
+    found = index.delete(ids or None, where=where)
+    missing = len(set(ids)) - found if ids else 0
     say(f"deleted {found} documents" + (f" (ids not found: {missing})" if missing else ""))
-    _print_info(folder, as_json)
+    _print_info(index, as_json)
 
 
 @app.command("compact")
@@ -149,12 +144,12 @@ def compact(folder: IndexFolder, as_json: AsJson = False) -> None:
 
     Example: chamfer index compact index/
     """
-    from chamfer.index.writing import writing
+    from chamfer.index.index import Index
 
-    with writing(folder) as writer:
-        writer.compact()
-    say(f"{writer.manifest.documents} documents in {len(writer.manifest.segments)} segment")
-    _print_info(folder, as_json)
+    index = Index.open(folder)
+    index.compact()
+    say("{documents} documents in {segments} segment".format_map(index.info()))
+    _print_info(index, as_json)
 
 
 @app.command("shard")
@@ -168,23 +163,13 @@ def shard(
 
     Example: chamfer index shard index/ --out shards/ --shards 2
     """
-    from chamfer.index.manifest import needed_manifest
+    from chamfer.index.index import Index
 
-    needed_manifest(folder)
-
-    from chamfer.index.splitting import split_index
-
-    made = split_index(folder, out, shards=shards, progress=progress_bar)
-    each = ", ".join(str(part.documents) for part in made.shards)
-    say(f"version {made.version} in {out}: {made.documents} documents in {len(made.shards)} shards ({each})")
+    made = Index.open(folder).split(out, shards=shards)
+    each = ", ".join(map(str, made["shards"].values()))
+    say(f"version {made['version']} in {out}: {made['documents']} documents in {shards} shards ({each})")
     if as_json:
-        print_json(
-            {
-                "version": made.version,
-                "documents": made.documents,
-                "shards": {part.name: part.documents for part in made.shards},
-            }
-        )
+        print_json(made)
 
 
 @app.command("info")
@@ -193,9 +178,9 @@ def info(folder: IndexFolder, as_json: AsJson = False) -> None:
 
     Example: chamfer index info index/
     """
-    from chamfer.index.description import describe
+    from chamfer.index.index import Index
 
-    facts = describe(folder)
+    facts = Index.open(folder).info()
     if as_json:
         print_json(facts)
         return
@@ -212,9 +197,9 @@ def verify(folder: IndexFolder, as_json: AsJson = False) -> None:
 
     Example: chamfer index verify index/
     """
-    from chamfer.index.verify import verify as find_problems
+    from chamfer.index.index import Index
 
-    problems = find_problems(folder, progress_bar)
+    problems = Index.open(folder).verify()
     if as_json:
         print_json(problems)
     else:
@@ -223,9 +208,7 @@ def verify(folder: IndexFolder, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _print_info(folder: Path, as_json: bool) -> None:
+def _print_info(index: "Index", as_json: bool) -> None:
     """With ``--json``, print what the index holds now."""
     if as_json:
-        from chamfer.index.description import describe
-
-        print_json(describe(folder))
+        print_json(index.info())

@@ -7,14 +7,16 @@ from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.rows import check_unit
 from chamfer.index.settings import Settings
-from chamfer.index.texts import check_storable
 from chamfer.tokens.batch import TokenBatch, TokenIds
 
 
 def check_addition(
     documents: Sequence[Document], tokens: TokenBatch, distinct: Sequence[TokenIds] | None, settings: Settings
 ) -> None:
-    """Refuse documents and vectors that do not match each other or the index; see :meth:`Writer.add`."""
+    """Refuse documents and vectors that do not match each other or the index.
+
+    The documents themselves were checked before they were encoded, see :func:`chamfer.index.texts.check_storable`.
+    """
     if len(documents) != len(tokens):
         raise InputError(f"{len(documents)} documents need vectors of as many texts, not of {len(tokens)}")
     if tokens.dimensions != settings.dimensions:
@@ -24,8 +26,6 @@ def check_addition(
         )
     if distinct is not None and len(distinct) != len(documents):
         raise InputError(f"{len(documents)} documents need one list of distinct tokens each, not {len(distinct)} lists")
-    for document in documents:
-        check_storable(document)
     check_unit(tokens)
     name, times = next(iter(Counter(document.id for document in documents).most_common(1)), ("", 0))
     if times > 1:

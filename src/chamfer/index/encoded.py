@@ -10,6 +10,7 @@ from chamfer.data.corpus import InMemory
 from chamfer.data.documents import Document
 from chamfer.index.manifest import begun_build
 from chamfer.index.settings import Settings
+from chamfer.index.texts import check_storable
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
 from chamfer.support.progress import Progress, quiet
@@ -31,6 +32,8 @@ def build_encoded(
         settings: settings of the index.
         progress: progress reporting.
     """
+    for document in documents:
+        check_storable(document)
     with writing(folder, settings) as writer, progress("indexing documents", len(documents)) as advance:
         made_from = {"documents": len(documents), "corpus": _digest(documents, tokens)}
         building = begun_build(writer.manifest, made_from, folder)

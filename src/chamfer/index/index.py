@@ -3,16 +3,14 @@
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from chamfer.data.corpus import Source, documents_from
 from chamfer.data.documents import Document
-from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.index.adding import add_documents
 from chamfer.index.description import describe
-from chamfer.index.encoder import load_encoder
 from chamfer.index.filters import Filter, as_filter
+from chamfer.index.manifest import check_is_index
 from chamfer.index.report import BuildReport
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
@@ -23,16 +21,19 @@ from chamfer.support.progress import shown
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.workers.connect import workers_at
 
+if TYPE_CHECKING:  # it imports torch, which takes seconds, and only add needs it
+    from chamfer.encode.encoder import Encoder
+
 
 class Index:
     """An index in a folder. Open one with :meth:`open`; build one with :func:`chamfer.build_index`.
 
-    It reads one commit, and its own changes after that. Every change is one atomic commit or a few, and takes the
-    writer lock of the folder. A ``with`` block holds that lock from beginning to end, so that no other process
-    writes in between.
+    The first read opens the newest commit; from then on it reads that commit, and its own changes. Every change is
+    one atomic commit or a few, and takes the writer lock of the folder. A ``with`` block holds that lock from beginning
+    to end, so that no other process writes in between.
 
     Args:
-        snapshot: the commit to read.
+        folder: folder of the index.
         encoder: encoder for documents that are added; by default, the one that the index was built with.
 
     >>> from chamfer import Index, build_index
@@ -45,22 +46,23 @@ class Index:
     (2, False, {'year': 2024})
     """
 
-    def __init__(self, snapshot: Snapshot, encoder: Encoder | None = None) -> None:
-        self._folder, self._encoder = snapshot.folder, encoder
-        self._snapshot: Snapshot | None = snapshot
+    def __init__(self, folder: Path, encoder: "Encoder | None" = None) -> None:
+        self._folder, self._encoder = folder, encoder
+        self._snapshot: Snapshot | None = None
         self._writer: Writer | None = None
         self._held = ExitStack()
 
     @classmethod
-    def open(cls, folder: str | Path, *, encoder: Encoder | None = None) -> Self:
-        """Open an index.
+    def open(cls, folder: str | Path, *, encoder: "Encoder | None" = None) -> Self:
+        """Open an index, which may be unfinished or damaged: :meth:`info` and :meth:`verify` say so.
 
         Args:
             folder: folder of the index.
             encoder: encoder for documents that are added; by default, the one that the index was built with, which is
                 loaded when it is first needed.
         """
-        return cls(Snapshot.open(folder), encoder)
+        check_is_index(Path(folder))
+        return cls(Path(folder), encoder)
 
     def __enter__(self) -> Self:
         self._writer = self._held.enter_context(writing(self._folder))
@@ -78,10 +80,15 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The commit that is read: the one that was opened, or the one after the last change through this object."""
+        """The commit that is read: the newest at the first read, or after the last change through this object."""
         if self._snapshot is None:
             self._snapshot = Snapshot.open(self._folder)
         return self._snapshot
+
+    @property
+    def encoder(self) -> "Encoder | None":
+        """The encoder for documents that are added; None if it is not loaded yet."""
+        return self._encoder
 
     @property
     def frequencies(self) -> DocumentFrequencies:
@@ -129,6 +136,12 @@ class Index:
             ray: address of a Ray cluster that encodes, or ``local``; this process by default.
         """
         corpus = documents_from(documents, allow_empty=allow_empty, check=check_storable)
+        if not len(corpus):
+            return BuildReport(0, 0)
+
+        from chamfer.index.adding import add_documents
+        from chamfer.index.encoder import load_encoder
+
         if self._encoder is None:
             self._encoder = load_encoder(self.snapshot.settings, "document")
         with (
@@ -170,17 +183,20 @@ class Index:
         """
         return verify(self._folder, shown(progress))
 
-    def split(self, out: str | Path, *, shards: int = 2, progress: bool | None = None) -> list[int]:
-        """Split the index into shards, and return the number of documents in each.
+    def split(self, out: str | Path, *, shards: int = 2, progress: bool | None = None) -> dict[str, Any]:
+        """Split the index into shards; returns ``version``, ``documents``, and ``shards``: the documents in each.
 
         Args:
             out: folder of the shards; splitting into it again makes a new version.
             shards: number of shards.
             progress: show a progress bar; by default, if stderr is a terminal.
         """
-        return [
-            part.documents for part in split_index(self._folder, out, shards=shards, progress=shown(progress)).shards
-        ]
+        made = split_index(self._folder, out, shards=shards, progress=shown(progress))
+        return {
+            "version": made.version,
+            "documents": made.documents,
+            "shards": {part.name: part.documents for part in made.shards},
+        }
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:

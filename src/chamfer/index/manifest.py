@@ -141,8 +141,14 @@ def needed_manifest(folder: Path) -> Manifest:
     """Read the current commit; it is an error if there is no index."""
     manifest = read_manifest(folder)
     if manifest is None:
-        raise InputError(f"{folder} holds no index; make one with: chamfer index build")
+        raise InputError(_no_index(folder))
     return manifest
+
+
+def check_is_index(folder: Path) -> None:
+    """Refuse a folder without an index; the index itself is not read, so it may be damaged."""
+    if not (folder / MANIFEST).is_file():
+        raise InputError(_no_index(folder))
 
 
 def check_unfinished(manifest: Manifest | None, folder: Path) -> None:
@@ -169,6 +175,10 @@ def begun_build(manifest: Manifest, made_from: Mapping[str, Any], folder: Path) 
     if {key: building.get(key) for key in made_from} != made_from:
         raise InputError(f"{folder} holds an unfinished index of another corpus; choose another folder or delete it")
     return building
+
+
+def _no_index(folder: Path) -> str:
+    return f"{folder} holds no index; make one with: chamfer index build"
 
 
 def _file(value: list[Any] | None) -> File | None:

@@ -115,7 +115,7 @@ class Writer:
         """Add documents.
 
         Args:
-            documents: documents to add.
+            documents: documents to add, which :func:`chamfer.index.texts.check_storable` accepts.
             tokens: their vectors, from the encoder.
             distinct: distinct token ids of each text, for document frequencies; by default, those with vectors.
             replacing: delete documents that have the same ids, in the same commit; otherwise such an id is an error.

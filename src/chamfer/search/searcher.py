@@ -24,6 +24,9 @@ from chamfer.support.devices import AUTO
 from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
 
+COMPARED = 2
+"""Documents that are explained if none are named: the best one, and the one that it beats."""
+
 
 class Searcher:
     """Searches an index: a first stage finds candidates, and the kernel scores them exactly.
@@ -72,7 +75,7 @@ class Searcher:
         encoder: Encoder | None = None,
         device: str = AUTO,
     ) -> Self:
-        """Open an index, and load the encoder that it was built with.
+        """Open an index, and load the encoder that it was built with, unless an open index has one already.
 
         Args:
             folder: folder of the index, or an open index.
@@ -90,6 +93,8 @@ class Searcher:
         2
         """
         index = folder.snapshot if isinstance(folder, Index) else Snapshot.open(folder)
+        if encoder is None and isinstance(folder, Index) and device == AUTO:
+            encoder = folder.encoder
         if encoder is None:  # loading takes seconds, so a damaged index is reported first
             encoder = load_encoder(index.settings, "query", device)
         return cls._of_snapshot(index.on(encoder.scoring_device), encoder, weights, first_stage, form)
@@ -196,17 +201,17 @@ class Searcher:
 
     @overload
     def explain(
-        self, query: str, document: list[str], *, weights: str | TokenWeights | None = None
+        self, query: str, document: list[str] | None = None, *, weights: str | TokenWeights | None = None
     ) -> list[Explanation]: ...
 
     def explain(
-        self, query: str, document: str | list[str], *, weights: str | TokenWeights | None = None
+        self, query: str, document: str | list[str] | None = None, *, weights: str | TokenWeights | None = None
     ) -> Explanation | list[Explanation]:
         """Explain the score of a document: what each query token matched, and what that contributed.
 
         Args:
             query: query text.
-            document: id of a document that has tokens, or a list of ids.
+            document: id of a document that has tokens, or a list of ids; by default the top two documents.
             weights: weights to use instead of the searcher's own.
 
         Returns:
@@ -218,8 +223,11 @@ class Searcher:
         >>> [(word.text, word.matched) for word in why.words if not word.special]
         [('baking', 'baked'), ('bread', 'bread')]
         """
+        encoded = self.queries.encode([query], weights)
+        if document is None:
+            document = self.index.ids(self.rank(encoded, COMPARED, allowed=self.index.allowed())[0].places)
         ids = [document] if isinstance(document, str) else document
-        explained = self.explain_places(self.queries.encode([query], weights), self.index.places(ids))
+        explained = self.explain_places(encoded, self.index.places(ids))
         for identifier, explanation in zip(ids, explained, strict=True):
             if explanation is None:
                 raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
