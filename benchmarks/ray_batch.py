@@ -198,7 +198,7 @@ class Bench:
         return {
             "vectors": digest(corpus.folder),
             "files of the index": digest(index),
-            "frequencies": counted.frequencies.counts.tolist(),
+            "frequencies": counted.counts.tolist(),
             "rankings": [(system.name, system.rankings) for system in ranked.systems],
             "searches": [[(hit.id, hit.score) for hit in hits] for hits in searcher.search(asked)],
         }

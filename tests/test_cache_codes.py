@@ -1,5 +1,6 @@
 """8-bit codes beside a corpus on disk."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -9,9 +10,11 @@ import pytest
 from chamfer import Ranking, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
+from chamfer.cache.text_encoder import EncodedTexts
 from chamfer.kernels import dispatch, native
 from chamfer.kernels.codes import Codes
 from chamfer.search.rerank_encoded import rerank_encoded
+from chamfer.support.progress import Advance
 from chamfer.tokens.vocabulary import Vocabulary
 from tests.vectors import as_query, batch_of, planted
 
@@ -20,9 +23,12 @@ compiled = pytest.mark.skipif(not native.paths(), reason="chamfer was installed 
 
 def made_corpus(folder: Path, documents: TokenBatch) -> EncodedCorpus:
     ids = [f"d{place:03}" for place in range(len(documents))]
-    return encode_corpus(
-        folder, ids, ids, encode=lambda texts, _: documents[int(texts[0][1:]) : int(texts[-1][1:]) + 1], made_from={}
-    )
+
+    def encode(texts: Sequence[str], _: Advance) -> EncodedTexts:
+        tokens = documents[int(texts[0][1:]) : int(texts[-1][1:]) + 1]
+        return EncodedTexts(tokens, [np.empty(0, np.int32)] * len(texts), [False] * len(texts))
+
+    return encode_corpus(folder, ids, ids, encode=encode, made_from={})
 
 
 VOCABULARY = Vocabulary(tokens=("a", "b"), special_ids=frozenset())

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.cli.app import app
+from tests.checkpoints import count_tokenized
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -38,6 +39,15 @@ def test_programs_get_everything(index: Path) -> None:
     assert sum(word["gain"] for word in found["above"]["because"]) == pytest.approx(abs(one["score"] - other["score"]))
     uniform = Searcher.open(index).explain(QUERY, ["d1"], weights="uniform")[0]
     assert sum(word["other"] for word in one["against_uniform"]) == pytest.approx(uniform.score)
+
+
+@pytest.mark.parametrize("ids", [[], ["d1", "d4"]])
+def test_the_query_is_tokenised_once(index: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, long = count_tokenized(monkeypatch), "why do cats sleep " * 40
+    answer = CliRunner().invoke(app, ["explain", str(index), long, *ids], catch_exceptions=False)
+    assert "1 of 1 queries were truncated to 64 tokens" in answer.stderr
+    assert seen.count(long) == 1
+    assert all(seen.count(text) <= 1 for text in DOCUMENTS.values())
 
 
 def test_a_page_for_a_browser(index: Path, tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from chamfer.evaluate.significance import compare
 from chamfer.index import encoded
 from chamfer.index.description import describe
 from chamfer.index.writing import Writer
-from tests.conftest import DOCUMENTS, write_lines
+from tests.checkpoints import count_tokenized
+from tests.conftest import DOCUMENTS, QUERIES, write_lines
 
 
 class TestCollections:
@@ -205,6 +206,19 @@ class TestExperiments:
         monkeypatch.setattr(Encoder, "encode", None)
         again = evaluate(collection, ["uniform", "idf"], encoder=encoder, cache=tmp_path / "cache")
         assert again.systems[1].rankings == first.systems[1].rankings
+
+    def test_a_query_is_tokenised_once_and_never_if_it_is_cached(
+        self, collection_folder: Path, plain_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        short = Encoder.load(str(plain_checkpoint), query_length=5)
+        collection = load_collection(collection_folder)
+        seen = count_tokenized(monkeypatch)
+        asked = [text for text in QUERIES.values() if text not in DOCUMENTS.values()]
+        for times in (1, 0):
+            seen.clear()
+            found = evaluate(collection, ["uniform"], encoder=short, cache=tmp_path / "cache")
+            assert [seen.count(text) for text in asked] == [times] * len(asked)
+            assert found.truncated["queries"] == sum(len(text.split()) > 3 for text in QUERIES.values())
 
     def test_the_querys_own_document_is_no_candidate(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path

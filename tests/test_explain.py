@@ -168,6 +168,7 @@ def test_what_changed_against_uniform_weights(encoder: Encoder, tmp_path: Path) 
     searcher = Searcher.open(tmp_path / "index", encoder=encoder)
     weighted, uniform = searcher.explain(QUERY, "d4"), searcher.explain(QUERY, "d4", weights="uniform")
     assert searcher.explain(QUERY, ["d1", "d4"])[1] == weighted
+    assert weighted.with_uniform_weights() == uniform, "to the last bit"
     assert {match.weight for match in uniform.matches} == {1.0}
     assert [match.distance for match in weighted.matches] == [match.distance for match in uniform.matches]
     assert math.fsum(one.gain for one in weighted.against(uniform)) == pytest.approx(weighted.score - uniform.score)

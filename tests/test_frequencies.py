@@ -49,6 +49,13 @@ def test_a_sample_is_about_its_share_and_another_seed_takes_others() -> None:
     assert taken[0].counts.tolist() != taken[1].counts.tolist()
 
 
+def test_truncated_documents_add_up_where_they_are_known() -> None:
+    counts = np.array([1, 0])
+    one, two, unknown = (DocumentFrequencies(counts, 2, truncated) for truncated in (1, 2, None))
+    assert ((one + two).truncated, (two - one).truncated) == (3, 1)
+    assert ((one + unknown).truncated, (unknown - one).truncated) == (None, None)
+
+
 def test_what_cannot_be_counted_is_refused() -> None:
     with pytest.raises(InputError, match="token id 6 lies outside"):
         count([[6]])

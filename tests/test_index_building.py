@@ -14,6 +14,7 @@ import pytest
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, build_index
 from chamfer.cache import encoding
+from chamfer.cache.text_encoder import TextEncoder
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.data.fingerprint import fingerprint
@@ -244,16 +245,18 @@ class TestResuming:
         assert spy.encoded == before
 
 
-def test_a_text_is_tokenised_once_and_one_of_the_sample_once_more(
-    encoder: Encoder, tmp_path: Path, small_steps: None, monkeypatch: pytest.MonkeyPatch
+def test_a_text_is_tokenised_once_beside_those_whose_length_is_looked_at(
+    plain_checkpoint: Path, tmp_path: Path, small_steps: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sample is encoded before there are centroids, and its rows are made together with the others."""
     monkeypatch.setattr(building, "GLANCE", 2)
+    encoder = Encoder.load(str(plain_checkpoint), document_length=8)
     seen, corpus = checkpoints.count_tokenized(monkeypatch), texts(25)
-    build_index(tmp_path, corpus, encoder)
-    times = Counter(seen)
-    assert set(times) == set(corpus.values())
-    assert sum(number > 1 for number in times.values()) < len(corpus) / 2
+    report = build_index(tmp_path, corpus, encoder)
+    glance, times = seen[:2], Counter(seen[2:])
+    assert times == Counter(corpus.values())
+    assert set(glance) <= set(corpus.values())
+    assert report.truncated == sum(len(text.split()) > 6 for text in corpus.values()), "the sample counts too"
 
 
 class TestCorpora:
@@ -344,7 +347,7 @@ class TestRows:
         corpus = texts(6)
         some = dict(list(corpus.items())[1:4])
         known = encoding.encode_corpus(
-            tmp_path / "known", list(some), list(some.values()), encode=encoder.encode_documents, made_from={}
+            tmp_path / "known", list(some), list(some.values()), encode=TextEncoder(encoder, "document"), made_from={}
         )
         build_index(tmp_path / "index", corpus, encoder, **settings)
         index = Snapshot.open(tmp_path / "index")
@@ -454,7 +457,7 @@ class TestPasses:
         assert all(count < size for count in read[2:-1]), "the second sample is a part of the corpus"
         assert [document.id for document, _ in contents(tmp_path / "index")] == list(texts(25))
 
-    def test_every_text_is_tokenised_once_beside_the_sample(
+    def test_an_addition_tokenises_only_what_is_new(
         self, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tokenized: list[str] = []
@@ -464,15 +467,11 @@ class TestPasses:
             tokenized.extend(some)
             return tokenize(self, some, role)
 
-        monkeypatch.setattr(Encoder, "tokenize", counting)
-        monkeypatch.setattr(building, "GLANCE", 1)
-        monkeypatch.setattr(building, "sample_size", lambda _tokens: 1)
         build_index(tmp_path, texts(25), encoder)
-        assert len(tokenized) <= 25 + 1 + 1
-        before = len(tokenized)
+        monkeypatch.setattr(Encoder, "tokenize", counting)
         with writing(tmp_path) as writer:
             add_documents(writer, [Document("new", "night"), Document("d00", texts(25)["d00"])], encoder)
-        assert tokenized[before:] == ["night"]
+        assert tokenized == ["night"]
 
     def test_an_interrupted_build_is_resumed_without_reading_what_is_done(
         self, encoder: Encoder, tmp_path: Path, small_steps: None

@@ -12,6 +12,7 @@ from chamfer.kernels import reference
 from chamfer.learn.on_index import judge_in_index
 from chamfer.serve.learning import merge_judgements
 from chamfer.serve.schemas.learning import Judgement
+from tests.checkpoints import count_tokenized
 from tests.conftest import DOCUMENTS
 
 JUDGED = {"why do cats sleep": {"d4": 2, "d2": 0}, "blue sky": ["d3"], "the dog": ["d2", "d5"]}
@@ -106,6 +107,14 @@ def test_an_index_is_evaluated_by_searching_it(searcher: Searcher, encoder: Enco
     assert [list(row)[1 : len(MEASURES) + 1] for row in found.table()] == [list(MEASURES)] * 3
     assert "soft" in str(found)
     assert found._repr_html_().count("<tr>") == 4
+
+
+def test_an_evaluation_tokenises_every_query_once(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = count_tokenized(monkeypatch)
+    long = "why do cats sleep" + " and sleep" * 80
+    found = evaluate(searcher, judgements={**JUDGED, long: {"d4": 1}})
+    assert sorted(seen) == sorted([*JUDGED, long])
+    assert found.truncated == {"queries": 1}
 
 
 def test_an_index_may_be_given_by_its_folder(searcher: Searcher, encoder: Encoder) -> None:

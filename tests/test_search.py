@@ -244,7 +244,7 @@ class TestWeights:
         searcher = searcher.refreshed()
         now = {document.id: document.text for document in (*documents, extra, Document("d05", "night"))}
         texts = [text for identifier, text in now.items() if identifier not in ("d03", "d11", PLANTED)]
-        fresh = count_tokens(encoder, texts).frequencies
+        fresh = count_tokens(encoder, texts)
         assert searcher.index.frequencies.documents == fresh.documents == len(searcher)
         assert searcher.index.frequencies.counts.tolist() == fresh.counts.tolist()
         expected = searcher.search("blue night", weights=TokenWeights.idf(fresh, encoder.vocabulary))

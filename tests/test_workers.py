@@ -20,6 +20,7 @@ from chamfer import Encoder, InputError
 from chamfer.cache import encoding
 from chamfer.cache.encoded import encode_cached
 from chamfer.cache.encoding import EncodeTexts
+from chamfer.cache.text_encoder import TextEncoder
 from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
 from chamfer.data.corpus import documents_from
@@ -134,8 +135,8 @@ class TestOnRay:
             texts = [*TEXTS.values(), "mat " * 100]
             here = count_tokens(encoder, texts, sample=sample)
             there = count_tokens(encoder, texts, sample=sample, workers=on_ray)
-            np.testing.assert_array_equal(here.frequencies.counts, there.frequencies.counts)
-            assert here.frequencies.documents == there.frequencies.documents
+            np.testing.assert_array_equal(here.counts, there.counts)
+            assert here.documents == there.documents
             assert here.truncated == there.truncated == 1
 
     @pytest.mark.parametrize("settings", [{}, {"precision": "2bit", "pool": 2, "dimensions": 8}])
@@ -157,7 +158,7 @@ class TestOnRay:
     ) -> None:
         texts = list(TEXTS.values())
         tables: list[Table] = [{"text": texts[at : at + 16]} for at in range(0, len(texts), 16)]
-        job = EncodeTexts(encoder.encode_documents)
+        job = EncodeTexts(TextEncoder(encoder, "document"))
         expected = list(IN_PROCESS.map(job, tables))
         assert list(on_ray.map(DieOnce(job, tmp_path / "died"), tables)) == expected
         assert (tmp_path / "died").exists()
@@ -221,7 +222,7 @@ class TestOnRay:
     def test_an_input_error_on_a_worker_keeps_its_message(self, encoder: Encoder, on_ray: Workers) -> None:
         tables: list[Table] = [{"text": ["cat"]}, {"text": [" "]}]
         with pytest.raises(InputError, match=r"^the query ' ' has no tokens; a query needs at least one word$"):
-            list(on_ray.map(EncodeTexts(encoder.encode_queries), tables))
+            list(on_ray.map(EncodeTexts(TextEncoder(encoder, "query")), tables))
 
     def test_a_corpus_that_a_worker_cannot_open_is_an_error_and_not_retried_forever(
         self, encoder: Encoder, tmp_path: Path, on_ray: Workers

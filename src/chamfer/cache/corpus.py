@@ -1,7 +1,7 @@
 """`EncodedCorpus`: the token vectors of a corpus on disk, memory-mapped."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.cache.codes import open_codes
-from chamfer.cache.manifest import IDS_FILE, LENGTHS_FILE, TOKEN_IDS_FILE, VECTORS_FILE, file_sizes, read_manifest
+from chamfer.cache.manifest import (
+    DISTINCT_FILE,
+    DISTINCT_LENGTHS_FILE,
+    IDS_FILE,
+    LENGTHS_FILE,
+    TOKEN_IDS_FILE,
+    TRUNCATED_FILE,
+    VECTORS_FILE,
+    file_sizes,
+    read_manifest,
+)
+from chamfer.cache.text_encoder import split
 from chamfer.errors import InputError
 from chamfer.kernels.documents import CodedDocuments
 from chamfer.support.devices import CPU, chosen_device, scoring_device
-from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of
+from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors, offsets_of
 
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
@@ -105,6 +116,25 @@ class EncodedCorpus:
     def dimensions(self) -> int:
         """Number of dimensions of a token vector."""
         return self.tokens.dimensions
+
+    @cached_property
+    def distinct(self) -> Sequence[TokenIds] | None:
+        """Distinct token ids of each text as the model reads it; None if an earlier version encoded the corpus."""
+        if not (self.folder / DISTINCT_FILE).exists():
+            return None
+        ids, lengths = (np.fromfile(self.folder / name, np.int32) for name in (DISTINCT_FILE, DISTINCT_LENGTHS_FILE))
+        return split(ids, lengths)
+
+    @cached_property
+    def was_truncated(self) -> npt.NDArray[np.bool_] | None:
+        """``(documents,)`` whether a text was longer than the model reads; None if an earlier version encoded it."""
+        path = self.folder / TRUNCATED_FILE
+        return np.fromfile(path, np.bool_) if path.exists() else None
+
+    @property
+    def truncated(self) -> int | None:
+        """Number of texts that were longer than the model reads; None if an earlier version encoded the corpus."""
+        return None if self.was_truncated is None else int(self.was_truncated.sum())
 
     @property
     def coded(self) -> CodedDocuments | None:

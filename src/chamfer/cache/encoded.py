@@ -1,17 +1,42 @@
 """A cache of encoded texts: the same texts and encoder are encoded once, then read from disk."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
+from chamfer.cache.location import default_cache
+from chamfer.cache.text_encoder import TextEncoder
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import Role
-from chamfer.support.progress import Advance, ignore
+from chamfer.support.progress import Advance, ignore, shown
+from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Workers
+
+
+def fill_cache(
+    encoder: Encoder,
+    documents: Mapping[str, str],
+    *,
+    cache: Path | None = None,
+    progress: bool | None = None,
+    ray: str | None = None,
+) -> EncodedCorpus:
+    """Encode documents into the cache, from which evaluating, learning and re-ranking read them.
+
+    Args:
+        encoder: the encoder.
+        documents: texts by id.
+        cache: folder of the cache; the user's cache folder by default.
+        progress: whether to show a progress bar; by default only if stderr is a terminal.
+        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process encodes.
+    """
+    ids, texts = list(documents), list(documents.values())
+    with workers_at(ray) as workers, shown(progress)("encoding documents", len(texts)) as advance:
+        return encode_cached(cache or default_cache(), encoder, ids, texts, advance=advance, workers=workers)
 
 
 def encode_cached(
@@ -45,7 +70,7 @@ def encode_cached(
         cache / f"{role}-{key}",
         ids,
         texts,
-        encode=encoder.encode_queries if role == "query" else encoder.encode_documents,
+        encode=TextEncoder(encoder, role),
         made_from=made_from,
         advance=advance,
         device=encoder.scoring_device,

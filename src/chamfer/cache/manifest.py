@@ -7,15 +7,19 @@ from typing import Any
 
 from chamfer.errors import InputError
 
-FORMAT = 1
+FORMAT = 2
+# Earlier corpora lack what the tokenizer read. Finished ones can still be used.
+VECTORS_ONLY = 1
 MANIFEST = "manifest.json"
 VECTORS_FILE, TOKEN_IDS_FILE, LENGTHS_FILE, IDS_FILE = "vectors.f16", "token_ids.i32", "lengths.i32", "ids.jsonl"
+DISTINCT_FILE, DISTINCT_LENGTHS_FILE, TRUNCATED_FILE = "distinct.i32", "distinct_lengths.i32", "truncated.u8"
 
 EMPTY_MANIFEST: dict[str, Any] = {
     "format": FORMAT,
     "made_from": {},
     "documents": 0,
     "tokens": 0,
+    "distinct": 0,
     "dimensions": 0,
     "id_bytes": 0,
     "complete": False,
@@ -24,11 +28,19 @@ EMPTY_MANIFEST: dict[str, Any] = {
 
 def file_sizes(manifest: Mapping[str, Any]) -> dict[str, int]:
     """Size of each file in bytes, as far as it is committed."""
-    return {
+    sizes = {
         VECTORS_FILE: manifest["tokens"] * manifest["dimensions"] * 2,
         TOKEN_IDS_FILE: manifest["tokens"] * 4,
         LENGTHS_FILE: manifest["documents"] * 4,
         IDS_FILE: manifest["id_bytes"],
+    }
+    if manifest["format"] == VECTORS_ONLY:
+        return sizes
+    return {
+        **sizes,
+        DISTINCT_FILE: manifest["distinct"] * 4,
+        DISTINCT_LENGTHS_FILE: manifest["documents"] * 4,
+        TRUNCATED_FILE: manifest["documents"],
     }
 
 
@@ -39,7 +51,9 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         manifest = json.loads(path.read_bytes())
-        if manifest["format"] != FORMAT:
+        if manifest["format"] == VECTORS_ONLY:
+            manifest["distinct"] = 0
+        elif manifest["format"] != FORMAT:
             raise InputError(f"{path} has format {manifest['format']}, this version reads {FORMAT}; encode again")
         return {key: manifest[key] for key in EMPTY_MANIFEST}
     except InputError:

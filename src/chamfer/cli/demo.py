@@ -82,7 +82,7 @@ def demo(
     say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, DOCUMENT_LENGTH)
 
     corpus = setup.corpus
-    weights = TokenWeights.soft_idf(setup.counted.frequencies, encoder.vocabulary)
+    weights = TokenWeights.soft_idf(setup.frequencies, encoder.vocabulary)
     first_stage = BM25(collection.documents)
     for question in QUESTIONS:
         query = encoder.encode_queries([question])

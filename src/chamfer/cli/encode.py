@@ -3,9 +3,8 @@
 import typer
 
 from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, CorpusPath, DocumentLength, EncoderName, RayAddress
-from chamfer.cli.terminal import print_json, progress_bar, resumable, say, say_truncated
+from chamfer.cli.terminal import print_json, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
-from chamfer.workers.connect import workers_at
 
 
 def encode(
@@ -27,20 +26,13 @@ def encode(
 
     documents = load_documents(corpus, allow_empty=allow_empty)
 
-    from chamfer.cache.encoded import encode_cached
-    from chamfer.cache.location import default_cache
+    from chamfer.cache.encoded import fill_cache
     from chamfer.encode.encoder import Encoder
-    from chamfer.weights.counting import count_tokens
 
-    texts = list(documents.values())
     model = Encoder.load(encoder, document_length=document_length)
-    with resumable(), workers_at(ray) as workers:
-        with progress_bar("encoding documents", len(texts)) as advance:
-            encoded = encode_cached(
-                cache or default_cache(), model, list(documents), texts, advance=advance, workers=workers
-            )
-        truncated = count_tokens(model, texts, progress=progress_bar, workers=workers).truncated
-    tokens = encoded.tokens
+    with resumable():
+        encoded = fill_cache(model, documents, cache=cache, ray=ray)
+    tokens, truncated = encoded.tokens, encoded.truncated
     if as_json:
         print_json(
             {
@@ -53,5 +45,5 @@ def encode(
         )
         return
     say(f"{len(encoded)} documents, {len(tokens.vectors)} token vectors of {tokens.dimensions} dimensions")
-    say_truncated("documents", truncated, len(texts), model.document_length)
+    say_truncated("documents", truncated or 0, len(documents), model.document_length)
     typer.echo(encoded.folder)

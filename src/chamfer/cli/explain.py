@@ -50,15 +50,12 @@ def explain(
     from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(folder, weights=weights, form=form)
-    cut = searcher.encoder.tokenize([query], "query").truncated
-    say_truncated("queries", cut, 1, searcher.encoder.query_length)
     asked = list(dict.fromkeys(identifier for identifier in (document, other) if identifier is not None))
-    if not asked:
-        asked = [hit.id for hit in searcher.search(query, k=2)]
-        if not asked:
-            raise InputError(f"the index in {folder} has no documents; add some with: chamfer index add")
-    explained = searcher.explain(query, asked)
-    uniform = searcher.explain(query, asked, weights="uniform")
+    explained = searcher.explain(query, asked or None)
+    if not explained:
+        raise InputError(f"the index in {folder} has no documents; add some with: chamfer index add")
+    say_truncated("queries", int(explained[0].query_was_truncated), 1, searcher.encoder.query_length)
+    uniform = [one.with_uniform_weights() for one in explained]
     by_score = sorted(explained, key=lambda one: -one.score)
     if html is not None:
         from chamfer.explain.notebook import differences_as_html, page

@@ -3,32 +3,28 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chamfer.data.jsonlines import parse_json_lines
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.search.hits import json_score
-from chamfer.workers.jobs import Table, Workers, add_row, empty_table, rows
+
+if TYPE_CHECKING:
+    from chamfer.search.rerank_texts import Request
 
 
-def read_requests(workers: Workers, *, allow_empty: bool) -> Iterator[Table]:
-    """Read requests from stdin: one per table in this process, so that each is answered at once; on Ray several."""
-    from chamfer.search.rerank_all import QUERIES_PER_TABLE
-    from chamfer.search.rerank_texts import REQUEST
+def read_requests(*, allow_empty: bool) -> "Iterator[Request]":
+    """Read requests from stdin as they arrive."""
+    from chamfer.search.rerank_texts import Request
 
-    lines = parse_json_lines(sys.stdin.buffer, "stdin")
-    while some := list(islice(lines, 1 if workers.at_once == 1 else QUERIES_PER_TABLE)):
-        table = empty_table(REQUEST)
-        for number, request in some:
-            where = f"stdin, line {number}"
-            try:
-                query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
-            except InputError as error:
-                raise InputError(f"{where}: {error}") from error
-            add_row(table, where, query_id, query, list(documents), list(documents.values()))
-        yield table
+    for number, request in parse_json_lines(sys.stdin.buffer, "stdin"):
+        where = f"stdin, line {number}"
+        try:
+            query_id, query, documents = _parse_request(request, str(number), allow_empty=allow_empty)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        yield Request(where, query_id, query, list(documents), list(documents.values()))
 
 
 def _parse_request(
@@ -54,14 +50,6 @@ def _parse_request(
             )
         documents[record["id"]] = record["text"]
     return str(query_id), query, documents
-
-
-def print_responses(answered: Table, k: int | None) -> None:
-    """Print the responses that a job made, one line for each."""
-    from chamfer.search.rerank_texts import RESPONSE
-
-    for query, documents, scores, truncated in rows(answered, RESPONSE):
-        print_line({**as_response(Ranking(query, tuple(documents), tuple(scores)), k), "truncated": truncated})
 
 
 def as_response(ranking: Ranking, k: int | None) -> dict[str, Any]:

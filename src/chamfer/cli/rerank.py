@@ -18,11 +18,10 @@ from chamfer.cli.options import (
     QueryLength,
     RayAddress,
 )
-from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
+from chamfer.cli.terminal import resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
-from chamfer.workers.connect import workers_at
 
 
 def rerank(
@@ -86,40 +85,44 @@ def rerank(
     if dataset is None and corpus is None and chosen in COUNTED:
         raise InputError(f"{chosen} counts tokens in a corpus; give one with --corpus, or give a weights file")
     collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)
-    documents = {} if collection is None else collection.documents
-    if corpus is not None:
-        documents = load_documents(corpus, allow_empty=allow_empty)
-    queries: Mapping[str, str] = {}
+    documents = {} if corpus is None else load_documents(corpus, allow_empty=allow_empty)
+    asked = 0
     if collection is not None:
-        queries = collection.judged_queries(split) if split else collection.queries
+        asked = len(collection.judged_queries(split) if split else collection.queries)
 
-    from chamfer.cache.location import default_cache
-    from chamfer.cli.requests import as_response, print_line, print_responses, read_requests
+    from chamfer.cli.requests import as_response, print_line, read_requests
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.rankings import find_candidates, rerank_candidates
-    from chamfer.evaluate.setup import Setup
-    from chamfer.search.rerank_texts import RerankTexts
-    from chamfer.weights.counting import count_tokens
+    from chamfer.evaluate.rankings import rerank_collection
+    from chamfer.search.rerank_texts import rerank_requests
+    from chamfer.weights.counting import count_frequencies
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with resumable(), workers_at(ray) as workers:
-        counted = count_tokens(model, list(documents.values()), progress=progress_bar, workers=workers)
-        say_truncated("documents", counted.truncated, len(documents), model.document_length)
-        weighting = weights_by_name(chosen, model, lambda: counted.frequencies, form=form)
-        if collection is None:
-            job = RerankTexts(model, weighting, form, k)
-            for answered in workers.map(job, read_requests(workers, allow_empty=allow_empty), gpu=model.may_use_gpu):
-                print_responses(answered, k)
-            return
-        found = find_candidates(collection, queries, given=given, depth=depth or DEFAULT_DEPTH)
-        say_truncated(
-            "queries", model.tokenize(list(queries.values()), "query").truncated, len(queries), model.query_length
+    if collection is None:
+        counted = count_frequencies(model, list(documents.values()), ray=ray if documents else None)
+        say_truncated("documents", counted.truncated or 0, len(documents), model.document_length)
+        weighting = weights_by_name(chosen, model, lambda: counted, form=form)
+        requests = read_requests(allow_empty=allow_empty)
+        for ranking, truncated in rerank_requests(requests, encoder=model, weights=weighting, form=form, k=k, ray=ray):
+            print_line({**as_response(ranking, k), "truncated": truncated})
+        return
+    with resumable():
+        ranked, cut = rerank_collection(
+            collection,
+            chosen,
+            encoder=model,
+            split=split,
+            candidates=given,
+            depth=depth or DEFAULT_DEPTH,
+            k=k,
+            form=form,
+            cache=cache,
+            ray=ray,
         )
-        setup = Setup(collection, model, cache or default_cache(), form, progress=progress_bar, workers=workers)
-        ranked = rerank_candidates(setup, {chosen: weighting}, found, k=k, resume=True)[chosen]
-    without = len(queries) - sum(len(ranking) > 0 for ranking in ranked)
+    say_truncated("documents", cut["documents"], len(collection.documents), model.document_length)
+    say_truncated("queries", cut["queries"], asked, model.query_length)
+    without = asked - sum(len(ranking) > 0 for ranking in ranked)
     if without:
-        say(f"note: {without} of {len(queries)} queries have no candidates")
+        say(f"note: {without} of {asked} queries have no candidates")
     tag = Path(chosen).stem
     if as_json:
         for ranking in ranked:

@@ -24,7 +24,6 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
-from chamfer.workers.connect import workers_at
 
 app = typer.Typer(help="Compute, show and convert token weights.", no_args_is_help=True)
 
@@ -88,16 +87,14 @@ def idf(
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.setup import Setup
     from chamfer.evaluate.validation import validator
-    from chamfer.weights.counting import count_tokens
+    from chamfer.weights.counting import count_frequencies
     from chamfer.weights.idf import POWER
     from chamfer.weights.token_weights import TokenWeights
 
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with resumable(), workers_at(ray) as workers:
-        counted, truncated = count_tokens(
-            model, texts, sample=sample, seed=seed, progress=progress_bar, workers=workers
-        )
+    with resumable():
+        counted = count_frequencies(model, texts, sample=sample, seed=seed, ray=ray)
     made_from = {**origin(corpus.resolve().name, fingerprint(list(documents), texts), model), "chamfer": __version__}
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}
@@ -114,14 +111,14 @@ def idf(
         weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate, made_from=made_from)
     weights.save(out)
     seen = int((counted.counts > 0).sum())
-    say_truncated("documents", truncated, len(texts), model.document_length)
+    say_truncated("documents", counted.truncated or 0, len(texts), model.document_length)
     if as_json:
         print_json(
             {
                 "file": str(out),
                 "tokens": len(model.vocabulary),
                 "seen": seen,
-                "truncated": truncated,
+                "truncated": counted.truncated,
                 "made": dict(weights.metadata),
             }
         )

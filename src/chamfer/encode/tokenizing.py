@@ -45,6 +45,11 @@ class Tokenized:
         """Number of texts that are longer than the model reads."""
         return sum(self.was_truncated)
 
+    @property
+    def distinct(self) -> list[TokenIds]:
+        """Distinct token ids of each text, sorted; document frequencies count these."""
+        return [np.unique(ids) for ids in self.token_ids]
+
     def take(self, places: Sequence[int]) -> "Tokenized":
         """Some of the texts, in the given order."""
         return replace(

@@ -50,7 +50,7 @@ def evaluate_collection(
     weightings = resolve_weightings(
         named,
         encoder,
-        lambda: setup.counted.frequencies,
+        lambda: setup.frequencies,
         form=setup.form,
         special=special,
         validate=validator(setup, validation),

@@ -54,14 +54,14 @@ def evaluate_index(
         raise InputError(f"none of the {len(queries)} queries is judged; give judgements for at least one")
     encoder, index = searcher.encoder, searcher.index
     weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
-    rankings = _search(searcher, judged, weightings, first_stage, depth, progress)
+    rankings, truncated = _search(searcher, judged, weightings, first_stage, depth, progress)
     grades = {query: judgements[query] for query in judged}
     return Evaluation(
         dataset=index.folder.name,
         split=GIVEN,
         queries=len(judged),
         documents=len(searcher),
-        truncated={"queries": encoder.tokenize(list(judged.values()), "query").truncated},
+        truncated={"queries": truncated},
         settings=settings_json(encoder, searcher.form, first_stage, depth),
         systems=tuple(
             System(name, ranked, measure(ranked, grades, skip_own=False), weightings[name].metadata)
@@ -79,13 +79,17 @@ def _search(
     first_stage: str | None,
     depth: int | None,
     progress: Progress,
-) -> dict[str, list[Ranking]]:
+) -> tuple[dict[str, list[Ranking]], int]:
+    """Rankings of each weighting, and the number of queries that were longer than the encoder reads."""
+    truncated = 0
     found: dict[str, list[Ranking]] = {name: [] for name in weightings}
     ids, texts = list(queries), list(queries.values())
     with progress("searching", len(queries)) as advance:
         for at in range(0, len(ids), BATCH):
             part = texts[at : at + BATCH]
-            tokens = searcher.encoder.encode_queries(part)
+            tokenized = searcher.encoder.tokenize(part, "query")
+            tokens = searcher.encoder.encode(tokenized)
+            truncated += tokenized.truncated
             for name, weights in weightings.items():
                 # One more than measured, because a query may be a document itself.
                 weighted = searcher.queries.weigh(tokens, part, weights)
@@ -99,4 +103,4 @@ def _search(
                     for query, one in zip(ids[at : at + BATCH], ranked, strict=True)
                 ]
             advance(len(part))
-    return found
+    return found, truncated

@@ -1,16 +1,70 @@
 """Candidates for the queries of a collection, and their re-ranking by each weighting."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection
 from chamfer.data.ranking import Ranking
+from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.setup import Setup
+from chamfer.kernels.form import Form
 from chamfer.retrieve.bm25 import BM25
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.search.rerank_all import rerank_all
 from chamfer.search.rerank_encoded import RerankEncoded
+from chamfer.support.progress import shown
+from chamfer.weights.names import weights_by_name
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.connect import workers_at
+
+
+class Reranked(NamedTuple):
+    """Rankings, and how many texts were truncated."""
+
+    rankings: Sequence[Ranking]
+    truncated: Mapping[str, int]
+    """Numbers of queries and documents that exceed the encoder's lengths."""
+
+
+def rerank_collection(
+    collection: Collection,
+    weights: str,
+    *,
+    encoder: Encoder,
+    split: str | None = None,
+    candidates: Sequence[Ranking] | None = None,
+    depth: int = DEFAULT_DEPTH,
+    k: int | None = None,
+    form: Form = "l2",
+    cache: Path | None = None,
+    progress: bool | None = None,
+    ray: str | None = None,
+) -> Reranked:
+    """Re-rank the candidates of every query, or of the judged queries of a split; an interrupted call can be repeated.
+
+    Args:
+        collection: documents and queries.
+        weights: ``uniform``, ``idf``, ``idf-soft``, or a weights file.
+        encoder: encoder of queries and documents.
+        split: split whose judged queries are re-ranked; all queries by default.
+        candidates: rankings to re-rank; BM25's by default.
+        depth: number of candidates per query.
+        k: number of documents to return per query; all by default.
+        form: ``l2`` or ``cosine``.
+        cache: folder for vectors and finished work; the user's cache folder by default.
+        progress: whether to show a progress bar; by default only if stderr is a terminal.
+        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
+    """
+    queries = collection.judged_queries(split) if split else collection.queries
+    with workers_at(ray) as workers:
+        setup = Setup(collection, encoder, cache or default_cache(), form, depth, shown(progress), workers)
+        chosen = weights_by_name(weights, encoder, lambda: setup.frequencies, form=form)
+        found = find_candidates(collection, queries, given=candidates, depth=depth)
+        ranked = rerank_candidates(setup, {weights: chosen}, found, k=k, resume=True)[weights]
+        return Reranked(ranked, setup.truncated(queries))
 
 
 def find_candidates(

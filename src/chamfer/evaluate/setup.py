@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from chamfer.encode.settings import MINILM
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import Progress, quiet, shown
-from chamfer.weights.counting import Counted, count_tokens
+from chamfer.weights.counting import count_tokens
+from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
@@ -45,6 +46,8 @@ class Setup:
     depth: int = DEFAULT_DEPTH
     progress: Progress = quiet
     workers: Workers = IN_PROCESS
+    _was_truncated: dict[str, bool] = field(default_factory=dict, init=False)
+    """For each query that was encoded, by text, whether it was longer than the encoder reads."""
 
     @cached_property
     def digest(self) -> str:
@@ -68,8 +71,8 @@ class Setup:
             )
 
     @cached_property
-    def counted(self) -> Counted:
-        """Document frequencies of the corpus, and the number of truncated documents."""
+    def frequencies(self) -> DocumentFrequencies:
+        """Document frequencies of the corpus."""
         texts = list(self.collection.documents.values())
         return count_tokens(self.encoder, texts, progress=self.progress, workers=self.workers)
 
@@ -81,7 +84,7 @@ class Setup:
     def encode_queries(self, queries: Mapping[str, str]) -> EncodedCorpus:
         """Encode queries, or read them from the cache."""
         with self.progress("encoding queries", len(queries)) as advance:
-            return encode_cached(
+            encoded = encode_cached(
                 self.cache,
                 self.encoder,
                 list(queries),
@@ -90,11 +93,18 @@ class Setup:
                 advance=advance,
                 workers=self.workers,
             )
+        if encoded.was_truncated is not None:
+            self._was_truncated.update(zip(queries.values(), encoded.was_truncated.tolist(), strict=True))
+        return encoded
 
     def truncated(self, queries: Mapping[str, str]) -> dict[str, int]:
         """Count the queries and documents that exceed the encoder's lengths."""
-        cut = self.encoder.tokenize(list(queries.values()), "query").truncated
-        return {"queries": cut, "documents": self.counted.truncated}
+        new = [text for text in queries.values() if text not in self._was_truncated]
+        self._was_truncated.update(zip(new, self.encoder.tokenize(new, "query").was_truncated, strict=True))
+        return {
+            "queries": sum(self._was_truncated[text] for text in queries.values()),
+            "documents": self.frequencies.truncated or 0,
+        }
 
 
 @contextmanager

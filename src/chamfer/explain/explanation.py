@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,7 @@ class Explanation:
         form: ``l2`` or ``cosine``.
         document_id: id of the document; empty if it has none.
         document: text of the document; None if unknown.
+        query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
 
     >>> from chamfer import Encoder, explain
     >>> why = explain("capital of France", "Paris is the French capital.", encoder=Encoder.load("minilm"))
@@ -37,6 +38,7 @@ class Explanation:
     form: Form = "l2"
     document_id: str = ""
     document: str | None = None
+    query_was_truncated: bool = False
 
     @property
     def score(self) -> float:
@@ -54,6 +56,14 @@ class Explanation:
         starts = [place for place, match in enumerate(self.matches) if match.starts_word]
         bounds = [*starts, len(self.matches)]
         return [self._word(self.matches[start:stop]) for start, stop in pairwise(bounds)]
+
+    def with_uniform_weights(self) -> "Explanation":
+        """The same matches if every token had the weight 1; distances do not depend on weights."""
+        tokens = len(self.matches)
+        return replace(
+            self,
+            matches=tuple(one._replace(weight=1.0, contribution=-one.distance / tokens) for one in self.matches),
+        )
 
     def against(self, other: "Explanation") -> list[Difference]:
         """Compare two scores word by word, largest difference first.

@@ -45,7 +45,8 @@ def explain(
     """
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
     check_weights(weights, encoder, form)
-    tokens = encoder.encode_queries([query])
+    tokenized = encoder.tokenize([query], "query")
+    tokens = encoder.encode(tokenized)
     return explain_tokens(
         tokens,
         weights.of(tokens),
@@ -54,6 +55,7 @@ def explain(
         form=form,
         read=encoder.spans(document),
         document_text=document,
+        query_was_truncated=tokenized.was_truncated[0],
     )
 
 
@@ -67,6 +69,7 @@ def explain_tokens(
     read: Sequence[tuple[int, Span | None]] | None = None,
     document_id: str = "",
     document_text: str | None = None,
+    query_was_truncated: bool = False,
 ) -> Explanation:
     """Explain the score of a document from token vectors, without encoding anything.
 
@@ -80,6 +83,7 @@ def explain_tokens(
             without spans, if not given.
         document_id: id of the document.
         document_text: text of the document.
+        query_was_truncated: whether the query was longer than the model reads.
     """
     if len(query) != 1 or len(document) != 1 or len(document.vectors) == 0:
         raise InputError("an explanation needs exactly one query and one document with at least one token")
@@ -118,6 +122,7 @@ def explain_tokens(
         form,
         document_id,
         document_text,
+        query_was_truncated,
     )
 
 

@@ -4,11 +4,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from time import monotonic
 
+from chamfer.cache.text_encoder import from_table
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.index.building import chunk_for, chunks_of
 from chamfer.index.encoder import check_encoder
-from chamfer.index.encoding import TRUNCATED, EncodeDocuments, texts_of, tokens_of
+from chamfer.index.encoding import EncodeDocuments, texts_of
 from chamfer.index.manifest import check_finished
 from chamfer.index.report import BuildReport
 from chamfer.index.writing import Writer
@@ -31,7 +32,7 @@ def add_documents(
 
     Args:
         writer: writer of an index that was built with the same model.
-        documents: documents to add.
+        documents: documents to add, which :func:`chamfer.index.texts.check_storable` accepts.
         encoder: the encoder.
         replacing: replace documents that have the same ids; otherwise such an id is an error.
         advance: progress callback.
@@ -54,11 +55,11 @@ def add_documents(
                 sent.append(new)
                 yield texts_of(new)
 
-    for encoded in workers.map(EncodeDocuments(encoder), tables(), advance=advance, gpu=encoder.may_use_gpu):
+    for table in workers.map(EncodeDocuments(encoder), tables(), advance=advance, gpu=encoder.may_use_gpu):
         chunk = sent.popleft()
-        batch, distinct = tokens_of(encoded)
-        writer.add(chunk, batch, distinct, replacing=replacing)
+        encoded = from_table(table)
+        writer.add(chunk, encoded.tokens, encoded.distinct, replacing=replacing)
         added += len(chunk)
-        tokens += len(batch.vectors)
-        truncated += encoded[TRUNCATED][0]
+        tokens += len(encoded.tokens.vectors)
+        truncated += sum(encoded.was_truncated)
     return BuildReport(added, tokens, truncated, skipped, seconds=monotonic() - started)

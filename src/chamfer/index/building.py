@@ -12,6 +12,7 @@ import numpy as np
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
+from chamfer.cache.text_encoder import TextEncoder
 from chamfer.data.corpus import Corpus, Source, documents_from
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
@@ -203,7 +204,7 @@ def _encoded_sample(
             folder,
             [document.id for document in documents],
             [document.content for document in documents],
-            encode=encoder.encode_documents,
+            encode=TextEncoder(encoder, "document"),
             made_from={**made_from, "encoder": encoder.fingerprint("document")},
             advance=advance,
             workers=workers,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chamfer.cache.corpus import EncodedCorpus
+from chamfer.cache.text_encoder import TextEncoder, to_table
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.index.columns import KINDS
@@ -16,29 +17,23 @@ from chamfer.index.trained import Trained
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch, TokenIds
 from chamfer.workers.jobs import Table
-from chamfer.workers.token_columns import as_bytes, from_bytes, from_columns, to_columns
+from chamfer.workers.token_columns import as_bytes, from_bytes
 
-# Columns of the tables of these jobs, in addition to those of token_columns.py and of a segment.
-TEXT, KNOWN_VECTORS, KNOWN_TOKEN_IDS = "text", "known_vectors", "known_token_ids"
-TRUNCATED, UNIQUE_IDS, UNIQUE_COUNTS = "truncated", "unique_ids", "unique_counts"
+# Columns of the tables of these jobs, beside those of a segment.
+TEXT, TRUNCATED = "text", "truncated"
+KNOWN_VECTORS, KNOWN_TOKEN_IDS = "known_vectors", "known_token_ids"
+KNOWN_DISTINCT, KNOWN_TRUNCATED = "known_distinct", "known_truncated"
 
 
 @dataclass(frozen=True)
 class EncodeDocuments:
-    """A job from texts to one row: token vectors, distinct token ids, and the number of truncated texts."""
+    """A job from texts to :class:`chamfer.cache.text_encoder.EncodedTexts`, as a table of one row."""
 
     encoder: Encoder
 
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.workers.jobs.Job`."""
-        tokenized = self.encoder.tokenize(table[TEXT], "document")
-        distinct = [np.unique(ids) for ids in tokenized.token_ids]
-        return {
-            **to_columns(self.encoder.encode(tokenized, advance)),
-            UNIQUE_IDS: [as_bytes(np.concatenate(distinct).astype(np.int32))],
-            UNIQUE_COUNTS: [[len(ids) for ids in distinct]],
-            TRUNCATED: [tokenized.truncated],
-        }
+        return to_table(TextEncoder(self.encoder, "document")(table[TEXT], advance))
 
 
 def texts_of(documents: Sequence[Document]) -> Table:
@@ -46,15 +41,9 @@ def texts_of(documents: Sequence[Document]) -> Table:
     return {TEXT: [document.content for document in documents]}
 
 
-def tokens_of(encoded: Table) -> tuple[TokenBatch, list[TokenIds]]:
-    """Token vectors, and the distinct token ids of each document, from the output of :class:`EncodeDocuments`."""
-    ends = np.cumsum(encoded[UNIQUE_COUNTS][0])
-    return from_columns(encoded), np.split(from_bytes(encoded[UNIQUE_IDS][0], np.int32), ends[:-1])
-
-
 @dataclass(frozen=True)
 class MakeRows:
-    """A job from texts, some of them with vectors, to the columns of a segment, in one row.
+    """A job from texts to the columns of a segment, in one row. Texts that come with vectors are not even tokenised.
 
     Args:
         encoder: the encoder.
@@ -68,46 +57,62 @@ class MakeRows:
 
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.workers.jobs.Job`."""
-        tokenized = self.encoder.tokenize(table[TEXT], "document")
-        new = [place for place, vectors in enumerate(table[KNOWN_VECTORS]) if vectors is None]
-        tokens = self.encoder.encode(tokenized.take(new), advance)
-        advance(len(tokenized) - len(new))
-        if len(new) < len(tokenized):
-            tokens = self._with_known(tokens, table)
+        pairs = zip(table[TEXT], table[KNOWN_VECTORS], strict=True)
+        tokenized = self.encoder.tokenize([text for text, vectors in pairs if vectors is None], "document")
+        tokens, distinct = self.encoder.encode(tokenized, advance), tokenized.distinct
+        known = len(table[TEXT]) - len(tokenized)
+        advance(known)
+        if known:
+            tokens, distinct = self._with_known(tokens, distinct, table)
         check_unit(tokens)
-        distinct = [np.unique(ids) for ids in tokenized.token_ids]
         parts = [
             columns
             for _, columns in columns_in_parts(pool(tokens, self.settings.pool), distinct, self.settings, self.trained)
         ]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in self.settings.columns}
-        return {**{name: [as_bytes(values)] for name, values in joined.items()}, TRUNCATED: [tokenized.truncated]}
+        truncated = tokenized.truncated + sum(table[KNOWN_TRUNCATED])
+        return {**{name: [as_bytes(values)] for name, values in joined.items()}, TRUNCATED: [truncated]}
 
-    def _with_known(self, encoded: TokenBatch, table: Table) -> TokenBatch:
+    def _with_known(
+        self, encoded: TokenBatch, distinct: Sequence[TokenIds], table: Table
+    ) -> tuple[TokenBatch, list[TokenIds]]:
         """All documents in order: those that were just encoded, and those whose vectors came with the table."""
         places = iter(range(len(encoded)))
         shape = (-1, self.encoder.dimensions)
-        each = [
-            encoded[next(places)]
-            if vectors is None
-            else TokenBatch.pack([from_bytes(vectors, np.float16).reshape(shape)], [from_bytes(ids, np.int32)])
-            for vectors, ids in zip(table[KNOWN_VECTORS], table[KNOWN_TOKEN_IDS], strict=True)
-        ]
-        return TokenBatch.pack([one.vectors for one in each], [one.token_ids for one in each])
+        vectors, token_ids, all_distinct = [], [], []
+        columns = (table[name] for name in (KNOWN_VECTORS, KNOWN_TOKEN_IDS, KNOWN_DISTINCT))
+        for known, ids, unique in zip(*columns, strict=True):
+            if known is None:
+                place = next(places)
+                vectors.append(encoded[place].vectors)
+                token_ids.append(encoded[place].token_ids)
+                all_distinct.append(distinct[place])
+            else:
+                vectors.append(from_bytes(known, np.float16).reshape(shape))
+                token_ids.append(from_bytes(ids, np.int32))
+                all_distinct.append(from_bytes(unique, np.int32))
+        return TokenBatch.pack(vectors, token_ids), all_distinct
 
 
 def texts_and_known(documents: Sequence[Document], known: EncodedCorpus | None) -> Table:
-    """The input of :class:`MakeRows`: texts, and vectors where they are known."""
-    place = {} if known is None else known.place
-    each = [
-        known.tokens[place[document.id]] if known is not None and document.id in place else None
-        for document in documents
-    ]
-    return {
-        **texts_of(documents),
-        KNOWN_VECTORS: [None if one is None else as_bytes(one.vectors) for one in each],
-        KNOWN_TOKEN_IDS: [None if one is None else as_bytes(one.token_ids) for one in each],
+    """The input of :class:`MakeRows`: texts, with vectors and what the tokenizer read where these are known."""
+    table: Table = {
+        TEXT: [document.content for document in documents],
+        KNOWN_VECTORS: [None] * len(documents),
+        KNOWN_TOKEN_IDS: [None] * len(documents),
+        KNOWN_DISTINCT: [None] * len(documents),
+        KNOWN_TRUNCATED: [False] * len(documents),
     }
+    if known is None or known.distinct is None or known.was_truncated is None:
+        return table
+    for row, document in enumerate(documents):
+        place = known.place.get(document.id)
+        if place is not None:
+            table[KNOWN_VECTORS][row] = as_bytes(known.tokens[place].vectors)
+            table[KNOWN_TOKEN_IDS][row] = as_bytes(known.tokens[place].token_ids)
+            table[KNOWN_DISTINCT][row] = as_bytes(known.distinct[place])
+            table[KNOWN_TRUNCATED][row] = bool(known.was_truncated[place])
+    return table
 
 
 def columns_of_rows(made: Table, settings: Settings) -> Columns:

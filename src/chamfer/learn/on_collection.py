@@ -104,6 +104,4 @@ def starting_weights(setup: Setup, *, learnt_from: int) -> Start:
         setup: shared settings.
         learnt_from: number of judged queries, to record in the metadata.
     """
-    return Start.counted(
-        setup.counted.frequencies, setup.encoder, setup.origin, learnt_from=learnt_from, form=setup.form
-    )
+    return Start.counted(setup.frequencies, setup.encoder, setup.origin, learnt_from=learnt_from, form=setup.form)

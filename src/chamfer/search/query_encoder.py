@@ -103,4 +103,5 @@ class QueryEncoder:
             read=self.encoder.spans(document.text),
             document_id=document.id,
             document_text=document.text,
+            query_was_truncated=any(query.was_truncated),
         )

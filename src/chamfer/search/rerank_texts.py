@@ -1,26 +1,85 @@
-"""Re-ranking requests that bring their own texts, as a job for workers."""
+"""Re-ranking requests that bring their own texts, as they arrive."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.search.rerank import score_texts
+from chamfer.search.rerank_all import QUERIES_PER_TABLE
 from chamfer.support.progress import Advance
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.jobs import Table, add_row, empty_table, rows
+from chamfer.workers.connect import workers_at
+from chamfer.workers.jobs import Table, Workers, add_row, empty_table, rows
 
-REQUEST = ("where", "id", "query", "ids", "texts")
-"""Columns of requests: origin for error messages, query id, query text, document ids, document texts."""
+
+class Request(NamedTuple):
+    """A query and the texts to rank for it."""
+
+    where: str
+    """Where the request comes from; error messages start with it."""
+    query_id: str
+    query: str
+    ids: list[str]
+    """Id of each text."""
+    texts: list[str]
+
+
+class Response(NamedTuple):
+    """The answer to a request."""
+
+    ranking: Ranking
+    truncated: int
+    """Number of texts, the query included, that were longer than the model reads."""
+
 
 RESPONSE = ("query", "documents", "scores", "truncated")
 """Columns of responses: query id, document ids and scores, best first, and the number of truncated texts."""
 
 
+def rerank_requests(
+    requests: Iterable[Request],
+    *,
+    encoder: Encoder,
+    weights: TokenWeights,
+    form: Form = "l2",
+    k: int | None = None,
+    ray: str | None = None,
+) -> Iterator[Response]:
+    """Answer requests in order, each as soon as it is ranked.
+
+    Args:
+        requests: the requests; they may arrive one by one.
+        encoder: encoder for queries and texts.
+        weights: token weights.
+        form: ``l2`` or ``cosine``.
+        k: number of texts to return for each query; all if not given.
+        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
+    """
+    with workers_at(ray) as workers:
+        job = RerankTexts(encoder, weights, form, k)
+        for answered in workers.map(job, _tables(requests, workers), gpu=encoder.may_use_gpu):
+            for query, documents, scores, truncated in rows(answered, RESPONSE):
+                yield Response(Ranking(query, tuple(documents), tuple(scores)), truncated)
+
+
+def _tables(requests: Iterable[Request], workers: Workers) -> Iterator[Table]:
+    """One request per table in this process, so that each is answered at once; on Ray several."""
+    rest = iter(requests)
+    while some := list(islice(rest, 1 if workers.at_once == 1 else QUERIES_PER_TABLE)):
+        table = empty_table(Request._fields)
+        for request in some:
+            add_row(table, *request)
+        yield table
+
+
 @dataclass(frozen=True)
 class RerankTexts:
-    """A job from a table of :data:`REQUEST` to a table of :data:`RESPONSE`."""
+    """A job from a table of :class:`Request` to a table of :data:`RESPONSE`."""
 
     encoder: Encoder
     weights: TokenWeights
@@ -30,7 +89,7 @@ class RerankTexts:
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.workers.jobs.Job`."""
         ranked = empty_table(RESPONSE)
-        for where, query_id, query_text, ids, document_texts in rows(table, REQUEST):
+        for where, query_id, query_text, ids, document_texts in rows(table, Request._fields):
             query = self.encoder.tokenize([query_text], "query")
             texts = self.encoder.tokenize(document_texts, "document")
             try:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +13,6 @@ from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 # Documents per table of the job.
 CHUNK = 1024
-
-
-class Counted(NamedTuple):
-    """Document frequencies, and the number of documents that were longer than the encoder reads."""
-
-    frequencies: DocumentFrequencies
-    truncated: int
 
 
 def count_frequencies(
@@ -45,13 +37,12 @@ def count_frequencies(
     >>> from chamfer import Encoder, TokenWeights
     >>> encoder = Encoder.load("minilm")
     >>> counted = count_frequencies(encoder, ["Cats sleep.", "Dogs sleep.", "Birds sing."])
-    >>> counted.documents, int(counted.counts[encoder.vocabulary.ids["sleep"]])
-    (3, 2)
+    >>> counted.documents, counted.truncated, int(counted.counts[encoder.vocabulary.ids["sleep"]])
+    (3, 0, 2)
     >>> weights = TokenWeights.soft_idf(counted, encoder.vocabulary)
     """
     with workers_at(ray) as workers:
-        counted = count_tokens(encoder, texts, sample=sample, seed=seed, progress=shown(progress), workers=workers)
-    return counted.frequencies
+        return count_tokens(encoder, texts, sample=sample, seed=seed, progress=shown(progress), workers=workers)
 
 
 def count_tokens(
@@ -62,16 +53,15 @@ def count_tokens(
     seed: int = 0,
     progress: Progress = quiet,
     workers: Workers = IN_PROCESS,
-) -> Counted:
-    """Count document frequencies, and how many documents the encoder truncates."""
-    frequencies, truncated = DocumentFrequencies.count([], vocabulary_size=len(encoder.vocabulary)), 0
+) -> DocumentFrequencies:
+    """Count document frequencies with given workers; see :func:`count_frequencies`."""
+    frequencies = DocumentFrequencies(np.zeros(len(encoder.vocabulary), np.int64), 0, truncated=0)
     tables: Iterator[Table] = ({"text": list(texts[at : at + CHUNK])} for at in range(0, len(texts), CHUNK))
     with progress("counting tokens", len(texts)) as advance:
         for counted in workers.map(CountTokens(encoder, sample, seed), tables, advance=advance):
             counts = np.frombuffer(counted["counts"][0], np.int64)
-            frequencies += DocumentFrequencies(counts, counted["documents"][0])
-            truncated += counted["truncated"][0]
-    return Counted(frequencies, truncated)
+            frequencies += DocumentFrequencies(counts, counted["documents"][0], counted["truncated"][0])
+    return frequencies
 
 
 @dataclass(frozen=True)

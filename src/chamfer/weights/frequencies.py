@@ -22,6 +22,7 @@ class DocumentFrequencies:
     Args:
         counts: ``(vocabulary,)`` int64, the number of documents that contain each token.
         documents: total number of documents.
+        truncated: number of documents that were longer than the encoder reads; None if unknown.
 
     >>> first = DocumentFrequencies.count([[0, 2, 2], [2]], vocabulary_size=3)
     >>> both = first + DocumentFrequencies.count([[1]], vocabulary_size=3)
@@ -33,6 +34,7 @@ class DocumentFrequencies:
 
     counts: npt.NDArray[np.int64]
     documents: int
+    truncated: int | None = None
 
     def __post_init__(self) -> None:
         if self.documents < 0 or (self.counts < 0).any() or (self.counts > self.documents).any():
@@ -74,11 +76,13 @@ class DocumentFrequencies:
 
     def __add__(self, other: Self) -> Self:
         self._check_same_vocabulary(other)
-        return type(self)(self.counts + other.counts, self.documents + other.documents)
+        truncated = None if self.truncated is None or other.truncated is None else self.truncated + other.truncated
+        return type(self)(self.counts + other.counts, self.documents + other.documents, truncated)
 
     def __sub__(self, removed: Self) -> Self:
         self._check_same_vocabulary(removed)
-        return type(self)(self.counts - removed.counts, self.documents - removed.documents)
+        truncated = None if self.truncated is None or removed.truncated is None else self.truncated - removed.truncated
+        return type(self)(self.counts - removed.counts, self.documents - removed.documents, truncated)
 
     def idf(self) -> npt.NDArray[np.float64]:
         """Inverse document frequency: ``log((N - n + 0.5) / (n + 0.5) + 1)``, and 0 for tokens in no document.
