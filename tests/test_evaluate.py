@@ -198,6 +198,14 @@ class TestExperiments:
         assert report["systems"][1]["against_baseline"]["nDCG@10"]["p_value"] == 1
         assert report["systems"][2]["made"]["recipe"] == "idf"
 
+    def test_a_system_that_was_not_evaluated_is_named_with_those_that_were(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        found = evaluate(load_collection(collection_folder), ["uniform"], encoder=encoder, cache=tmp_path)
+        assert found["uniform"].name == "uniform"
+        with pytest.raises(InputError, match="no system is called 'idf'; there are: bm25, uniform"):
+            found["idf"]
+
     def test_a_second_evaluation_encodes_nothing(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -277,6 +285,7 @@ class TestExperiments:
             ({"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}}, "'old' is for none of the 4"),
             ({"weights": ["uniform", "bm25.safetensors"]}, "would be called 'bm25'"),
             ({"weights": ["uniform"], "first_stage": "plaid"}, "first stages are auto, bm25"),
+            ({"weights": ["uniform"], "depth": 0}, "at least 1 candidate, not 0"),
         ],
     )
     def test_what_cannot_be_evaluated_is_refused(

@@ -7,6 +7,7 @@ from typing import Any
 
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
+from chamfer.errors import UnknownNameError
 from chamfer.evaluate.measures import MAIN, MEASURES, PerQuery
 from chamfer.evaluate.significance import Comparison, compare
 from chamfer.kernels.form import Form
@@ -87,7 +88,11 @@ class Evaluation:
 
     def __getitem__(self, name: str) -> System:
         """The system with a name."""
-        return next(system for system in self.systems if name in (system.name, system.label))
+        found = next((system for system in self.systems if name in (system.name, system.label)), None)
+        if found is None:
+            known = ", ".join(system.name for system in self.systems)
+            raise UnknownNameError(f"no system is called {name!r}; there are: {known}")
+        return found
 
     def against_baseline(self, system: System, measure_name: str) -> Comparison:
         """Compare a system with the baseline, query by query."""

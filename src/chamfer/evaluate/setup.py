@@ -14,6 +14,7 @@ from chamfer.data.collection import Collection
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
+from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import Progress, quiet, shown
@@ -48,6 +49,10 @@ class Setup:
     workers: Workers = IN_PROCESS
     _was_truncated: dict[str, bool] = field(default_factory=dict, init=False)
     """For each query that was encoded, by text, whether it was longer than the encoder reads."""
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise InputError(f"the depth must be at least 1 candidate, not {self.depth}")
 
     @cached_property
     def digest(self) -> str:
@@ -125,7 +130,7 @@ def open_setup(
             encoder if isinstance(encoder, Encoder) else Encoder.load(encoder or MINILM),
             default_cache() if cache is None else Path(cache),
             form,
-            depth or DEFAULT_DEPTH,
+            DEFAULT_DEPTH if depth is None else depth,
             shown(progress),
             workers,
         )

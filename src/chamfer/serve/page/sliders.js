@@ -8,7 +8,7 @@ import { spelled } from "./words.js";
 /** @typedef {{range: HTMLInputElement, number: HTMLInputElement, row: HTMLElement, tokens: number[]}} Slider */
 
 /** Largest weight that the server accepts. */
-const MOST = 1e6;
+const MOST = 1e9;
 
 /** @type {Slider[]} */
 let sliders = [];
