@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long test-sanitized check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long test-sanitized torture check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
@@ -44,6 +44,12 @@ lint-workflows: .venv/installed
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --offline --quiet .github/workflows
 	$(BIN)/pre-commit validate-config
+
+# Attacks on everything, with a seed: kills, power losses, damage, forgeries, full disks, floods. Takes half an hour and
+# needs an idle machine.
+torture: .venv/installed
+	PYTHONPATH=benchmarks $(BIN)/python -m torture --seed $(or $(SEED),0)
+	$(BIN)/python benchmarks/render.py
 
 # Everything but the tests; make -j2 runs two of its parts at once.
 check: types style rendered wheels docs lint-workflows

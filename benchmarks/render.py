@@ -16,6 +16,7 @@ import quality_tables
 import ray_tables
 import reproduce_tables
 import serving_tables
+import torture_tables
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,6 +55,7 @@ def main() -> None:
         "ray-batch": ray_tables.batch(),
         "sharded": ray_tables.shards(),
         "serving": serving_tables.serving(),
+        "torture": torture_tables.campaign(),
     }
     stale, unused = [], set(tables)
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
