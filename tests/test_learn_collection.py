@@ -1,5 +1,7 @@
 """Learning on a collection, from texts to weights."""
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +11,19 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, TokenWeights, rerank
+from chamfer.cache.manifest import (
+    DISTINCT_FILE,
+    DISTINCT_LENGTHS_FILE,
+    MANIFEST,
+    TRUNCATED_FILE,
+    VECTORS_ONLY,
+)
 from chamfer.data.collection import Collection
 from chamfer.encode.fingerprints import parameters_digest
 from chamfer.evaluate import setup
 from chamfer.kernels.form import Form
 from chamfer.learn.learning import learn
+from chamfer.support.files import write_json
 from tests import checkpoints
 
 THINGS = ["cat", "dog", "sky", "night", "day", "mat"]
@@ -99,7 +109,7 @@ def test_reports_name_tokens_of_the_queries_also_those_without_weight(encoder: E
     assert [weight for _, weight in lightest] == [0, 2, 3]
 
 
-def test_the_corpus_is_fingerprinted_counted_and_encoded_once(
+def test_the_corpus_is_fingerprinted_and_encoded_once_and_counted_on_the_way(
     collection: Collection, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
@@ -120,4 +130,29 @@ def test_the_corpus_is_fingerprinted_counted_and_encoded_once(
     parts = {name: {query: judged[query] for query in list(judged)[at::2]} for at, name in enumerate(("train", "dev"))}
     several = replace(collection, judgements={**parts, "test": collection.judgements["test"]})
     learn(several, encoder=encoder, cache=tmp_path, splits=["train"], validation="dev", test="test", recipe="prior")
-    assert sorted(calls) == ["count_tokens", "encode_cached", "fingerprint"]
+    assert sorted(calls) == ["encode_cached", "fingerprint"]
+
+
+def test_a_text_is_tokenised_once_and_never_if_it_is_cached(
+    collection: Collection, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = checkpoints.count_tokenized(monkeypatch)
+    once = Counter([*collection.documents.values(), *collection.queries.values()])
+    for times in (once, Counter()):
+        seen.clear()
+        learn(collection, encoder=encoder, cache=tmp_path, test="test", recipe="prior")
+        assert Counter(seen) == times
+
+
+def test_a_corpus_that_an_earlier_version_encoded_is_counted_from_its_texts(
+    collection: Collection, encoder: Encoder, tmp_path: Path
+) -> None:
+    before = learn(collection, encoder=encoder, cache=tmp_path, recipe="prior")
+    (folder,) = tmp_path.glob("document-*")
+    for name in (DISTINCT_FILE, DISTINCT_LENGTHS_FILE, TRUNCATED_FILE):
+        (folder / name).unlink()
+    manifest = json.loads((folder / MANIFEST).read_text())
+    write_json(folder / MANIFEST, {**manifest, "format": VECTORS_ONLY})
+    again = learn(collection, encoder=encoder, cache=tmp_path, recipe="prior")
+    np.testing.assert_array_equal(again.start.soft.table, before.start.soft.table)
+    assert again.truncated == before.truncated

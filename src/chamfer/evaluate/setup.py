@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from chamfer.workers.jobs import IN_PROCESS, Workers
 class Setup:
     """The settings that the steps of an experiment share.
 
-    The corpus is fingerprinted, counted and encoded at most once, when a step first needs it.
+    The corpus is fingerprinted, tokenised and encoded at most once, when a step first needs it.
 
     Args:
         collection: documents, queries and judgements.
@@ -77,9 +77,12 @@ class Setup:
 
     @cached_property
     def frequencies(self) -> DocumentFrequencies:
-        """Document frequencies of the corpus."""
-        texts = list(self.collection.documents.values())
-        return count_tokens(self.encoder, texts, progress=self.progress, workers=self.workers)
+        """Document frequencies of the corpus, from what the tokenizer read when it was encoded."""
+        if self.corpus.distinct is None:  # an earlier version encoded it
+            texts = list(self.collection.documents.values())
+            return count_tokens(self.encoder, texts, progress=self.progress, workers=self.workers)
+        counted = DocumentFrequencies.count(self.corpus.distinct, vocabulary_size=len(self.encoder.vocabulary))
+        return replace(counted, truncated=self.corpus.truncated)
 
     @property
     def origin(self) -> dict[str, Any]:
