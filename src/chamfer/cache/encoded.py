@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
@@ -77,13 +76,3 @@ def encode_cached(
         workers=workers,
         gpu=encoder.may_use_gpu,
     )
-
-
-def origin(corpus: str, digest: str, encoder: Encoder) -> dict[str, Any]:
-    """Provenance of weights that are counted over a corpus, for their metadata; see :func:`fingerprint`."""
-    return {
-        "corpus": corpus,
-        "texts": digest,
-        "encoder": encoder.name,
-        "document_length": encoder.document_length,
-    }

@@ -81,7 +81,6 @@ def idf(
         collection = load_collection(corpus, allow_empty=allow_empty)
         collection.judged_queries(validation)
 
-    from chamfer.cache.encoded import origin
     from chamfer.cache.location import default_cache
     from chamfer.data.fingerprint import fingerprint
     from chamfer.encode.encoder import Encoder
@@ -89,13 +88,15 @@ def idf(
     from chamfer.evaluate.validation import validator
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.idf import POWER
+    from chamfer.weights.origin import origin
     from chamfer.weights.token_weights import TokenWeights
 
     texts = list(documents.values())
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     with resumable():
         counted = count_frequencies(model, texts, sample=sample, seed=seed, ray=ray)
-    made_from = {**origin(corpus.resolve().name, fingerprint(list(documents), texts), model), "chamfer": __version__}
+    digest = fingerprint(list(documents), texts)
+    made_from = {**origin(corpus.resolve().name, model, texts=digest), "chamfer": __version__}
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}
     if soft:

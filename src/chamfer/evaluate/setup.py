@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.cache.encoded import encode_cached, origin
+from chamfer.cache.encoded import encode_cached
 from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection
 from chamfer.data.fingerprint import fingerprint
@@ -20,6 +20,7 @@ from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.weights.counting import count_tokens
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.origin import origin
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
@@ -87,7 +88,7 @@ class Setup:
     @property
     def origin(self) -> dict[str, Any]:
         """Provenance to record in weights that are made from the corpus."""
-        return origin(self.collection.name, self.digest, self.encoder)
+        return origin(self.collection.name, self.encoder, texts=self.digest)
 
     def encode_queries(self, queries: Mapping[str, str]) -> EncodedCorpus:
         """Encode queries, or read them from the cache."""

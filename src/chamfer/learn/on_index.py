@@ -19,6 +19,7 @@ from chamfer.learn.start import Start
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.origin import origin
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
@@ -88,8 +89,8 @@ def learn_judged(
             f"{len(queries)} can be learnt from; judge more"
         )
     encoder, index = searcher.encoder, searcher.index
-    origin = {"corpus": index.folder.name, "encoder": encoder.name, "document_length": encoder.document_length}
-    start = Start.counted(index.frequencies, encoder, origin, learnt_from=len(queries), form=searcher.form)
+    made_from = origin(index.folder.name, encoder)
+    start = Start.counted(index.frequencies, encoder, made_from, learnt_from=len(queries), form=searcher.form)
     weights, report = fit_weights(
         queries,
         start,
