@@ -112,7 +112,7 @@ def rerank(
             encoder=model,
             split=split,
             candidates=given,
-            depth=depth or DEFAULT_DEPTH,
+            depth=depth,
             k=k,
             form=form,
             cache=cache,

@@ -4,21 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.setup import Setup, open_setup
 from chamfer.kernels.form import Form
 from chamfer.retrieve.bm25 import BM25
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.search.rerank_all import rerank_all
 from chamfer.search.rerank_encoded import RerankEncoded
-from chamfer.support.progress import shown
 from chamfer.weights.names import weights_by_name
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.connect import workers_at
 
 
 class Reranked(NamedTuple):
@@ -36,7 +33,7 @@ def rerank_collection(
     encoder: Encoder,
     split: str | None = None,
     candidates: Sequence[Ranking] | None = None,
-    depth: int = DEFAULT_DEPTH,
+    depth: int | None = None,
     k: int | None = None,
     form: Form = "l2",
     cache: Path | None = None,
@@ -51,7 +48,7 @@ def rerank_collection(
         encoder: encoder of queries and documents.
         split: split whose judged queries are re-ranked; all queries by default.
         candidates: rankings to re-rank; BM25's by default.
-        depth: number of candidates per query.
+        depth: number of candidates per query; 1000 by default.
         k: number of documents to return per query; all by default.
         form: ``l2`` or ``cosine``.
         cache: folder for vectors and finished work; the user's cache folder by default.
@@ -59,10 +56,11 @@ def rerank_collection(
         ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
     """
     queries = collection.judged_queries(split) if split else collection.queries
-    with workers_at(ray) as workers:
-        setup = Setup(collection, encoder, cache or default_cache(), form, depth, shown(progress), workers)
+    with open_setup(
+        collection, encoder=encoder, cache=cache, form=form, depth=depth, progress=progress, ray=ray
+    ) as setup:
         chosen = weights_by_name(weights, encoder, lambda: setup.frequencies, form=form)
-        found = find_candidates(collection, queries, given=candidates, depth=depth)
+        found = find_candidates(collection, queries, given=candidates, depth=setup.depth)
         ranked = rerank_candidates(setup, {weights: chosen}, found, k=k, resume=True)[weights]
         return Reranked(ranked, setup.truncated(queries))
 

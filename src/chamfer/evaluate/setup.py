@@ -120,12 +120,12 @@ class Setup:
 def open_setup(
     collection: Collection,
     *,
-    encoder: Encoder | str | None,
-    cache: str | Path | None,
-    form: Form,
-    depth: int | None,
-    progress: bool | None,
-    ray: str | None,
+    encoder: Encoder | str | None = None,
+    cache: str | Path | None = None,
+    form: Form = "l2",
+    depth: int | None = None,
+    progress: bool | None = None,
+    ray: str | None = None,
 ) -> Iterator[Setup]:
     """Load the encoder and connect to workers; see :func:`chamfer.evaluate.experiment.evaluate`."""
     with workers_at(ray) as workers:
