@@ -110,28 +110,27 @@ def learn(
 
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
+    from chamfer.evaluate.setup import open_setup
     from chamfer.learn.curve import DEFAULT, learning_curve
-    from chamfer.learn.learning import learn as learn_weights
+    from chamfer.learn.on_collection import learn_collection
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with resumable():
-        learnt = learn_weights(
-            collection,
-            splits=splits,
+    with (
+        resumable(),
+        open_setup(collection, encoder=model, cache=cache, form=form, depth=depth, ray=ray) as setup,
+    ):
+        learnt = learn_collection(
+            setup,
+            splits,
             validation=validation,
             test=test,
             hold_out=hold_out,
             max_queries=max_queries,
             recipe=recipe,
             preset=None if preset is None else PRESETS[preset],
-            encoder=model,
-            depth=depth,
-            form=form,
             folds=folds,
             seed=seed,
-            cache=cache,
-            ray=ray,
         )
     learnt.weights.save(out)
     points, theory, members = [], None, learnt.report.members

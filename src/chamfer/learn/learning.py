@@ -100,15 +100,19 @@ def learn(
                 workers=workers,
             )
     collection = open_collection(data, queries, judgements)
-    splits = splits if judgements is None else [GIVEN]
-    # Checked here too, before a model is loaded.
-    splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
+    splits = splits_to_learn_from(
+        collection,
+        splits if judgements is None else [GIVEN],
+        validation=validation,
+        test=test,
+        hold_out=hold_out,
+    )
     with open_setup(
         collection, encoder=encoder, cache=cache, form=form, depth=depth, progress=progress, ray=ray
     ) as setup:
         return learn_collection(
             setup,
-            splits=splits,
+            splits,
             validation=validation,
             test=test,
             hold_out=hold_out,

@@ -11,14 +11,14 @@ from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import FOLDS, divide, sample, splits_to_learn_from
+from chamfer.learn.splits import FOLDS, divide, sample
 from chamfer.learn.start import Start
 
 
 def learn_collection(
     setup: Setup,
+    splits: Sequence[str],
     *,
-    splits: Sequence[str] = (),
     validation: str | None = None,
     test: str | None = None,
     hold_out: float = 0.0,
@@ -28,9 +28,12 @@ def learn_collection(
     folds: int = FOLDS,
     seed: int = 0,
 ) -> Learnt:
-    """Learn weights; the arguments are those of :func:`chamfer.learn.learning.learn`."""
+    """Learn weights; the arguments are those of :func:`chamfer.learn.learning.learn`.
+
+    The splits are those that :func:`chamfer.learn.splits.splits_to_learn_from` returned, which checks them before the
+    encoder is loaded.
+    """
     collection = setup.collection
-    splits = splits_to_learn_from(collection, splits, validation=validation, test=test, hold_out=hold_out)
     others = [name for name in (validation, test) if name is not None]
     judged = judge_splits(setup, [*splits, *others], max_queries=max_queries, seed=seed)
     queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
