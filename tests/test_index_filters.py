@@ -1,17 +1,23 @@
 import operator
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
-from chamfer.index.fields import DEEPEST, fields_of
-from chamfer.index.filters import LONGEST, MOST_COMPARISONS, parse_filter
+from chamfer.index.fields import DEEPEST, Value, fields_of
+from chamfer.index.filters import LONGEST, MOST_COMPARISONS, SlowFilterError, parse_filter
+from chamfer.index.matching import Mask, passing
+from chamfer.index.texts import Texts, TextWriter
 
 Metadata = Mapping[str, Any]
 
@@ -28,11 +34,28 @@ def found(corpus: Sequence[Metadata], text: str) -> list[int]:
         database.execute("INSERT INTO documents(place, id) VALUES (?, ?)", (place, f"d{place}"))
         rows = [(*field, place) for field in fields_of(metadata)]
         database.executemany("INSERT INTO fields VALUES (?, ?, ?, ?)", rows)
-    places = [place for (place,) in database.execute(*parse_filter(text).sql())]
-    assert len(places) == len(set(places))
+
+    def holds(condition: str, values: Sequence[Value]) -> Mask:
+        mask = np.zeros(len(corpus), np.bool_)
+        mask[[place for (place,) in database.execute(f"SELECT place FROM fields WHERE {condition}", values)]] = True
+        return mask
+
+    places = np.flatnonzero(passing(parse_filter(text).root, holds))
     assert database.execute("SELECT count(*) FROM documents").fetchone() == (len(corpus),)
     database.close()
-    return sorted(places)
+    return list(places)
+
+
+def asked_of(text: str) -> list[tuple[str, list[Value]]]:
+    """The conditions that a filter asks a database for, and the values that it binds."""
+    asked = []
+
+    def holds(condition: str, values: Sequence[Value]) -> Mask:
+        asked.append((condition, list(values)))
+        return np.ones(3, np.bool_)
+
+    passing(parse_filter(text).root, holds)
+    return asked
 
 
 # A second opinion: filters as trees of tuples, written as text for the parser and evaluated here in plain Python.
@@ -211,8 +234,8 @@ def test_sql_in_a_filter_is_just_a_text_or_a_name(attempt: str) -> None:
     as_name = '"' + attempt.replace('"', '""') + '"'
     assert found(corpus, f"{as_name} = 'v'") == [0]
     assert found(corpus, f"text = {literal(attempt)}") == [0]
-    query, bound = parse_filter(f"text = {literal(attempt)}").sql()
-    assert (query, bound[:2]) == (parse_filter("lang = 'en'").sql()[0], ["text", "text"])
+    [(query, bound)] = asked_of(f"text = {literal(attempt)}")
+    assert (query, bound[:2]) == (asked_of("lang = 'en'")[0][0], ["text", "text"])
 
 
 @pytest.mark.parametrize(
@@ -303,6 +326,33 @@ def test_the_largest_filters_still_run(text: str, places: list[int]) -> None:
 def test_a_larger_filter_is_refused_before_sqlite_sees_it(text: str, sentence: str) -> None:
     with pytest.raises(InputError, match=re.escape(sentence)):
         parse_filter(text)
+
+
+def test_equal_comparisons_are_evaluated_once() -> None:
+    assert len(asked_of(" and ".join(["year >= 0"] * MOST_COMPARISONS))) == 1
+    assert len(asked_of("(a = 1 or a = 2) and (a = 1.0 or not a = 2)")) == 3, "both comparisons, and who has the field"
+    assert len(asked_of("a = 1 and a = true and a = '1'")) == 3
+
+
+def test_a_filter_stops_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = TextWriter(tmp_path / "documents.sqlite")
+    writer.append([Document(f"d{place:02}", "", metadata={"year": place}) for place in range(100)])
+    writer.finish()
+    texts = Texts(tmp_path / "documents.sqlite", 100)
+    monkeypatch.setattr("chamfer.index.texts.STEPS", 1)
+    slow = parse_filter("year >= 90 and not year = 95")
+    with pytest.raises(SlowFilterError, match="the filter timed out; use fewer comparisons"):
+        texts.matching(slow, stop=time.monotonic())
+    assert len(texts.matching(slow, stop=time.monotonic() + 60)) == 9
+    assert len(texts.matching(slow)) == 9
+
+
+def test_a_field_of_no_document_is_damage_and_not_an_index_error(tmp_path: Path) -> None:
+    writer = TextWriter(tmp_path / "documents.sqlite")
+    writer.append([Document("a", "", metadata={"year": 1}), Document("b", "", metadata={"year": 2})])
+    writer.finish()
+    with pytest.raises(InputError, match="is damaged: a field belongs to no document"):
+        Texts(tmp_path / "documents.sqlite", 1).matching(parse_filter("year > 0"))
 
 
 def test_a_pattern_sees_past_a_nul() -> None:

@@ -148,6 +148,21 @@ class TestSearch:
         assert answer.status_code == 400
         assert "a filter needs a value at position 9" in answer.json()["message"]
 
+    def test_a_filter_over_http_has_at_most_50_comparisons(self, client: TestClient) -> None:
+        for count, status in ((50, 200), (51, 400)):
+            where = " and ".join(f"length > {place}" for place in range(count))
+            answer = client.post("/search", json={"query": QUERY, "where": where})
+            assert answer.status_code == status, answer.text
+        assert "a filter may have 50 comparisons, not one more" in answer.json()["message"]
+
+    @pytest.mark.parametrize("path", ["/search", "/explain"])
+    def test_a_slow_filter_times_out(self, client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("chamfer.index.texts.STEPS", 1)
+        monkeypatch.setattr("chamfer.serve.service.FILTER_SECONDS", 0)
+        answer = client.post(path, json={"query": QUERY, "where": "length > 1"})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert answer.json() == {"message": "the filter timed out; use fewer comparisons"}
+
     def test_one_bad_request_does_not_spoil_the_others_of_its_batch(self, client: TestClient) -> None:
         def ask(query: str) -> int:
             return client.post("/search", json={"query": query}).status_code

@@ -283,6 +283,18 @@ class TestLosses:
         assert found["missing_shards"] == ["shard-00"]
         assert {owner_of(one["id"], SHARDS) for one in found["hits"]} == {1, 2}
 
+    def test_a_shard_whose_filter_times_out_is_not_lost(
+        self, client: TestClient, shards: dict[str, Threads], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as slowly:
+            slowly.setattr("chamfer.index.texts.STEPS", 1)
+            slowly.setattr("chamfer.serve.service.FILTER_SECONDS", 0)
+            answer = client.post("/search", json={"query": QUERY, "where": "number < 12"})
+        assert (answer.status_code, answer.json()["message"]) == (503, "the filter timed out; use fewer comparisons")
+        assert all(shard.asked <= 2 for shard in shards.values()), "it is not tried again"
+        answer = client.post("/search", json={"query": QUERY, "where": "number < 12"})
+        assert (answer.status_code, answer.json()["partial"]) == (200, False)
+
     def test_documents_of_a_missing_shard_are_not_unknown(self, client: TestClient, shards: dict[str, Threads]) -> None:
         shards["shard-01"].fault = fail
         own = next(name for name in (f"d{n:03d}" for n in range(60)) if owner_of(name, SHARDS) == 1)

@@ -1,4 +1,4 @@
-"""Filters over metadata: ``year > 2020 and lang = 'en'``, compiled to SQL with bound values.
+"""Filters over metadata: ``year > 2020 and lang = 'en'``.
 
     comparison  = name ("=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=") value
                 | name ["not"] "in" "(" value {"," value} ")"
@@ -16,12 +16,12 @@ negation; only ``is null`` is true.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from chamfer.errors import InputError
 from chamfer.index.fields import DEEPEST, Value, kept_as, short, storable
 
-# SQLite takes 500 parts in one UNION, and Python a few hundred nested calls. What people write stays far below.
+# What people write stays far below.
 LONGEST = 10_000
 MOST_COMPARISONS = 250
 
@@ -63,7 +63,7 @@ class Missing:
 class Joined:
     """Several conditions, of which all must hold, or any."""
 
-    by: str  # INTERSECT or UNION
+    by: Literal["and", "or"]
     parts: tuple["Node", ...]
 
 
@@ -72,24 +72,19 @@ Node = Comparison | Missing | Joined
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A parsed filter; see :func:`parse_filter`."""
+    """A parsed filter; see :func:`parse_filter`.
+
+    Args:
+        root: its tree of comparisons.
+        seconds: time limit for finding the documents that pass; None for no limit.
+    """
 
     root: Node
+    seconds: float | None = None
 
     def names(self) -> list[str]:
         """The fields that the filter names, in order of appearance."""
         return list(dict.fromkeys(_names(self.root)))
-
-    def sql(self) -> tuple[str, list[Value]]:
-        """An SQL query for the places of matching documents, and the values to bind.
-
-        It reads ``fields(name, kind, value, place)`` and, for ``is null``, ``documents(place)``.
-        """
-        # One named table per node: a dozen nested subqueries would overflow the stack of SQLite's parser.
-        tables: list[str] = []
-        values: list[Value] = []
-        root = _compile(self.root, tables, values)
-        return f"WITH {', '.join(tables)} SELECT DISTINCT place FROM {root}", values
 
 
 def _names(node: Node) -> Iterator[str]:
@@ -100,33 +95,20 @@ def _names(node: Node) -> Iterator[str]:
         yield node.name
 
 
-def _compile(node: Node, tables: list[str], values: list[Value]) -> str:
-    """Add the tables of a node, parts first, and return the name of its own table."""
-    field = "SELECT place FROM fields WHERE name = ?"
-    match node:
-        case Joined(by, parts):
-            names = [_compile(part, tables, values) for part in parts]
-            query = f" {by} ".join(f"SELECT place FROM {name}" for name in names)
-        case Missing(name, negated):
-            query = field if negated else f"SELECT place FROM documents EXCEPT {field}"
-            values.append(name)
-        case Comparison(name, kind, operator, operands, negated):
-            marks = f"({', '.join('?' * len(operands))})"
-            query = f"{field} AND kind = ? AND value {operator} {marks}"
-            if negated:
-                query = f"{field} EXCEPT {query}"
-                values.append(name)
-            values += [name, kind, *operands]
-    tables.append(f"t{len(tables)}(place) AS ({query})")
-    return f"t{len(tables) - 1}"
+class SlowFilterError(InputError):
+    """A filter took longer than its time limit."""
 
 
-def parse_filter(text: str) -> Filter:
+def parse_filter(text: str, *, comparisons: int = MOST_COMPARISONS, seconds: float | None = None) -> Filter:
     """Parse a filter; a syntax error is an `InputError` that names the position.
 
-    >>> query, values = parse_filter("year > 2020 and not lang in ('en', 'de')").sql()
-    >>> values
-    ['year', 'number', 2020, 'lang', 'lang', 'text', 'en', 'de']
+    Args:
+        text: the filter.
+        comparisons: largest number of comparisons.
+        seconds: time limit for finding the documents that pass; none by default.
+
+    >>> parse_filter("year > 2020 and not lang in ('en', 'de')").names()
+    ['year', 'lang']
     >>> parse_filter("lang = en")
     Traceback (most recent call last):
     chamfer.errors.InputError: a filter needs a value at position 8, not en; put strings in single quotes: 'en'
@@ -135,7 +117,7 @@ def parse_filter(text: str) -> Filter:
         raise InputError("a filter needs a comparison, such as year > 2020; leave it out to search all documents")
     if len(text) > LONGEST:
         raise InputError(f"a filter may have {LONGEST} characters, not {len(text)}; add a field for it")
-    return Filter(_Parser(text).whole())
+    return Filter(_Parser(text, comparisons).whole(), seconds)
 
 
 def as_filter(where: str | Filter | None) -> Filter | None:
@@ -162,8 +144,8 @@ def _tokens(text: str) -> Iterator[_Token]:
 class _Parser:
     """A recursive descent parser, which pushes ``not`` down to the comparisons (De Morgan)."""
 
-    def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
+    def __init__(self, text: str, comparisons: int) -> None:
+        self._tokens, self._most = list(_tokens(text)), comparisons
         self._place = 0
         self._depth = 0
         self._comparisons = 0
@@ -203,9 +185,9 @@ class _Parser:
 
     def _comparison(self, *, negated: bool) -> Node:
         self._comparisons += 1
-        if self._comparisons > MOST_COMPARISONS:
+        if self._comparisons > self._most:
             start = self._next.position
-            rule = f"a filter may have {MOST_COMPARISONS} comparisons"
+            rule = f"a filter may have {self._most} comparisons"
             raise InputError(f"{rule}, not one more at position {start}; write 'field in (a, b)' for many values")
         name = self._name()
         if self._took("is"):
@@ -294,7 +276,7 @@ class _Parser:
 
 def _either(parts: Sequence[Node], *, negated: bool) -> Node:
     """Any of the parts or, if they are negated, all of them."""
-    return parts[0] if len(parts) == 1 else Joined("INTERSECT" if negated else "UNION", tuple(parts))
+    return parts[0] if len(parts) == 1 else Joined("and" if negated else "or", tuple(parts))
 
 
 def _bare(said: str) -> str:

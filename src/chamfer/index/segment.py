@@ -125,7 +125,7 @@ class Segment:
         self._pages: list[mmap.mmap] = [
             vars(column)["_mmap"] for column in self.columns.values() if isinstance(column, np.memmap)
         ]
-        self.database = Texts(folder / TEXTS)
+        self.database = Texts(folder / TEXTS, entry.documents)
         self.offsets = offsets_of(self.columns[LENGTHS])
         self.deleted: npt.NDArray[np.bool_] | None = None
         if entry.deleted is not None:

@@ -1,5 +1,6 @@
 """One commit of an index, opened for reading; later writes do not affect it."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -145,7 +146,8 @@ class Snapshot:
         """
         allowed = self.live
         if where is not None:
-            allowed = self._only(allowed, [segment.database.matching(where) for segment in self.segments])
+            stop = None if where.seconds is None else time.monotonic() + where.seconds
+            allowed = self._only(allowed, [segment.database.matching(where, stop=stop) for segment in self.segments])
         if among is not None:
             wanted = list_of_strings(among, "ids")
             found = [np.array(list(segment.database.places(wanted).values()), int) for segment in self.segments]

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 SHARD_SECONDS = 10.0
 """Time limit for a question to a shard, including retries."""
 
+FILTER_SECONDS = 5.0
+"""Time limit for finding the documents that pass the filter of a request, in one index or shard."""
+
+FILTER_COMPARISONS = 50
+"""Largest number of comparisons in the filter of a request."""
+
 
 @dataclass(frozen=True)
 class Limits:

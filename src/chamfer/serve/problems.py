@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from chamfer.errors import InputError, UnknownNameError
+from chamfer.index.filters import SlowFilterError
 from chamfer.serve.backend import LostError
 from chamfer.serve.batches import BusyError
 from chamfer.serve.schemas import rerank, weights
@@ -32,7 +33,7 @@ DESCRIPTIONS = {
     421: "The server answers only to host names of this machine.",
     422: "A field is missing, unknown or invalid.",
     429: "Too many requests are waiting; retry after Retry-After seconds.",
-    503: "The request timed out, or no shard can be reached.",
+    503: "The request or its filter timed out, or no shard can be reached.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Message, "description": description} for status, description in DESCRIPTIONS.items()
@@ -66,6 +67,7 @@ def answer_problems(app: FastAPI) -> None:
     on(InUseError, lambda error: _problem(409, str(error)))
     on(ConflictError, lambda error: _problem(409, str(error)))
     on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))
+    on(SlowFilterError, lambda error: _problem(503, str(error), **later))
     on(LostError, lambda error: _problem(503, str(error), **later))
     on(HTTPException, lambda error: _problem(error.status_code, OF_FRAMEWORK.get(error.status_code, error.detail)))
     on(RequestValidationError, lambda error: _problem(*_first_mistake(error)))

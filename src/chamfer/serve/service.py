@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from chamfer.explain.words import Spelling
-from chamfer.index.filters import as_filter
+from chamfer.index.filters import Filter, parse_filter
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.relevance import relevance
 from chamfer.search.rerank import score_texts
 from chamfer.serve.backend import Backend, ExplainedDocument, Reader
+from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_SECONDS
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
@@ -66,7 +67,7 @@ class Service:
         self, group: Sequence[search_schemas.SearchRequest], version: WeightsVersion, reader: Reader
     ) -> list[search_schemas.SearchResponse]:
         asked = group[0]
-        where = as_filter(asked.where)
+        where = _filter(asked.where)
         queries = reader.queries.encode([one.query for one in group], weights_for(asked.weights, version))
         found = reader.find(queries, asked.k, where)
         return [
@@ -114,7 +115,7 @@ class Service:
     def _explain(
         self, asked: explain_schemas.ExplainRequest, version: WeightsVersion, reader: Reader
     ) -> explain_schemas.ExplainResponse:
-        where = as_filter(asked.where)
+        where = _filter(asked.where)
         encoder, weights = reader.queries.encoder, reader.queries.resolve(weights_for(asked.weights, version))
         query = reader.queries.encode([asked.query], weights)
         missing: set[str] = set()
@@ -142,6 +143,10 @@ class Service:
     def learn(self, asked: learning_schemas.LearnRequest) -> learning_schemas.LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
         return self.backend.learn(self.versions, asked)
+
+
+def _filter(where: str | None) -> Filter | None:
+    return None if where is None else parse_filter(where, comparisons=FILTER_COMPARISONS, seconds=FILTER_SECONDS)
 
 
 def weights_for(name: str, version: WeightsVersion) -> str | TokenWeights:

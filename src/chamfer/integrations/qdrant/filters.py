@@ -23,7 +23,7 @@ def condition_of(where: str) -> models.Filter:
 
 def _translated(node: Node) -> models.Filter:
     match node:
-        case Joined("INTERSECT", parts):
+        case Joined("and", parts):
             return models.Filter(must=[_translated(part) for part in parts])
         case Joined(_, parts):
             return models.Filter(should=[_translated(part) for part in parts])

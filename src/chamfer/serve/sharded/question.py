@@ -4,6 +4,7 @@ import time
 from typing import Any, Protocol
 
 from chamfer.errors import InputError
+from chamfer.index.filters import SlowFilterError
 
 # Seconds before the first retry; doubled for every further one.
 PAUSE = 0.05
@@ -62,6 +63,8 @@ class Question:
                 self.answer = response.result(timeout_s=seconds / len(self._waiting))
             except TimeoutError:
                 continue
+            except SlowFilterError:  # another replica would take as long, and the shard is not to blame
+                raise
             except Exception as error:
                 self._waiting.remove(response)
                 self._note(error)

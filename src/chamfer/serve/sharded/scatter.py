@@ -79,13 +79,16 @@ class Scatter:
         stop = time.monotonic() + seconds
         asked = {name: Question(self.shards[name], seconds, method, version, *own) for name, own in arguments.items()}
         waiting = dict(asked)
-        while waiting and (left := stop - time.monotonic()) > 0:
-            for name, question in list(waiting.items()):
-                question.look(min(TURN, left))
-                if question.is_over:
-                    del waiting[name]
+        try:
+            while waiting and (left := stop - time.monotonic()) > 0:
+                for name, question in list(waiting.items()):
+                    question.look(min(TURN, left))
+                    if question.is_over:
+                        del waiting[name]
+        finally:
+            for question in asked.values():
+                question.end()
         for name, question in asked.items():
-            question.end()
             if not question.is_answered:
                 logging.getLogger("chamfer").warning("%s does not answer: %s", name, last_line(question.failure))
         return Gathered(
