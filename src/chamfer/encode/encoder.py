@@ -13,6 +13,7 @@ from chamfer.encode.batches import batched_inputs
 from chamfer.encode.bfloat16 import has_bfloat16, to_bfloat16
 from chamfer.encode.checkpoint import lasting_name, load_model
 from chamfer.encode.fingerprints import parameters_digest, vectors_fingerprint
+from chamfer.encode.forks import Process
 from chamfer.encode.lengths import fills_queries, lengths_of, set_lengths
 from chamfer.encode.openvino import has_openvino, run_with_openvino
 from chamfer.encode.pickling import LoadSpec, fingerprints_of, load_once
@@ -48,6 +49,7 @@ class Encoder:
         self.name = name
         self._setup = setup or Setup()
         self._model = model
+        self._process = Process()
         self._lengths = lengths_of(self._transformer, self._setup.most_tokens)
         self._reader = ModelTokenizer(model, self._lengths)
 
@@ -273,6 +275,8 @@ class Encoder:
             tokenized: result of :meth:`tokenize`.
             advance: progress callback, with the number of texts finished since the last call.
         """
+        if self.engine == "openvino" or self._model.device.type != "cpu":
+            self._process.check("this encoder")
         if tokenized.role == "query":
             _check_queries(tokenized)
         if not tokenized:

@@ -7,12 +7,14 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
 from sentence_transformers import MultiVectorEncoder
 
 from chamfer.encode.checkpoint import quiet_libraries
+from chamfer.encode.forks import Process
 from chamfer.encode.tokenizing import ModelTokenizer
 from chamfer.errors import InputError, first_line
 
@@ -67,6 +69,7 @@ class Compiled(torch.nn.Module):
         super().__init__()
         if not has_openvino():
             raise InputError("the engine 'openvino' is not installed; run: pip install 'chamfer[openvino]'")
+        _first_use().check("OpenVINO")
         self.config = model.config
         self._names = [name for name in inspect.signature(model.forward).parameters if name in example]
         self._threads = threading.local()
@@ -108,6 +111,11 @@ class Compiled(torch.nn.Module):
                 "INFERENCE_NUM_THREADS": torch.get_num_threads(),
             },
         )
+
+
+@cache
+def _first_use() -> Process:
+    return Process()
 
 
 @contextmanager

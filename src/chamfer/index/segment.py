@@ -27,7 +27,7 @@ from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.support.devices import CPU
-from chamfer.support.files import sync_folder
+from chamfer.support.files import make_folder, sync_folder
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class SegmentWriter:
         self._name = name
         self._folder = index / SEGMENTS / name
         shutil.rmtree(self._folder, ignore_errors=True)  # left by a crash
-        self._folder.mkdir(parents=True)
+        make_folder(self._folder.parent)
+        self._folder.mkdir()
         self._digests = {column: hashlib.sha256() for column in settings.columns}
         self._documents = self._tokens = 0
         with ExitStack() as opened:

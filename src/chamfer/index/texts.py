@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +120,8 @@ class Texts:
 
     def __init__(self, path: Path, documents: int) -> None:
         self._path, self._documents = path, documents
-        self._turns = threading.Lock()
+        self.turns = threading.Lock()
+        _opened.add(self)
         # The file never changes, so SQLite can skip locks and journals.
         with self._errors():
             self._connection = sqlite3.connect(
@@ -210,7 +213,7 @@ class Texts:
             raise damaged(self._path, f"document {error} is missing") from error
 
     def _ask(self, sql: str, values: Sequence[object], stop: float | None = None) -> list[tuple]:  # type: ignore[type-arg]
-        with self._errors(), self._turns:
+        with self._errors(), self.turns:
             if stop is not None:
                 self._connection.set_progress_handler(lambda: time.monotonic() > stop, STEPS)
             try:
@@ -229,3 +232,26 @@ class Texts:
             if not self._path.exists():  # a writer has removed the segment
                 raise FileNotFoundError(self._path) from error
             raise damaged(self._path, error) from error
+
+
+_opened: WeakSet[Texts] = WeakSet()
+_forking = threading.Lock()
+_held: list[threading.Lock] = []
+
+
+def _hold() -> None:
+    """Wait for the running queries, and start no other."""
+    _forking.acquire()
+    _held[:] = [texts.turns for texts in _opened]
+    for turns in _held:
+        turns.acquire()
+
+
+def _release() -> None:
+    while _held:
+        _held.pop().release()
+    _forking.release()
+
+
+# A child that is forked during a query would find SQLite locked for ever.
+os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)

@@ -36,7 +36,7 @@ from chamfer.index.settings import Settings
 from chamfer.index.sweeping import has_orphans, sweep
 from chamfer.index.texts import stored
 from chamfer.index.trained import Trained, train
-from chamfer.support.files import atomic_write, writer_lock
+from chamfer.support.files import WriterLock, atomic_write, writer_lock
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch, TokenIds, rows_at
 
@@ -54,7 +54,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
     """
     if settings is None:
         needed_manifest(folder)  # before a lock file appears in a folder that is not an index
-    with writer_lock(folder):
+    with writer_lock(folder) as lock:
         manifest = read_manifest(folder)
         if manifest is None:
             if settings is None or has_orphans(folder):
@@ -65,7 +65,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
             write_manifest(folder, manifest)
         elif settings is not None and settings != manifest.settings:
             raise InputError(f"the index in {folder} has other settings; choose another folder or delete it")
-        writer = Writer(folder, manifest)
+        writer = Writer(folder, manifest, lock)
         sweep(folder, manifest)
         yield writer
 
@@ -73,9 +73,9 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
 class Writer:
     """Changes an index; see :func:`writing`. Every method ends with a complete commit."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock) -> None:
         self.manifest = manifest
-        self._folder = folder
+        self._folder, self._lock = folder, lock
         self._learnt: dict[File, Trained] = {}
         self._segments: dict[Entry, Segment] = {}
 
@@ -310,7 +310,8 @@ class Writer:
 
     @property
     def _next(self) -> int:
-        """The number of the next commit."""
+        """The number of the next commit. All new files are named after it, so nothing is written without the lock."""
+        self._lock.check()
         return self.manifest.version + 1
 
     def _segment(self, entry: Entry) -> Segment:

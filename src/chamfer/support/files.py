@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
@@ -20,7 +21,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     Until then, and after an error, ``path`` stays as it was.
     """
     path = Path(os.path.realpath(path))  # a symbolic link stays one, and its target is replaced
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe: there is nothing to replace
         with path.open("wb") as file:
             yield file
@@ -55,6 +56,14 @@ def _errors_name(path: Path) -> Iterator[None]:
         raise
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder and its missing parents; a power failure right after a write to it does not undo that."""
+    new = list(takewhile(lambda path: not path.exists(), (folder, *folder.parents)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in new:
+        sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Flush a folder to disk; without this, a power failure may undo the renaming of a file in it."""
     handle = os.open(folder, os.O_RDONLY)
@@ -79,18 +88,72 @@ class InUseError(InputError):
     """Another process is writing to the folder."""
 
 
-@contextmanager
-def writer_lock(folder: Path) -> Iterator[None]:
-    """Lock a folder for writing; a second writer gets an error at once.
+class WriterLock:
+    """A lock on a folder; see :func:`writer_lock`."""
 
-    The operating system releases the lock when the process ends, even after a crash.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
+    def __init__(self, folder: Path, handle: int) -> None:
+        self._folder, self._handle = folder, handle
+        _held.add(self)
+
+    def take(self) -> None:
+        """Take the lock, or raise an error at once."""
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-            raise InUseError(f"another process is writing to {folder}; wait for it, or use another folder") from error
-        yield
+            message = f"another process is writing to {self._folder}; wait for it, or use another folder"
+            raise InUseError(message) from error
+
+    def check(self) -> None:
+        """Refuse to write from a forked child: the lock belongs to its parent, which may be writing."""
+        if self not in _held:
+            raise InUseError(
+                f"{self._folder} is locked by the process that forked this one; write from that process, or open the "
+                "folder again in this one"
+            )
+
+    def release(self) -> None:
+        """Release the lock, even if a child that was forked just now still has a copy of the descriptor."""
+        if self in _held:
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
+            self.close()
+
+    def close(self) -> None:
+        """Close the descriptor; in a child, this leaves the lock to the parent."""
+        _held.remove(self)
+        os.close(self._handle)
+
+
+_held: set[WriterLock] = set()
+
+
+def _close_all() -> None:
+    for lock in list(_held):
+        lock.close()
+
+
+# A lock lasts until every copy of its descriptor is closed, and a forked child has copies.
+os.register_at_fork(after_in_child=_close_all)
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[WriterLock]:
+    """Lock a folder for writing; a second writer gets an error at once.
+
+    The operating system releases the lock when the process ends, even after a crash. A forked child does not have it.
+    """
+    make_folder(folder)
+    path = folder / ".lock"
+    try:  # never through a link, which somebody else may have put there
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise InputError(f"{path} is a symbolic link, which a lock must not be; delete it") from error
+    lock = WriterLock(folder, handle)
+    try:
+        lock.take()
+        yield lock
+    finally:
+        lock.release()

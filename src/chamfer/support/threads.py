@@ -107,11 +107,16 @@ def _one_blas_thread() -> Iterator[None]:
 
 
 def _reset_after_fork() -> None:
-    """Forget the pool in a forked child, which has none of its parent's threads."""
+    """Forget the pool in a forked child, which has none of its parent's threads.
+
+    OpenMP would wait for them for ever, so it is limited to one thread there, as in the workers of torch's data loader.
+    """
     global _lock, _inside
     _pool.cache_clear()
     _lock, _inside = threading.Lock(), 0
     _thread.is_worker = False
+    if loaded := _loaded():
+        _libraries(loaded).limit(limits=1, user_api="openmp")
 
 
 os.register_at_fork(after_in_child=_reset_after_fork)
