@@ -26,7 +26,7 @@ float take_codes(float* token, int dimensions, int8_t* codes) {
     constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to an integer
     const float scale = largest / 127, inverse = 127 / largest;
     for (int k = 0; k < dimensions; ++k) {
-        const float code = std::min(std::max((token[k] * inverse + kRound) - kRound, -127.0f), 127.0f);
+        const float code = std::min(std::max(-127.0f, (token[k] * inverse + kRound) - kRound), 127.0f);  // NaN: -127
         codes[k] = static_cast<int8_t>(static_cast<int32_t>(code));
         token[k] -= code * scale;
     }

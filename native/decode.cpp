@@ -11,16 +11,15 @@ namespace {
 
 constexpr int64_t kPiece = 256;
 
-// Call fill(row, values) for every row, and write the values in half precision.
+// Call fill(n, values) for the n-th row, and write the values in half precision.
 template <typename Fill>
-void decode_rows(const Path& path, int dimensions, const int64_t* rows, int64_t count, int threads, uint16_t* out,
-                 Fill fill) {
+void decode_rows(const Path& path, int dimensions, int64_t count, int threads, uint16_t* out, Fill fill) {
     Pieces pieces(count, kPiece);
     on_threads(useful_threads(count, kPiece, threads), [&] {
         std::vector<float> values(dimensions);
         for (int64_t from, to; pieces.take(from, to);) {
             for (int64_t n = from; n < to; ++n) {
-                fill(rows[n], values.data());
+                fill(n, values.data());
                 path.to_halves(values.data(), dimensions, out + n * dimensions);
             }
         }
@@ -44,9 +43,9 @@ void decode(const Path& path, const Residuals& residuals, const int64_t* rows, i
     const int dimensions = residuals.dimensions;
     const int64_t bytes = static_cast<int64_t>(dimensions) * residuals.bits / 8;
     const auto add = residuals.bits == 4 ? add_levels<4> : add_levels<2>;
-    decode_rows(path, dimensions, rows, count, threads, out, [&](int64_t row, float* values) {
-        std::copy_n(residuals.centroids + static_cast<int64_t>(residuals.chosen[row]) * dimensions, dimensions, values);
-        add(residuals.packed + row * bytes, dimensions, residuals.levels, residuals.spread, values);
+    decode_rows(path, dimensions, count, threads, out, [&](int64_t n, float* values) {
+        std::copy_n(residuals.centroids + static_cast<int64_t>(residuals.chosen[n]) * dimensions, dimensions, values);
+        add(residuals.packed + rows[n] * bytes, dimensions, residuals.levels, residuals.spread, values);
         const double norm = std::sqrt(path.square_sum(values, dimensions));
         const auto factor = static_cast<float>(1 / std::max(norm, CHAMFER_SMALLEST_NORM));
         for (int k = 0; k < dimensions; ++k) values[k] *= factor;
@@ -55,7 +54,8 @@ void decode(const Path& path, const Residuals& residuals, const int64_t* rows, i
 
 void decode(const Path& path, const uint8_t* codes, int64_t stride, const float* scales, int dimensions,
             const int64_t* rows, int64_t count, int threads, uint16_t* out) {
-    decode_rows(path, dimensions, rows, count, threads, out, [&](int64_t row, float* values) {
+    decode_rows(path, dimensions, count, threads, out, [&](int64_t n, float* values) {
+        const int64_t row = rows[n];
         for (int k = 0; k < dimensions; ++k)
             values[k] = static_cast<float>(codes[row * stride + k] - 128) * scales[row];
     });

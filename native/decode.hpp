@@ -14,7 +14,7 @@ struct Residuals {
     const float* levels;     // (2 ** bits)
     const float* spread;     // (dimensions)
     const float* centroids;  // (centroids, dimensions)
-    const uint16_t* chosen;  // (tokens) the centroid of each token
+    const uint16_t* chosen;  // (rows to decode) the centroid of each
 };
 
 // Decode the tokens of some rows, to IEEE half precision.

@@ -1,7 +1,9 @@
 // Packed documents: 16-bit token vectors and their 8-bit codes.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <stdexcept>
 
 #include "path.hpp"
 
@@ -36,6 +38,12 @@ struct Documents {
 inline int64_t stride_of(int dimensions) {
     static_assert(CHAMFER_CODE_GROUP == 4, "the instructions of avx512.cpp multiply four dimensions at once");
     return (static_cast<int64_t>(dimensions) + CHAMFER_CODE_GROUP - 1) / CHAMFER_CODE_GROUP * CHAMFER_CODE_GROUP;
+}
+
+// Damaged vectors, codes or scales can give NaN, which std::sort cannot order: it would leave its array.
+inline void check_number(float part_of_a_score) {
+    if (!std::isfinite(part_of_a_score))
+        throw std::invalid_argument("a document got a score that is not a number; its vectors are damaged");
 }
 
 // One query and its candidates.

@@ -52,6 +52,7 @@ void minima(const Path& path, const Documents& documents, const Request& request
                     const uint16_t* vector = documents.vector(first + j);
                     path.squares(&origin, &vector, 1, dimensions, &half_squares[j]);
                     half_squares[j] /= 2;
+                    check_number(half_squares[j]);
                 }
             }
             for (int g = 0; g < query.count; ++g) {
@@ -65,6 +66,7 @@ void minima(const Path& path, const Documents& documents, const Request& request
                     row[i] = !request.l2                          ? -best[i % kGroup]
                              : apart < kNoise * query.squares[i] ? 0.0f
                                                                   : std::sqrt(apart);
+                    check_number(row[i]);
                 }
             }
         };

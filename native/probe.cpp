@@ -1,6 +1,9 @@
 #include "probe.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include "read_once.hpp"
 
 namespace chamfer {
 
@@ -15,12 +18,16 @@ Probed probe(const Probes& probes, int64_t depth) {
     int64_t from = 0;
     for (int64_t i = 0; i < probes.tokens; ++i) {
         for (int64_t n = from; n < probes.ends[i]; ++n) {
-            const uint32_t* end = probes.places + probes.starts[probes.lists[n] + 1];
-            for (const uint32_t* at = probes.places + probes.starts[probes.lists[n]]; at < end; ++at) {
-                if (*at >= probes.documents || (probes.allowed && !probes.allowed[*at])) continue;
-                Gained& document = gained[*at];
+            const int64_t first = read_once(probes.starts + probes.lists[n]);
+            const int64_t last = read_once(probes.starts + probes.lists[n] + 1);
+            if (first < 0 || first > last || last > probes.size)
+                throw std::invalid_argument("starts must not decrease or exceed the number of places");
+            for (int64_t at = first; at < last; ++at) {
+                const uint32_t place = read_once(probes.places + at);
+                if (place >= probes.documents || (probes.allowed && !probes.allowed[place])) continue;
+                Gained& document = gained[place];
                 if (document.token == i) continue;
-                if (document.token < 0) found.push_back(*at);
+                if (document.token < 0) found.push_back(place);
                 document.token = static_cast<int32_t>(i);
                 document.gain += probes.gains[n];
             }

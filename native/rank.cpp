@@ -22,7 +22,7 @@ class TopK {
    public:
     explicit TopK(int64_t k) : k_(static_cast<size_t>(k)) {}
     void add(float value) {
-        if (value <= bar()) return;
+        if (!(value > bar())) return;
         if (heap_.size() == k_) {
             std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
             heap_.pop_back();
@@ -141,6 +141,7 @@ class Ranking {
             const Screened found = piece.found_in(n);
             Survivor one{piece.candidate[n], piece.score[n], 0, piece.likely[n]};
             if (one.score.high < bar_.get()) continue;
+            check_number(one.score.high);
             if (!documents_.vectors) {
                 const std::lock_guard<std::mutex> lock(mutex_);
                 survivors_.push_back(one);
@@ -164,6 +165,7 @@ class Ranking {
         const std::lock_guard<std::mutex> lock(mutex_);
         ++answer_.refined;
         if (!possible) return false;
+        check_number(one.score.high);
         lows_.add(one.score.low);
         bar_.raise(lows_.bar());
         return true;
@@ -208,6 +210,7 @@ class Ranking {
         TopK best(k_);
         for_survivors([&](Refine& refine, const Survivor& one, const Screened& found) {
             const float score = refine.exactly(request_.candidates[one.candidate], found);
+            check_number(score);
             const std::lock_guard<std::mutex> lock(mutex_);
             scored_.push_back({one.candidate, score});
             best.add(score);

@@ -32,6 +32,7 @@ class Refine {
             }
             (request_.l2 ? path_.squares : path_.dots)(queries, vectors, count, documents_.dimensions, closest);
             for (int i = 0; i < count; ++i) {
+                check_number(closest[i]);
                 const Bounds here = added(from + i, document, closest[i]);
                 const double most = std::max(here.high, added_otherwise(from + i, document, found));
                 high += (query_.weight[from + i] * most - found.most[from + i]) * screen_.mean();

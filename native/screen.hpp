@@ -9,6 +9,10 @@ namespace chamfer {
 // Absolute error of 32-bit numbers near the end of their range.
 constexpr double kTiny = 1e-18;
 
+// Added to a product of codes, which is below 2^30, it does not overflow. The error of codes that are not damaged is
+// never as large.
+constexpr float kMostLift = 1e9f;
+
 // The result of screening one document, per query token.
 struct Screened {
     const float* most;       // the most that it adds to the score
@@ -81,8 +85,8 @@ class Screen {
                 const Codes codes = documents_.codes_of(piece.document[n]);
                 const float error = documents_.errors[piece.document[n]];
                 const float* loss = &query_.loss[portion.group * kGroup];
-                for (int i = 0; i < portion.groups * kGroup; ++i)
-                    piece.lift[n][i] = static_cast<int32_t>(loss[i] * error) + 1;
+                for (int i = 0; i < portion.groups * kGroup; ++i)  // NaN becomes kMostLift
+                    piece.lift[n][i] = static_cast<int32_t>(std::max(std::min(kMostLift, loss[i] * error), 0.0f)) + 1;
                 path_.maxima(query_.group(portion.group), tokens, documents_.dimensions, codes, piece.lift[n],
                              piece.found[n]);
                 computed += codes.tokens * tokens;

@@ -5,10 +5,11 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.kernels.limits import NOISE
 from chamfer.support.threads import map_in_threads
-from chamfer.tokens.batch import TokenBatch, Vectors
+from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of, rows_of
 
 # Document tokens per product. 8,192 x 384 x 4 bytes = 12 MB: large enough for BLAS, and small enough that re-ranking
 # from a memory-mapped corpus needs little memory.
@@ -24,21 +25,26 @@ def minima(
     is taken after the minimum, once per query token and document.
     """
     query = query.astype(np.float32)
-    lengths = documents.offsets[candidates + 1] - documents.offsets[candidates]
+    starts = documents.offsets[candidates]
+    lengths = documents.offsets[candidates + 1] - starts
+    if len(starts) and (starts.min() < 0 or lengths.min() < 0 or (starts + lengths).max() > len(documents.vectors)):
+        raise InputError("offsets must be in ascending order, up to the number of token vectors")
     closest = np.full((len(candidates), len(query)), np.inf, dtype=np.float32)
 
     def fill(chosen: npt.NDArray[np.int64]) -> None:
-        tokens = _in_32_bits(documents.vectors[documents.rows(candidates[chosen])])
-        distances = tokens @ (-2 * query if form == "l2" else -query).T
-        if form == "l2":
-            distances += np.einsum("td,td->t", tokens, tokens)[:, None]
-        starts = np.cumsum(lengths[chosen]) - lengths[chosen]
-        closest[chosen] = np.minimum.reduceat(distances, starts, axis=0)
+        tokens = _in_32_bits(documents.vectors[rows_of(starts[chosen], lengths[chosen])])
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below
+            distances = tokens @ (-2 * query if form == "l2" else -query).T
+            if form == "l2":
+                distances += np.einsum("td,td->t", tokens, tokens)[:, None]
+        closest[chosen] = np.minimum.reduceat(distances, offsets_of(lengths[chosen])[:-1], axis=0)
 
     filled = np.flatnonzero(lengths)
     block_of = np.cumsum(lengths[filled]) // BLOCK
     blocks = np.split(filled, np.flatnonzero(np.diff(block_of)) + 1) if len(filled) else []
     map_in_threads(fill, blocks)
+    if not np.isfinite(closest[filled]).all():
+        raise InputError("a document got a score that is not a number; its vectors are damaged")
     if form == "l2":
         squares = np.einsum("td,td->t", query, query)
         closest += squares

@@ -181,6 +181,10 @@ def _input_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InputError(str(error)) from error
+    except TypeError as error:  # from nanobind, whose message lists every argument
+        raise InputError(
+            "an array has the wrong type, number of dimensions or memory layout for the native kernel"
+        ) from error
 
 
 def _path() -> str:

@@ -153,7 +153,11 @@ def rows_at(offsets: Offsets, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.
     [2, 3, 4, 0, 1]
     """
     starts = offsets[texts]
-    lengths = offsets[texts + 1] - starts
+    return rows_of(starts, offsets[texts + 1] - starts)
+
+
+def rows_of(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Row numbers of texts that start at some rows and have some lengths, in the given order."""
     shifts = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
     rows: npt.NDArray[np.int64] = np.arange(len(shifts)) + shifts
     return rows

@@ -1,0 +1,173 @@
+// The arguments of the bindings, validated.
+//
+// Another thread may write to an array at any time, even while this one holds the GIL: NumPy copies without it. So
+// whatever a kernel computes an address from is copied first, and the copy is validated. The large arrays are read in
+// place: their sizes are fixed while they are held, and the numbers in them may only change a score.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "documents.hpp"
+
+namespace chamfer {
+
+namespace nb = nanobind;
+
+template <typename T, int Dimensions>
+using Array = nb::ndarray<T, nb::numpy, nb::c_contig, nb::device::cpu, nb::ndim<Dimensions>>;
+template <typename T>
+using Flat = Array<const T, 1>;
+template <typename T>
+using Table = Array<const T, 2>;
+
+// A macro's value as text, for error messages.
+#define CHAMFER_TEXT_OF(value) #value
+#define CHAMFER_TEXT(value) CHAMFER_TEXT_OF(value)
+
+constexpr float kLargest = CHAMFER_LARGEST;
+constexpr size_t kMostDimensions = size_t{1} << 15;  // with more, sums of products of codes could overflow
+
+inline void check(bool right, const char* rule) {
+    if (!right) throw std::invalid_argument(rule);
+}
+
+// A copy that no other thread can change during a call.
+template <typename Array>
+auto copied(const Array& array) {
+    using Number = std::remove_const_t<typename Array::Scalar>;
+    return std::vector<Number>(array.data(), array.data() + array.size());
+}
+
+inline std::vector<int64_t> checked_offsets(const Flat<int64_t>& given, size_t tokens) {
+    std::vector<int64_t> offsets = copied(given);
+    check(!offsets.empty() && offsets.front() == 0 && static_cast<size_t>(offsets.back()) == tokens,
+          "offsets must run from 0 to the number of token vectors");
+    for (size_t d = 0; d + 1 < offsets.size(); ++d) {
+        check(offsets[d] <= offsets[d + 1], "offsets must not decrease");
+        check(offsets[d + 1] - offsets[d] <= INT32_MAX, "a document can have at most 2147483647 tokens");
+    }
+    return offsets;
+}
+
+inline void check_dimensions(size_t dimensions) {
+    check(dimensions >= 1 && dimensions <= kMostDimensions, "vectors must have 1 to 32768 dimensions");
+}
+
+template <typename Bytes, typename Floats, typename FloatTable>
+void check_codes(size_t tokens, size_t dimensions, size_t documents, const Bytes& codes, const Floats& scales,
+                 const FloatTable& bounds) {
+    const auto stride = static_cast<size_t>(stride_of(static_cast<int>(dimensions)));
+    check(codes.shape(0) == tokens && codes.shape(1) == stride && scales.size() == tokens && bounds.shape(0) == 4 &&
+              bounds.shape(1) == documents,
+          "codes, scales and bounds must match the vectors in shape");
+}
+
+// Documents, validated once. Python owns the large arrays, and this object keeps them alive.
+struct Held {
+    std::vector<int64_t> offsets;
+    Documents view;
+
+    Held(size_t tokens, size_t dimensions, const Flat<int64_t>& offsets_) : offsets(checked_offsets(offsets_, tokens)) {
+        check_dimensions(dimensions);
+        view.dimensions = static_cast<int>(dimensions);
+        view.count = static_cast<int64_t>(offsets.size()) - 1;
+        view.offsets = offsets.data();
+    }
+
+    void set_codes(const Table<uint8_t>& codes, const Flat<float>& scales, const Table<float>& bounds) {
+        const size_t documents = offsets.size() - 1;
+        check_codes(static_cast<size_t>(offsets.back()), static_cast<size_t>(view.dimensions), documents, codes, scales,
+                    bounds);
+        for (size_t n = 0; n < bounds.size(); ++n)
+            check(std::isfinite(bounds.data()[n]) && bounds.data()[n] >= 0, "bounds must be finite and not negative");
+        view.stride = stride_of(view.dimensions);
+        view.codes = codes.data();
+        view.scales = scales.data();
+        view.errors = bounds.data();
+        view.worst = bounds.data() + documents;
+        view.longest = bounds.data() + 2 * documents;
+        view.shortest = bounds.data() + 3 * documents;
+    }
+};
+
+// Vectors without codes: enough to compute minima.
+struct Packed : Held {
+    Table<uint16_t> vectors;
+
+    Packed(Table<uint16_t> vectors_, Flat<int64_t> offsets_)
+        : Held(vectors_.shape(0), vectors_.shape(1), offsets_), vectors(vectors_) {
+        view.vectors = vectors.data();
+    }
+};
+
+struct Coded : Packed {
+    Table<uint8_t> codes;
+    Flat<float> scales;
+    Table<float> bounds;
+
+    Coded(Table<uint16_t> vectors_, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
+          Table<float> bounds_)
+        : Packed(vectors_, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
+        set_codes(codes, scales, bounds);
+    }
+};
+
+// Codes without vectors: enough to rule documents out.
+struct CodesOnly : Held {
+    Table<uint8_t> codes;
+    Flat<float> scales;
+    Table<float> bounds;
+
+    CodesOnly(size_t dimensions, Flat<int64_t> offsets_, Table<uint8_t> codes_, Flat<float> scales_,
+            Table<float> bounds_)
+        : Held(codes_.shape(0), dimensions, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
+        set_codes(codes, scales, bounds);
+    }
+};
+
+// One query and its candidates, copied and validated.
+struct Asked {
+    std::vector<float> query, weights;
+    std::vector<int64_t> candidates;
+    Request request;
+
+    Asked(const Held& documents, const Table<float>& query_, const Flat<int64_t>& candidates_, bool l2, int threads)
+        : query(copied(query_)), candidates(copied(candidates_)) {
+        check(query_.shape(0) >= 1, "a query needs at least one token");
+        check(query_.shape(1) == static_cast<size_t>(documents.view.dimensions),
+              "queries and documents must have the same number of dimensions");
+        for (const float value : query)
+            check(std::fabs(value) <= kLargest,
+                  "query vectors must be finite, with no number above " CHAMFER_TEXT(CHAMFER_LARGEST));
+        for (const int64_t place : candidates)
+            check(place >= 0 && place < documents.view.count, "candidates must be places of documents");
+        check(threads >= 1, "at least one thread is needed");
+        request.query = query.data();
+        request.tokens = static_cast<int>(query_.shape(0));
+        request.candidates = candidates.data();
+        request.count = static_cast<int64_t>(candidates.size());
+        request.l2 = l2;
+    }
+
+    Asked(const Held& documents, const Table<float>& query_, const Flat<float>& weights_,
+          const Flat<int64_t>& candidates_, int64_t k, bool l2, int threads)
+        : Asked(documents, query_, candidates_, l2, threads) {
+        weights = copied(weights_);
+        check(weights.size() == query_.shape(0), "every query token needs a weight");
+        for (const float weight : weights)
+            check(weight >= 0 && weight <= kLargest,
+                  "token weights must lie between 0 and " CHAMFER_TEXT(CHAMFER_LARGEST));
+        check(k >= 0, "k must not be negative");
+        request.weights = weights.data();
+    }
+
+    Asked(const Asked&) = delete;  // the request points into this object
+};
+
+}  // namespace chamfer
