@@ -389,18 +389,22 @@ class TestDescriptions:
         assert (again.query_length, again.document_length) == (7, 9)
         assert described(again) == described(encoder) == manifest.settings.encoder
 
-    def test_more_documents_need_the_engine_of_the_others_and_queries_do_not(
-        self, plain_checkpoint: Path, tmp_path: Path
+    def test_more_documents_need_the_engine_of_the_others_and_queries_use_it_where_it_is_installed(
+        self, plain_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         encoder = Encoder.load(str(plain_checkpoint), engine="openvino")
         build_index(tmp_path, texts(2), encoder)
         manifest = read_manifest(tmp_path)
         assert manifest is not None
-        assert load_encoder(manifest.settings, "query").engine == "torch"
         again = load_encoder(manifest.settings, "document")
-        assert again.engine == "openvino"
+        assert again.engine == load_encoder(manifest.settings, "query", "cpu").engine == "openvino"
         with writing(tmp_path) as writer:
             add_documents(writer, [Document("new", "night")], again)
+        for module in ("openvino", "encoder"):
+            monkeypatch.setattr(f"chamfer.encode.{module}.has_openvino", lambda: False)
+        assert load_encoder(manifest.settings, "query", "cpu").engine == "torch"
+        with pytest.raises(InputError, match="not installed"):
+            load_encoder(manifest.settings, "document")
 
     def test_an_index_that_does_not_name_its_encoder_asks_for_it(self) -> None:
         with pytest.raises(InputError, match="does not record which model made its vectors; pass the encoder"):

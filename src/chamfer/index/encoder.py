@@ -32,19 +32,21 @@ def load_encoder(settings: Settings, role: Role, device: str = AUTO) -> Encoder:
 
     Args:
         settings: settings of the index.
-        role: what it will encode. Documents need the engine that encoded the index, so that equal texts get equal
-            vectors. A query is one short batch, for which torch starts fastest.
+        role: what it will encode. The engine is that of the index, so that equal texts get equal vectors whether they
+            are searched or re-ranked. Documents to add need it; for queries torch takes the place of an OpenVINO that
+            is not installed here, or not on this device.
         device: device to load it on.
     """
     made_with = settings.encoder
     if "name" not in made_with:
         raise InputError("the index does not record which model made its vectors; pass the encoder")
+    engine = made_with.get("engine", "torch")
     return Encoder.load(
         made_with["name"],
         query_length=made_with["query_length"],
         document_length=made_with["document_length"],
         arithmetic=made_with["arithmetic"],
-        engine=made_with.get("engine", "torch") if role == "document" else "torch",
+        engine="auto" if engine == "openvino" and role == "query" else engine,
         device=device,
     )
 
