@@ -120,10 +120,37 @@ class TestSearch:
     def test_an_index_that_cannot_be_reopened_is_served_as_it_was(
         self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        folder.rename(folder.with_name("away"))
-        service.backend.refresh()
-        assert "so the previous one is still served" in caplog.text
+        with writing(folder) as writer:
+            writer.delete(["d1"])
+            newest = folder / writer.manifest.files[-1].name
+        newest.rename(folder / "away")
+        client = TestClient(create_app(service), LOCAL)  # not entered, so that nothing else refreshes
+        for _ in range(2):
+            service.backend.refresh()
+        told = client.get("/health")
+        assert (told.status_code, told.json()["status"]) == (200, "stale")
+        assert str(folder) not in told.text
+        assert caplog.text.count("the newest commit of the index cannot be opened") == 1
+        assert newest.name in caplog.text
         assert service.search([SearchRequest(query=QUERY)])[0].hits
+
+    def test_a_folder_that_is_gone_is_reported_once_until_it_is_back(
+        self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        away = folder.with_name("away")
+        client = TestClient(create_app(service), LOCAL)  # not entered, so that nothing else refreshes
+        folder.rename(away)
+        for _ in range(2):
+            service.backend.refresh()
+        told = client.get("/health")
+        assert (told.status_code, told.json()["status"]) == (503, "failing")
+        assert told.json()["problem"] == "the index folder is gone"
+        assert service.search([SearchRequest(query=QUERY)])[0].hits
+        away.rename(folder)
+        for _ in range(2):
+            service.backend.refresh()
+        assert client.get("/health").json()["status"] == "ok"
+        assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
 
     def test_the_server_works_on_all_cores(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         cores: list[int] = []

@@ -145,9 +145,14 @@ def needed_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def is_index(folder: Path) -> bool:
+    """Whether a folder holds an index, which is not read, so it may be damaged."""
+    return (folder / MANIFEST).is_file()
+
+
 def check_is_index(folder: Path) -> None:
-    """Refuse a folder without an index; the index itself is not read, so it may be damaged."""
-    if not (folder / MANIFEST).is_file():
+    """Refuse a folder without an index."""
+    if not is_index(folder):
         raise InputError(_no_index(folder))
 
 

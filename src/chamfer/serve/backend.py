@@ -10,6 +10,7 @@ from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.state import Problem
 from chamfer.serve.versions import Versions
 
 
@@ -81,6 +82,10 @@ class Backend(Protocol):
 
     def refresh(self) -> None:
         """Switch to the newest commit; if it cannot be opened, keep serving the current one."""
+
+    @property
+    def problem(self) -> Problem | None:
+        """What is wrong, as far as is known without asking anybody; None if all is well."""
 
     def missing_shards(self) -> list[str]:
         """Names of the shards that cannot be reached now."""

@@ -1,11 +1,11 @@
 """The backend of a server with one index on this machine."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from chamfer.errors import InputError
 from chamfer.index.filters import Filter
+from chamfer.index.manifest import is_index
 from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.searcher import Searcher
@@ -14,6 +14,7 @@ from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.service import Service
+from chamfer.serve.state import Problem, State
 from chamfer.serve.versions import Versions
 from chamfer.weights.names import NAMES
 
@@ -58,6 +59,7 @@ class IndexBackend:
 
     def __init__(self, searcher: Searcher) -> None:
         self.reader = IndexReader(searcher)
+        self._state = State()
 
     @property
     def name(self) -> str:
@@ -69,12 +71,19 @@ class IndexBackend:
         try:
             searcher = self.reader.searcher.refreshed()
         except (InputError, OSError) as error:
-            logging.getLogger("chamfer").warning(
-                "cannot open the newest commit of the index, so the previous one is still served: %s", error
-            )
+            if isinstance(error, OSError) or is_index(self.reader.searcher.index.folder):
+                self._state.set(Problem("stale", "the newest commit of the index cannot be opened", str(error)))
+            else:
+                self._state.set(Problem("failing", "the index folder is gone", str(error)))
             return
+        self._state.set(None)
         if searcher is not self.reader.searcher:
             self.reader = IndexReader(searcher)
+
+    @property
+    def problem(self) -> Problem | None:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return self._state.problem
 
     def missing_shards(self) -> list[str]:
         """None: there are no shards."""

@@ -1,25 +1,34 @@
 """``/health`` and ``/metrics``."""
 
 import asyncio
+from typing import Any
 
 from fastapi import APIRouter, Response
 
 from chamfer import __version__
 from chamfer.serve.answers import public_name
 from chamfer.serve.metrics import Metrics
-from chamfer.serve.schemas.health import HealthResponse
+from chamfer.serve.schemas.health import HealthResponse, Status
 from chamfer.serve.service import Service
+
+# Unlike other errors, it has the fields of the usual answer; a load balancer looks at the code.
+FAILING: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse, "description": "Use another server."}}
 
 
 def health_routes(service: Service, metrics: Metrics) -> APIRouter:
     """Report the state of the server."""
     router = APIRouter()
 
-    @router.get("/health", summary="Whether the server is up, and what it serves.")
-    async def health() -> HealthResponse:
-        missing = await asyncio.to_thread(service.backend.missing_shards)
+    @router.get("/health", summary="Whether the server is up, and what it serves.", responses=FAILING)
+    async def health(response: Response) -> HealthResponse:
+        missing, problem = await asyncio.to_thread(service.backend.missing_shards), service.backend.problem
+        status: Status = "partial" if missing else "ok"
+        if problem is not None and (not missing or problem.status == "failing"):
+            status = problem.status
+        response.status_code = 503 if status == "failing" else 200
         return HealthResponse(
-            status="partial" if missing else "ok",
+            status=status,
+            problem=problem.reason if problem is not None else None,
             missing_shards=missing,
             index=service.backend.name,
             documents=service.backend.reader.documents,

@@ -1,6 +1,5 @@
 """The backend of a server of shards: follows their versions, and knows which shards are missing."""
 
-import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -8,12 +7,13 @@ from threading import Thread
 from typing import Any
 
 from chamfer.errors import InputError, last_line
-from chamfer.index.shards import ShardVersion, current_version
+from chamfer.index.shards import ShardVersion, current_version, holds_shards
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.sharded.head import open_queries
 from chamfer.serve.sharded.reader import ShardReader
 from chamfer.serve.sharded.scatter import Scatter
+from chamfer.serve.state import Problem, State
 from chamfer.serve.versions import Versions
 
 # Seconds that shards may take to open a new version, and the pause before they are asked again.
@@ -39,6 +39,7 @@ class ShardBackend:
         self._scatter = scatter
         self._coming: Future[ShardReader] | None = None
         self._not_before = 0.0
+        self._state = State()
 
     @property
     def name(self) -> str:
@@ -48,6 +49,11 @@ class ShardBackend:
     def close(self) -> None:
         """See :class:`chamfer.serve.backend.Backend`."""
         self._scatter.close()
+
+    @property
+    def problem(self) -> Problem | None:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return self._state.problem
 
     def missing_shards(self) -> list[str]:
         """Names of the shards that are lost, or do not answer a health check in time."""
@@ -63,8 +69,13 @@ class ShardBackend:
             newest = current_version(self.reader.queries.index.folder)
         except Exception as error:
             self._not_before = time.monotonic() + AGAIN_SECONDS
-            logging.getLogger("chamfer").warning("the new version cannot be served yet: %s", last_line(error))
+            if holds_shards(self.reader.queries.index.folder):
+                self._state.set(Problem("stale", "the new version cannot be served yet", last_line(error)))
+            else:
+                self._state.set(Problem("failing", "the folder of the shards is gone", last_line(error)))
             return
+        if newest == self.reader.version:
+            self._state.set(None)
         if self._coming is None and newest != self.reader.version and time.monotonic() >= self._not_before:
             self._coming = Future()
             # A daemon, because it may wait minutes for shards while the server stops.
