@@ -19,6 +19,8 @@ from chamfer.cli.app import main
 from chamfer.data import docstrings
 from chamfer.errors import WorkerError
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.workers import ray_driver
+from chamfer.workers.jobs import IN_PROCESS, Workers
 from tests.conftest import DOCUMENTS, QUERIES, write_lines
 
 
@@ -168,6 +170,24 @@ def test_rerank_counts_idf_over_a_corpus(run: Run, collection_folder: Path) -> N
     line = json.dumps({"query": "the dog", "documents": ["the the", "dog"]})
     assert run("rerank", "--corpus", collection_folder, stdin=line).returncode == 0
     assert_refused(run("rerank", "--weights", "idf", stdin=line), "give one with --corpus")
+
+
+def test_rerank_connects_to_ray_once_to_count_and_to_rank(
+    run: Run, collection_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections: list[str] = []
+
+    @contextmanager
+    def connect(address: str) -> Iterator[Workers]:
+        connections.append(address)
+        yield IN_PROCESS
+
+    monkeypatch.setattr(ray_driver, "ray_workers", connect)
+    line = json.dumps({"query": "the dog", "documents": ["the the", "dog"]})
+    done = [run("rerank", "--corpus", collection_folder, *given, stdin=line) for given in (["--ray", "local"], [])]
+    assert connections == ["local"]
+    assert done[0].returncode == 0, done[0].stderr
+    assert done[0].stdout == done[1].stdout
 
 
 def test_rerank_writes_a_run_for_a_folder(run: Run, collection_folder: Path, tmp_path: Path) -> None:

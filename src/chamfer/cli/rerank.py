@@ -18,7 +18,7 @@ from chamfer.cli.options import (
     QueryLength,
     RayAddress,
 )
-from chamfer.cli.terminal import resumable, say, say_truncated
+from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
@@ -94,16 +94,20 @@ def rerank(
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.rankings import rerank_collection
     from chamfer.search.rerank_texts import rerank_requests
-    from chamfer.weights.counting import count_frequencies
+    from chamfer.weights.counting import count_tokens
+    from chamfer.workers.connect import workers_at
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     if collection is None:
-        counted = count_frequencies(model, list(documents.values()), ray=ray if documents else None)
-        say_truncated("documents", counted.truncated or 0, len(documents), model.document_length)
-        weighting = weights_by_name(chosen, model, lambda: counted, form=form)
-        requests = read_requests(allow_empty=allow_empty)
-        for ranking, truncated in rerank_requests(requests, encoder=model, weights=weighting, form=form, k=k, ray=ray):
-            print_line({**as_response(ranking, k), "truncated": truncated})
+        with workers_at(ray) as workers:
+            counted = count_tokens(model, list(documents.values()), progress=progress_bar, workers=workers)
+            say_truncated("documents", counted.truncated or 0, len(documents), model.document_length)
+            weighting = weights_by_name(chosen, model, lambda: counted, form=form)
+            requests = read_requests(allow_empty=allow_empty)
+            for ranking, truncated in rerank_requests(
+                requests, encoder=model, weights=weighting, form=form, k=k, workers=workers
+            ):
+                print_line({**as_response(ranking, k), "truncated": truncated})
         return
     with resumable():
         ranked, cut = rerank_collection(

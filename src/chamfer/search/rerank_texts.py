@@ -13,8 +13,7 @@ from chamfer.search.rerank import score_texts
 from chamfer.search.rerank_all import QUERIES_PER_TABLE
 from chamfer.support.progress import Advance
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.workers.connect import workers_at
-from chamfer.workers.jobs import Table, Workers, add_row, empty_table, rows
+from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_table, rows
 
 
 class Request(NamedTuple):
@@ -48,7 +47,7 @@ def rerank_requests(
     weights: TokenWeights,
     form: Form = "l2",
     k: int | None = None,
-    ray: str | None = None,
+    workers: Workers = IN_PROCESS,
 ) -> Iterator[Response]:
     """Answer requests in order, each as soon as it is ranked.
 
@@ -58,13 +57,12 @@ def rerank_requests(
         weights: token weights.
         form: ``l2`` or ``cosine``.
         k: number of texts to return for each query; all if not given.
-        ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process works.
+        workers: workers that encode and rank.
     """
-    with workers_at(ray) as workers:
-        job = RerankTexts(encoder, weights, form, k)
-        for answered in workers.map(job, _tables(requests, workers), gpu=encoder.may_use_gpu):
-            for query, documents, scores, truncated in rows(answered, RESPONSE):
-                yield Response(Ranking(query, tuple(documents), tuple(scores)), truncated)
+    job = RerankTexts(encoder, weights, form, k)
+    for answered in workers.map(job, _tables(requests, workers), gpu=encoder.may_use_gpu):
+        for query, documents, scores, truncated in rows(answered, RESPONSE):
+            yield Response(Ranking(query, tuple(documents), tuple(scores)), truncated)
 
 
 def _tables(requests: Iterable[Request], workers: Workers) -> Iterator[Table]:
