@@ -74,8 +74,8 @@ def reproduce(
     from chamfer.cli.reproduction_table import as_tables
     from chamfer.reproduce import run, tables
     from chamfer.reproduce.datasets import dataset_named
+    from chamfer.reproduce.protocol import Protocol
     from chamfer.reproduce.report import notes, report
-    from chamfer.reproduce.scoring import Protocol
     from chamfer.support.files import write_text
 
     names = {dataset_named(name).name for name in datasets or []}

@@ -2,13 +2,18 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chamfer.data.collection import Collection
 from chamfer.data.runs import write_run
-from chamfer.evaluate.measures import DEPTH, PerQuery
+from chamfer.encode.encoder import Encoder
+from chamfer.evaluate.measures import DEPTH as MEASURED
+from chamfer.evaluate.measures import PerQuery
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import bootstrap_interval, compare
+from chamfer.kernels.form import Form
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
@@ -16,9 +21,9 @@ from chamfer.learn.quality import quality
 from chamfer.learn.start import Start
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import Dataset
-from chamfer.reproduce.paper import Setting
+from chamfer.reproduce.paper import DEPTH, Setting
 from chamfer.reproduce.saved_splits import load_splits
-from chamfer.reproduce.scoring import Protocol, Scoring
+from chamfer.reproduce.scoring import Scoring
 from chamfer.reproduce.systems import AUTO, CHAMFER, IDF, RECIPE, SOFT
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import choose_special
@@ -26,6 +31,29 @@ from chamfer.weights.token_weights import TokenWeights
 
 # Fewer queries cannot be cross-validated.
 MIN_QUERIES = 3
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The settings that all datasets of a run share.
+
+    Args:
+        cache: cache folder for vectors, minima and indexes.
+        depth: number of candidates per query.
+        form: ``l2`` or ``cosine``.
+        most: maximum number of train and of validation queries.
+        seed: random seed.
+    """
+
+    cache: Path
+    depth: int = DEPTH
+    form: Form = "l2"
+    most: int = 1000
+    seed: int = 0
+
+    def setup(self, collection: Collection, encoder: Encoder, *, progress: Progress = quiet) -> Setup:
+        """The setup of one dataset, which its two settings share."""
+        return Setup(collection, encoder, self.cache, self.form, self.depth, progress)
 
 
 def reproduce_dataset(
@@ -55,7 +83,7 @@ def reproduce_dataset(
     for name, weights in weightings.items():
         weights.save(folder / setting / f"{name}.safetensors")
     for name, ranked in rankings.items():
-        write_run(folder / setting / f"{name}.trec", ranked, k=DEPTH, tag=name)
+        write_run(folder / setting / f"{name}.trec", ranked, k=MEASURED, tag=name)
     return {
         "dataset": dataset.name,
         "group": dataset.group,

@@ -23,8 +23,7 @@ from chamfer.reproduce.datasets import (
 from chamfer.reproduce.download import fetch
 from chamfer.reproduce.environment import environment
 from chamfer.reproduce.paper import SETTINGS, Setting
-from chamfer.reproduce.protocol import reproduce_dataset
-from chamfer.reproduce.scoring import Protocol
+from chamfer.reproduce.protocol import Protocol, reproduce_dataset
 from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Progress, quiet
 

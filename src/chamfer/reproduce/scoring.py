@@ -3,49 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from chamfer.data.collection import Collection
 from chamfer.data.ranking import Ranking
-from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.first_stage import find_first
 from chamfer.evaluate.measures import DEPTH as MEASURED
 from chamfer.evaluate.rankings import find_candidates, rerank_candidates
 from chamfer.evaluate.setup import Setup
-from chamfer.kernels.form import Form
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.on_collection import judge_queries
 from chamfer.reproduce.capped_recall import measure_all
-from chamfer.reproduce.paper import DEPTH, Setting
+from chamfer.reproduce.paper import Setting
 from chamfer.reproduce.saved_splits import ROLES, QuerySplits, Role
 from chamfer.reproduce.systems import CHAMFER
 from chamfer.retrieve.stages import AUTO, BM25
-from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """The settings that all datasets of a run share.
-
-    Args:
-        cache: cache folder for vectors, minima and indexes.
-        depth: number of candidates per query.
-        form: ``l2`` or ``cosine``.
-        most: maximum number of train and of validation queries.
-        seed: random seed.
-    """
-
-    cache: Path
-    depth: int = DEPTH
-    form: Form = "l2"
-    most: int = 1000
-    seed: int = 0
-
-    def setup(self, collection: Collection, encoder: Encoder, *, progress: Progress = quiet) -> Setup:
-        """The setup of one dataset, which its two settings share."""
-        return Setup(collection, encoder, self.cache, self.form, self.depth, progress)
 
 
 @dataclass(frozen=True)
