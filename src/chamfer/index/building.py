@@ -28,6 +28,7 @@ from chamfer.index.texts import check_storable
 from chamfer.index.trained import Trained, sample_size
 from chamfer.index.writing import Writer, writing
 from chamfer.support.progress import Progress, quiet, shown
+from chamfer.support.sampling import draw
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
@@ -194,7 +195,7 @@ def _encoded_sample(
     generator = np.random.default_rng(0)
 
     def drawn(count: int) -> list[Document]:
-        return corpus.take(np.sort(generator.choice(len(corpus), min(count, len(corpus)), replace=False)).tolist())
+        return corpus.take(draw(len(corpus), count, generator).tolist())
 
     glance = encoder.tokenize([document.content for document in drawn(GLANCE)], "document")
     mean = max(1.0, float(np.mean([len(ids) for ids in glance.token_ids])))

@@ -13,6 +13,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.support.sampling import draw
 from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import Vectors
 
@@ -77,9 +78,8 @@ def train_clusters(vectors: Vectors, count: int, *, seed: int = 0) -> Clusters:
         seed: random seed.
     """
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    generator = np.random.default_rng(seed)
     if len(vectors) > count * TOKENS_PER_CENTROID:
-        vectors = vectors[np.sort(generator.choice(len(vectors), count * TOKENS_PER_CENTROID, replace=False))]
+        vectors = vectors[draw(len(vectors), count * TOKENS_PER_CENTROID, np.random.default_rng(seed))]
     cells = _k_means(vectors, round(count**0.5), seed)
     cell_of = _closest(vectors, cells)
     sizes = np.bincount(cell_of, minlength=len(cells))

@@ -14,6 +14,7 @@ from chamfer.index.texts import check_storable
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
 from chamfer.support.progress import Progress, quiet
+from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch, parts
 
 # Tokens per commit. An interruption loses at most this much, and no more than this is in memory.
@@ -39,8 +40,8 @@ def build_encoded(
         building = begun_build(writer.manifest, made_from, folder)
         if writer.trained is None:
             share = sample_size(len(tokens.vectors)) / max(1, len(tokens.vectors))
-            chosen = np.random.default_rng(0).choice(len(tokens), max(1, int(share * len(tokens))), replace=False)
-            writer.train(tokens.take(np.sort(chosen)), tokens=len(tokens.vectors))
+            chosen = draw(len(tokens), max(1, int(share * len(tokens))))
+            writer.train(tokens.take(chosen), tokens=len(tokens.vectors))
         done = building["done"]
         advance(done)
         for part in parts(tokens.offsets[done:], CHUNK):

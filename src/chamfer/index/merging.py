@@ -12,6 +12,7 @@ from chamfer.index.rows import Rows, gather, recoded
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained, sample_size, train_kept
+from chamfer.support.sampling import draw
 from chamfer.tokens.batch import offsets_of, parts
 
 # This many segments of similar size are merged into one, so that a document is copied at most once per power of eight.
@@ -43,8 +44,8 @@ def train_again(
     sample = [coming]
     for segment in segments:
         places = segment.alive
-        some = min(len(places), int(wanted / max(there, 1) * len(places)) + 1)
-        sample.append(segment.take(np.sort(generator.choice(places, some, replace=False))).vectors)
+        some = draw(len(places), int(wanted / max(there, 1) * len(places)) + 1, generator)
+        sample.append(segment.take(places[some]).vectors)
     kept = np.concatenate(sample).astype(np.float32, copy=False)
     return train_kept(kept, settings, before.projection, tokens=there + len(coming))
 

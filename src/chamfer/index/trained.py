@@ -16,6 +16,7 @@ from chamfer.index.projection import fit_projection, projected
 from chamfer.index.settings import Settings
 from chamfer.kernels.residuals import Residuals, train_residuals
 from chamfer.support.files import atomic_write
+from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch, Vectors
 
 # Maximum number of values to train residual levels on.
@@ -91,7 +92,7 @@ def train(sample: Vectors, settings: Settings, *, tokens: int) -> Trained:
     """
     enough = sample_size(tokens)
     if len(sample) > enough:
-        sample = sample[np.sort(np.random.default_rng(0).choice(len(sample), enough, replace=False))]
+        sample = sample[draw(len(sample), enough)]
     if settings.projected is not None and len(sample) < settings.dimensions:
         raise InputError(
             f"a projection is learnt from at least {settings.dimensions} tokens, not {len(sample)}; start with more "

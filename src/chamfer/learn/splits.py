@@ -12,6 +12,7 @@ from chamfer.support.strings import list_of_strings
 FOLDS = 3
 """Folds of the cross-validation unless another number is given."""
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -112,7 +113,7 @@ def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T
     return rest, [query for query, out in zip(queries, chosen, strict=True) if out]
 
 
-def sample(queries: Mapping[str, T], count: int | None, *, seed: int = 0) -> dict[str, T]:
+def sample(queries: Mapping[K, T], count: int | None, *, seed: int = 0) -> dict[K, T]:
     """Return at most ``count`` of some queries, drawn at random, in their order; all if ``count`` is None."""
     if count is None or count >= len(queries):
         return dict(queries)

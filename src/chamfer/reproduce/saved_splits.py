@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from chamfer.data.collection import Collection
 from chamfer.data.judgements import Judgements
 from chamfer.errors import InputError
-from chamfer.learn.splits import split_queries
+from chamfer.learn.splits import sample, split_queries
 from chamfer.support.files import write_json
 
 Role = Literal["train", "validation", "test"]
@@ -94,5 +92,5 @@ def _alike(collection: Collection, queries: Iterable[str]) -> dict[str, list[str
 
 
 def _drawn(groups: Sequence[Sequence[str]], most: int, seed: int) -> list[str]:
-    chosen = sorted(np.random.default_rng(seed).permutation(len(groups))[:most])
-    return [query for place in chosen for query in groups[place]][:most]
+    chosen = sample(dict(enumerate(groups)), most, seed=seed)
+    return [query for group in chosen.values() for query in group][:most]

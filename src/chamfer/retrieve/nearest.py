@@ -14,6 +14,7 @@ from scipy.sparse import csc_matrix
 from chamfer.errors import InputError
 from chamfer.index.clusters import one_faiss_thread
 from chamfer.retrieve.stage import Candidates
+from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
 Floats = npt.NDArray[np.float32]
@@ -234,7 +235,7 @@ def _empty(segment: VectorSegment, places: range, encode: Encode, size: int) -> 
         return faiss.IndexScalarQuantizer(size, faiss.ScalarQuantizer.QT_fp16, product)
     most = min(len(some), SAMPLE_BYTES // (4 * size))
     lists = max(1, min(int(4 * np.sqrt(len(some))), most // PER_LIST))
-    chosen = np.sort(np.random.default_rng(SEED).choice(some, min(most, lists * PER_LIST), replace=False))
+    chosen = some[draw(len(some), min(most, lists * PER_LIST), np.random.default_rng(SEED))]
     cuts = parts(offsets_of(np.diff(segment.offsets)[chosen]))
     portions = [chosen[cut][n : n + AT_A_TIME] for cut in cuts for n in range(0, len(chosen[cut]), AT_A_TIME)]
     sample = np.concatenate([encode(segment.take(one)) for one in portions])
