@@ -10,7 +10,7 @@ from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError, WorkerError
-from chamfer.support.devices import VARIABLE
+from chamfer.support.devices import AUTO, CPU, VARIABLE
 
 app = typer.Typer(
     name="chamfer",
@@ -39,7 +39,7 @@ def root(
     device: Annotated[
         str | None,
         typer.Option(
-            "--device", help="Where to compute: auto, cpu, cuda, cuda:1.", show_default="auto", metavar="NAME"
+            "--device", help=f"Where to compute: {AUTO}, {CPU}, cuda, cuda:1.", show_default=AUTO, metavar="NAME"
         ),
     ] = None,
 ) -> None:

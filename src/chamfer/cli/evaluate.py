@@ -25,6 +25,9 @@ from chamfer.cli.terminal import print_json, results, resumable, say, say_trunca
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.retrieve.stages import BM25, check_stage
+from chamfer.weights.names import NAMES, UNIFORM, check_name
+from chamfer.weights.special import DEFAULT
 
 
 def evaluate(
@@ -32,20 +35,20 @@ def evaluate(
     weights: Annotated[
         list[str],
         typer.Option("--weights", help=f"{WEIGHTS_HELP} Repeatable.", metavar="NAME"),
-    ] = ["uniform", "idf", "idf-soft"],  # noqa: B006 -- typer copies it
+    ] = list(NAMES),  # noqa: B006 -- typer copies it
     encoder: EncoderName = MINILM,
     split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = "test",
-    first_stage: FirstStage = "bm25",
+    first_stage: FirstStage = BM25,
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="the first stage's")
     ] = None,
     run: Annotated[list[Path] | None, typer.Option("--run", help="TREC run to evaluate as well. Repeatable.")] = None,
     depth: Depth = DEFAULT_DEPTH,
     form: FormOption = "l2",
-    special: SpecialOption = "1",
+    special: SpecialOption = f"{DEFAULT:g}",
     validation: ValidationOption = "dev",
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="System to compare with.", show_default="uniform")
+        str | None, typer.Option("--baseline", help="System to compare with.", show_default=UNIFORM)
     ] = None,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
@@ -64,7 +67,6 @@ def evaluate(
     """
     from chamfer.data.collection import load_collection
     from chamfer.data.runs import read_run, write_run
-    from chamfer.weights.names import check_name
 
     chosen = parse_special(special)
     if save_runs is not None and save_runs.exists() and not save_runs.is_dir():
@@ -77,8 +79,6 @@ def evaluate(
     collection.judged_queries(split)
     if chosen == "auto":
         collection.judged_queries(validation)
-
-    from chamfer.retrieve.stages import check_stage
 
     check_stage(first_stage)
 

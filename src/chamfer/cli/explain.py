@@ -11,6 +11,7 @@ from chamfer.cli.checks import check_output, check_query
 from chamfer.cli.options import FormOption, IndexFolder, WeightsName
 from chamfer.cli.terminal import print_json, results, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.weights.names import DEFAULT_WEIGHTS, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def explain(
     other: Annotated[
         str | None, typer.Argument(help="Id of a second document, to compare with.", show_default="none")
     ] = None,
-    weights: WeightsName = "idf-soft",
+    weights: WeightsName = DEFAULT_WEIGHTS,
     form: FormOption = "l2",
     html: Annotated[Path | None, typer.Option("--html", help="Also write the explanation as an HTML page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -42,7 +43,6 @@ def explain(
         check_output(html)
 
     from chamfer.index.manifest import needed_manifest
-    from chamfer.weights.names import check_name
 
     needed_manifest(folder)
     check_name(weights)

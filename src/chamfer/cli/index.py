@@ -20,6 +20,7 @@ from chamfer.cli.terminal import print_json, results, resumable, say, say_trunca
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.settings import Precision
+from chamfer.retrieve.stages import AUTO, check_stage, open_stage
 
 if TYPE_CHECKING:
     from chamfer.index.index import Index
@@ -42,7 +43,7 @@ def build(
     first_stage: Annotated[
         str,
         typer.Option("--first-stage", help="First stage to prepare, so that the first search is fast.", metavar="NAME"),
-    ] = "auto",
+    ] = AUTO,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     allow_empty: AllowEmpty = False,
@@ -64,8 +65,6 @@ def build(
         raise InputError(f"there is no file {corpus_file(corpus)}; give a JSON Lines file or a BEIR folder")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, but an index is a folder; choose another --out")
-
-    from chamfer.retrieve.stages import check_stage, open_stage
 
     check_unfinished(read_manifest(out), out)
     check_stage(first_stage)

@@ -22,7 +22,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
-from chamfer.learn.recipe_names import NAMES, check_recipe
+from chamfer.learn.recipe_names import AUTO, NAMES, check_recipe
 from chamfer.learn.splits import FOLDS
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 
@@ -56,8 +56,8 @@ def learn(
         typer.Option("--max-queries", min=3, help="Maximum number of queries per split.", show_default="all"),
     ] = None,
     recipe: Annotated[
-        str, typer.Option("--recipe", help=f"Recipe: {', '.join(NAMES)}, or auto to try all.", metavar="NAME")
-    ] = "auto",
+        str, typer.Option("--recipe", help=f"Recipe: {', '.join(NAMES)}, or {AUTO} to try all.", metavar="NAME")
+    ] = AUTO,
     preset: Annotated[
         str | None, typer.Option("--preset", help="Use the paper's hyper-parameters for a dataset, such as scifact.")
     ] = None,
@@ -90,7 +90,7 @@ def learn(
 
     check_weights_output(out)
     check_recipe(recipe)
-    if preset is not None and recipe not in ("auto", "paper"):
+    if preset is not None and recipe not in (AUTO, "paper"):
         raise InputError("--preset needs --recipe paper or --recipe auto")
     if preset is not None and preset not in PRESETS:
         raise InputError(f"--preset must be one of {', '.join(PRESETS)}, not {preset!r}")

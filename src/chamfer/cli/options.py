@@ -8,6 +8,7 @@ import typer
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stages import choices
+from chamfer.weights.names import NAMES
 from chamfer.weights.special import Special
 
 
@@ -25,7 +26,7 @@ CorpusPath: TypeAlias = Annotated[
     Path,
     typer.Argument(help="JSON Lines file (_id, title, text, metadata), or BEIR folder.", metavar="CORPUS"),
 ]
-WEIGHTS_HELP = "Token weights: uniform, idf, idf-soft, or a weights file."
+WEIGHTS_HELP = f"Token weights: {', '.join(NAMES)}, or a weights file."
 WeightsName: TypeAlias = Annotated[str, typer.Option("--weights", help=WEIGHTS_HELP, metavar="NAME")]
 FirstStage: TypeAlias = Annotated[
     str,

@@ -9,7 +9,7 @@ from chamfer.cli.checks import check_output
 from chamfer.cli.options import AsJson, CacheFolder, Depth, DocumentLength, EncoderName, FormOption, QueryLength, Seed
 from chamfer.cli.terminal import print_json, progress_bar, results, say
 from chamfer.errors import InputError
-from chamfer.reproduce.paper import DEPTH
+from chamfer.reproduce.paper import ALL_MEASURES, DEPTH, ENCODER, MOST_QUERIES, SETTINGS
 
 PRINTED = ["R@10", "nDCG@10"]
 
@@ -23,7 +23,7 @@ def reproduce(
         Literal["both", "rerank", "end-to-end"],
         typer.Option("--setting", help="Re-rank BM25's candidates, search end to end, or both."),
     ] = "both",
-    encoder: EncoderName = "colbert-ir/colbertv2.0",
+    encoder: EncoderName = ENCODER,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Folder of BEIR collections.", show_default="download from BEIR"),
@@ -43,7 +43,7 @@ def reproduce(
     depth: Depth = DEPTH,
     max_queries: Annotated[
         int, typer.Option("--max-queries", min=2, help="Maximum number of queries per split to learn from.")
-    ] = 1000,
+    ] = MOST_QUERIES,
     seed: Seed = 0,
     form: FormOption = "l2",
     query_length: QueryLength = None,
@@ -59,7 +59,6 @@ def reproduce(
     Example: chamfer reproduce scifact --encoder minilm --data collections/
     """
     from chamfer.learn.plot import check_plot
-    from chamfer.reproduce.paper import ALL_MEASURES, SETTINGS
 
     for path in (markdown, latex, plot):
         if path is not None:

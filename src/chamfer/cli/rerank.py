@@ -22,6 +22,7 @@ from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, check_name
 
 
 def rerank(
@@ -33,7 +34,7 @@ def rerank(
         typer.Option(
             "--weights",
             help=WEIGHTS_HELP,
-            show_default="idf-soft; uniform for stdin without --corpus",
+            show_default=f"{DEFAULT_WEIGHTS}; {UNIFORM} for stdin without --corpus",
             metavar="NAME",
         ),
     ] = None,
@@ -72,13 +73,12 @@ def rerank(
     """
     for_folders = {"--candidates": candidates, "--split": split, "--depth": depth, "--out": out, "--cache": cache}
     _check_usage(dataset, for_folders, corpus)
-    chosen = weights or ("uniform" if dataset is None and corpus is None else "idf-soft")
+    chosen = weights or (UNIFORM if dataset is None and corpus is None else DEFAULT_WEIGHTS)
     if out is not None:
         check_output(out)
 
     from chamfer.data.collection import load_collection, load_documents
     from chamfer.data.runs import format_run, read_run, write_run
-    from chamfer.weights.names import COUNTED, check_name, weights_by_name
 
     given = None if candidates is None else read_run(candidates)
     check_name(chosen)
@@ -95,6 +95,7 @@ def rerank(
     from chamfer.evaluate.rankings import rerank_collection
     from chamfer.search.rerank_texts import rerank_requests
     from chamfer.weights.counting import count_tokens
+    from chamfer.weights.names import weights_by_name
     from chamfer.workers.connect import workers_at
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)

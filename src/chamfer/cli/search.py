@@ -12,7 +12,9 @@ from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName
 from chamfer.cli.terminal import results, say, say_truncated
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
+from chamfer.retrieve.stages import AUTO
 from chamfer.search.hits import DEFAULT_K, json_score
+from chamfer.weights.names import DEFAULT_WEIGHTS, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +34,8 @@ def search(
         typer.Option("--queries", help="JSON Lines file of queries (_id, text); prints one JSON line per query."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Number of documents to return.")] = DEFAULT_K,
-    weights: WeightsName = "idf-soft",
-    first_stage: FirstStage = "auto",
+    weights: WeightsName = DEFAULT_WEIGHTS,
+    first_stage: FirstStage = AUTO,
     depth: Annotated[
         int | None,
         typer.Option("--depth", min=1, help="Candidates to score exactly.", show_default="depends on the first stage"),
@@ -57,7 +59,6 @@ def search(
 
     from chamfer.index.filters import as_filter
     from chamfer.index.manifest import needed_manifest
-    from chamfer.weights.names import check_name
 
     needed_manifest(folder)
     condition = as_filter(where)

@@ -10,7 +10,9 @@ import typer
 from chamfer.cli.options import WEIGHTS_HELP, FirstStage, FormOption, checked_address
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
+from chamfer.retrieve.stages import AUTO, check_stage
 from chamfer.serve.limits import SHARD_SECONDS, Limits
+from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_name
 
 if TYPE_CHECKING:
     from chamfer.search.query_encoder import QueryEncoder
@@ -25,7 +27,7 @@ def serve(
         typer.Option(
             "--weights",
             help=WEIGHTS_HELP,
-            show_default="idf-soft",
+            show_default=DEFAULT_WEIGHTS,
             metavar="NAME",
         ),
     ] = None,
@@ -33,7 +35,7 @@ def serve(
         Path | None,
         typer.Option("--versions", help="Folder for versions of the weights.", show_default="in memory"),
     ] = None,
-    first_stage: FirstStage = "auto",
+    first_stage: FirstStage = AUTO,
     form: FormOption = "l2",
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -66,8 +68,6 @@ def serve(
     """
     from chamfer.index.manifest import check_finished, needed_manifest
     from chamfer.index.shards import current_version, holds_shards
-    from chamfer.retrieve.stages import check_stage
-    from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_name
 
     # Everything that is quick to check comes before the model is loaded.
     if ray is None and holds_shards(folder):

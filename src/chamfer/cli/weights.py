@@ -24,6 +24,8 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
+from chamfer.weights.idf import POWER
+from chamfer.weights.special import DEFAULT
 
 app = typer.Typer(help="Compute, show and convert token weights.", no_args_is_help=True)
 
@@ -38,12 +40,17 @@ def idf(
     soft: Annotated[bool, typer.Option("--soft", help="Softened IDF (recommended) instead of plain IDF.")] = False,
     power: Annotated[
         float | None,
-        typer.Option("--power", help="With --soft: exponent from 0 (uniform) to 1 (plain IDF).", show_default="0.5"),
+        typer.Option(
+            "--power", help="With --soft: exponent from 0 (uniform) to 1 (plain IDF).", show_default=f"{POWER:g}"
+        ),
     ] = None,
     special: Annotated[
         str | None,
         typer.Option(
-            "--special", help="Weight of special tokens under plain IDF.", show_default="1", metavar="0|1|auto"
+            "--special",
+            help="Weight of special tokens under plain IDF.",
+            show_default=f"{DEFAULT:g}",
+            metavar="0|1|auto",
         ),
     ] = None,
     validation: ValidationOption = "dev",
@@ -69,7 +76,7 @@ def idf(
         raise InputError("--special is for plain IDF; under --soft, special tokens weigh 1")
     if power is not None and not soft:
         raise InputError("--power needs --soft")
-    chosen = parse_special(special or "1")
+    chosen = parse_special(special or f"{DEFAULT:g}")
     if chosen == "auto" and not corpus.is_dir():
         raise InputError("--special auto needs a BEIR folder with judged queries; give --special 0 or 1 instead")
 
@@ -87,7 +94,6 @@ def idf(
     from chamfer.evaluate.setup import Setup
     from chamfer.evaluate.validation import validator
     from chamfer.weights.counting import count_frequencies
-    from chamfer.weights.idf import POWER
     from chamfer.weights.origin import origin
     from chamfer.weights.token_weights import TokenWeights
 

@@ -21,7 +21,7 @@ from chamfer.learn.quality import quality
 from chamfer.learn.start import Start
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import Dataset
-from chamfer.reproduce.paper import DEPTH, Setting
+from chamfer.reproduce.paper import DEPTH, MOST_QUERIES, Setting
 from chamfer.reproduce.saved_splits import load_splits
 from chamfer.reproduce.scoring import Scoring
 from chamfer.reproduce.systems import AUTO, CHAMFER, IDF, RECIPE, SOFT
@@ -48,7 +48,7 @@ class Protocol:
     cache: Path
     depth: int = DEPTH
     form: Form = "l2"
-    most: int = 1000
+    most: int = MOST_QUERIES
     seed: int = 0
 
     def setup(self, collection: Collection, encoder: Encoder, *, progress: Progress = quiet) -> Setup:

@@ -7,6 +7,7 @@ from chamfer.evaluate.significance import holm
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.paper import (
     CAPPED,
+    ENCODER,
     Disagreement,
     Printed,
     Setting,
@@ -123,7 +124,7 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
     names = sorted({one["encoder"]["name"] for one in results})
     capped = ", ".join(one.name for one in DATASETS if is_capped(one.name))
     return [
-        f"Encoder: {', '.join(names)}; the paper's is colbert-ir/colbertv2.0.",
+        f"Encoder: {', '.join(names)}; the paper's is {ENCODER}.",
         "Bold: significantly better than Chamfer (paired randomisation test, p < 0.05, Holm's correction per table).",
         f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
         f"paper's recall on {capped} is capped (it falls from k = 10 to k = 100), so it is listed under {CAPPED}@k.",
