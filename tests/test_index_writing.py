@@ -369,8 +369,8 @@ def test_strange_ids_find_only_themselves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"dimensions": 0}, "dimensions must be at least 1, not 0"),
-        ({"vocabulary_size": 0}, "vocabulary_size must be at least 1"),
+        ({"dimensions": 0}, "dimensions must be from 1 to 65,536, not 0"),
+        ({"vocabulary_size": 0}, "vocabulary_size must be from 1 to"),
         ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
         ({"pool": 0}, "1 to 64 tokens, not 0"),
         ({"projected": 8}, "can be projected to fewer"),
@@ -407,8 +407,8 @@ def test_a_manifest_of_another_format_says_so(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"tokens": 99}, "lengths.i32 is damaged: its lengths add up to"),
-        ({"documents": 2}, "documents.sqlite is damaged: it holds 3 documents, not 2"),
+        ({"tokens": 99}, "index.json is damaged: token_ids.i32 of 00000001 cannot have"),
+        ({"documents": 2}, "index.json is damaged: lengths.i32 of 00000001 cannot have 12 bytes"),
         ({"dead": 2}, "index.json is damaged: it counts 2 deleted documents"),
     ],
 )

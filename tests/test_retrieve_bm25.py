@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chamfer import InputError
+from chamfer.index.derived import Content
 from chamfer.retrieve import postings as postings_file
 from chamfer.retrieve.bm25 import BM25, BM25Stage
 from chamfer.retrieve.postings import Postings, write_postings
@@ -32,15 +34,20 @@ class FakeSegment:
     content: Sequence[str]
     made: list[str] = field(default_factory=list)
 
+    def __len__(self) -> int:
+        return len(self.content)
+
     def texts(self) -> Iterator[str]:
         return iter(self.content)
 
-    def derived(self, name: str, make: Callable[[Path], None]) -> Path:
+    def derived(
+        self, name: str, make: Callable[[Path], None], read: Callable[[Path], Content], *, sources: Any = None
+    ) -> Content:
         if name not in self.made:
             (self.folder / name).mkdir(parents=True)
             make(self.folder / name)
             self.made.append(name)
-        return self.folder / name
+        return read(self.folder / name)
 
 
 @dataclass
@@ -193,7 +200,7 @@ def test_files_do_not_depend_on_the_portions_in_which_texts_were_read(texts: lis
 
 def test_postings_name_documents_in_order_and_count_repetitions(tmp_path: Path) -> None:
     write_postings(tmp_path, TEXTS)
-    postings = Postings.open(tmp_path)
+    postings = Postings.open(tmp_path, len(TEXTS))
     documents, counts = postings.find("cat")
     assert (documents.tolist(), counts.tolist()) == ([0, 2, 5], [2, 1, 1])
     assert postings.lengths.tolist() == [3, 2, 3, 0, 0, 3]
@@ -209,8 +216,8 @@ def test_files_that_were_cut_short_or_removed_are_refused(tmp_path: Path, name: 
         path.unlink()
     else:
         os.truncate(path, path.stat().st_size + size if size else 0)
-    with pytest.raises(InputError, match="damaged; delete that folder"):
-        Postings.open(tmp_path)
+    with pytest.raises(InputError, match=r"(damaged: .*|missing); delete .* to have it computed again"):
+        Postings.open(tmp_path, len(TEXTS))
 
 
 def test_values_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
@@ -223,5 +230,6 @@ def test_values_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
         BM25Stage(index).find(queries_of("cats"), 0)
     with pytest.raises(InputError, match="one entry per place, 6, not"):
         BM25Stage(index).find(queries_of("cats"), 1, np.ones(5, np.bool_))
-    with pytest.raises(InputError, match="count 6 documents but the index holds 7"):
-        BM25Stage(FakeIndex(index.segments, np.array([0, 7])))
+    write_postings(tmp_path, TEXTS)
+    with pytest.raises(InputError, match="its files contradict each other"):
+        Postings.open(tmp_path, 7)

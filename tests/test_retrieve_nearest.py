@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chamfer.errors import InputError
+from chamfer.index.derived import Content
 from chamfer.retrieve.nearest import Nearest
 from chamfer.retrieve.stage import Candidates
 from chamfer.tokens.batch import TokenBatch, offsets_of
@@ -37,11 +39,13 @@ class FakeSegment:
         for start in range(0, len(self.batch), 700):
             yield self.batch[start : start + 700]
 
-    def derived(self, name: str, make: Callable[[Path], None]) -> Path:
+    def derived(
+        self, name: str, make: Callable[[Path], None], read: Callable[[Path], Content], *, sources: Any = None
+    ) -> Content:
         if not (self.folder / name).exists():
             (self.folder / name).mkdir(parents=True)
             make(self.folder / name)
-        return self.folder / name
+        return read(self.folder / name)
 
 
 class FakeIndex:
@@ -259,7 +263,7 @@ def test_a_damaged_file_is_refused_by_name(vectors: Floats, tmp_path: Path) -> N
     opened(single(vectors), tmp_path)
     [path] = tmp_path.rglob("*.faiss")
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(InputError, match=r"vectors-0\.faiss cannot be read"):
+    with pytest.raises(InputError, match=r"vectors-0\.faiss is damaged: .* to have it computed again"):
         opened(single(vectors), tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Errors about files of an index that are damaged or missing, with the only remedy there is."""
+"""Errors about files of an index that are damaged, missing or forbidden, with the remedy."""
 
 from pathlib import Path
 
@@ -7,19 +7,25 @@ from chamfer.errors import InputError
 REMEDY = "delete the index and build it again"
 
 
-def damaged(path: Path, problem: object = "") -> InputError:
+def damaged(path: Path, problem: object = "", remedy: str = REMEDY) -> InputError:
     """An error about a damaged file.
 
     Args:
         path: the file.
         problem: what is wrong with it, if that is known.
+        remedy: what to do about it.
 
     >>> print(damaged(Path("index.json"), "checksum mismatch"))
     index.json is damaged: checksum mismatch; delete the index and build it again
     """
-    return InputError(f"{path} is damaged{f': {problem}' if problem else ''}; {REMEDY}")
+    return InputError(f"{path} is damaged{f': {problem}' if problem else ''}; {remedy}")
 
 
-def missing(path: object) -> InputError:
+def missing(path: object, remedy: str = REMEDY) -> InputError:
     """An error about a missing file."""
-    return InputError(f"{path} is missing; {REMEDY}")
+    return InputError(f"{path} is missing; {remedy}")
+
+
+def forbidden(path: object) -> InputError:
+    """An error about a file that the operating system does not let this user read."""
+    return InputError(f"{path} may not be read by this user; change its permissions")

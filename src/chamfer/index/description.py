@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from chamfer.index.manifest import DERIVED, needed_manifest
+from chamfer.index.derived import DERIVED
+from chamfer.index.manifest import needed_manifest
 
 
 def describe(folder: Path) -> dict[str, Any]:

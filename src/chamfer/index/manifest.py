@@ -1,21 +1,26 @@
 """The manifest: one small file, replaced atomically, that names every file of the current commit."""
 
 import hashlib
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from chamfer.errors import InputError
-from chamfer.index.damage import REMEDY, damaged
+from chamfer.index.columns import KINDS
+from chamfer.index.damage import REMEDY, damaged, forbidden
+from chamfer.index.names import DELETED, FREQUENCIES, PLAIN, SEGMENT, TRAINED
 from chamfer.index.settings import Settings
-from chamfer.support.files import write_json
+from chamfer.index.signed import read_signed, write_signed
+from chamfer.index.texts import TEXTS
+from chamfer.support.records import from_json, need
 
 FORMAT = 1
 MANIFEST = "index.json"
 SEGMENTS = "segments"
-DERIVED = "derived"
 SAMPLE = ".sample"
 
 
@@ -32,18 +37,24 @@ class File(NamedTuple):
         with path.open("rb") as file:
             return cls(path.name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
-    def check_size(self, folder: Path) -> None:
+    def check_size(self, folder: Path, remedy: str = REMEDY) -> None:
         """Refuse a file with the wrong size, without reading it."""
         path = folder / self.name
         found = path.stat().st_size
         if found != self.bytes:
-            raise damaged(path, f"it has {found} bytes, not {self.bytes}")
+            raise damaged(path, f"it has {found} bytes, not {self.bytes}", remedy)
 
-    def check(self, folder: Path) -> None:
+    def check(self, folder: Path, remedy: str = REMEDY) -> None:
         """Refuse a file with the wrong size or checksum."""
-        self.check_size(folder)
+        self.check_size(folder, remedy)
         if self.of(folder / self.name) != self:
-            raise damaged(folder / self.name, "checksum mismatch")
+            raise damaged(folder / self.name, "checksum mismatch", remedy)
+
+    def check_record(self, names: str = PLAIN) -> None:
+        """Refuse a name that does not match a pattern, before it becomes part of a path; and impossible numbers."""
+        need(re.fullmatch(names, self.name), f"a file cannot be named {self.name!r}")
+        need(self.bytes >= 0, f"{self.name} cannot have {self.bytes} bytes")
+        need(re.fullmatch("[0-9a-f]{64}", self.sha256), f"the checksum of {self.name} must be SHA-256 in hexadecimal")
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,36 @@ class Entry:
     def alive(self) -> int:
         """Number of live documents."""
         return self.documents - self.dead
+
+    def check_record(self, settings: Settings) -> None:
+        """Refuse an entry that no writer writes, in an index with these settings."""
+        need(re.fullmatch(SEGMENT, self.name), f"a segment cannot be named {self.name!r}")
+        need(0 <= self.dead <= self.documents and self.tokens >= 0, f"the counts of {self.name} must not be negative")
+        for file in self.files:
+            file.check_record()
+        sizes = {file.name: file.bytes for file in self.files}
+        need(
+            sizes.keys() == {*settings.columns, TEXTS} and len(sizes) == len(self.files),
+            f"{self.name} must have one file for each column",
+        )
+        rows = {"document": self.documents, "token": self.tokens}
+        for name, column in settings.columns.items():
+            row = column.width * np.dtype(KINDS[name.rpartition(".")[2]]).itemsize
+            fits = sizes[name] == rows[column.per] * row if column.per in rows else sizes[name] % row == 0
+            need(fits, f"{name} of {self.name} cannot have {sizes[name]} bytes")
+        need(bool(self.dead) == (self.deleted is not None), f"{self.name} must name its deleted documents")
+        if self.deleted is not None:
+            self.deleted.check_record(DELETED)
+            need(
+                self.deleted.bytes == -(-self.documents // 8), f"{self.deleted.name} must have a bit for each document"
+            )
+
+
+@dataclass(frozen=True)
+class _Building:
+    documents: int
+    done: int
+    corpus: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,47 +135,47 @@ class Manifest:
         named = (self.trained, self.frequencies, *(entry.deleted for entry in self.segments))
         return [file for file in named if file is not None]
 
+    def check_record(self) -> None:
+        """Refuse a manifest that no writer writes. Its checksum is right, so it was forged."""
+        need(self.version >= 0, f"version must be 0 or more, not {self.version}")
+        names = [entry.name for entry in self.segments]
+        need(len({*names}) == len(names), "segments must have different names")
+        if self.trained is not None:
+            self.trained.check_record(TRAINED)
+        if self.frequencies is not None:
+            self.frequencies.check_record(FREQUENCIES)
+            need(self.frequencies.bytes == 8 * self.settings.vocabulary_size, "there is one frequency for each token")
+        need(not names or None not in (self.trained, self.frequencies), "segments need centroids and frequencies")
+        for entry in self.segments:
+            entry.check_record(self.settings)
+        if self.building is not None:
+            begun = from_json(_Building, self.building)
+            need(0 <= begun.done <= begun.documents, f"{begun.done} of {begun.documents} documents cannot be done")
+
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make a commit visible, atomically."""
-    content = {"format": FORMAT, **asdict(manifest)}
-    write_json(folder / MANIFEST, {"sha256": checksum(content), "index": content})
+    write_signed(folder / MANIFEST, "index", {"format": FORMAT, **asdict(manifest)})
 
 
 def read_manifest(folder: Path) -> Manifest | None:
     """Read the current commit; None if there is no index."""
     path = folder / MANIFEST
-    if not path.is_file():
-        return None
     try:
-        whole = json.loads(path.read_bytes())
-        content = whole["index"]
-        if whole["sha256"] != checksum(content):
-            raise damaged(path, "checksum mismatch")
-        if content.pop("format") != FORMAT:
-            raise InputError(f"{path} was written by another version of chamfer; {REMEDY}")
-        return Manifest(
-            **{
-                **content,
-                "settings": Settings(**content["settings"]),
-                "trained": _file(content["trained"]),
-                "frequencies": _file(content["frequencies"]),
-                "segments": tuple(
-                    Entry(
-                        **{
-                            **entry,
-                            "files": tuple(File(*file) for file in entry["files"]),
-                            "deleted": _file(entry["deleted"]),
-                        }
-                    )
-                    for entry in content["segments"]
-                ),
-            }
-        )
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path) from error
+        if not path.is_file():
+            return None
+        content = read_signed(path, "index")
+        known = content.pop("format", None) == FORMAT
+        manifest = from_json(Manifest, content) if known else None
+        if manifest is not None:
+            manifest.check_record()
+    except PermissionError as error:
+        raise forbidden(path) from error
+    except ValueError as error:
+        raise damaged(path, error) from error
+    if manifest is None:
+        raise InputError(f"{path} was written by another version of chamfer; {REMEDY}")
+    return manifest
 
 
 def needed_manifest(folder: Path) -> Manifest:
@@ -184,12 +225,3 @@ def begun_build(manifest: Manifest, made_from: Mapping[str, Any], folder: Path) 
 
 def _no_index(folder: Path) -> str:
     return f"{folder} holds no index; make one with: chamfer index build"
-
-
-def _file(value: list[Any] | None) -> File | None:
-    return None if value is None else File(*value)
-
-
-def checksum(content: Mapping[str, Any]) -> str:
-    """SHA-256 of JSON, independent of the order of its keys."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -2,12 +2,17 @@
 
 import re
 
+TRAINED = r"trained-\d{8,}\.safetensors"
+FREQUENCIES = r"frequencies-\d{8,}\.i64"
+DELETED = r"deleted-\d{8,}-\d{8,}\.bits"
+SEGMENT = r"\d{8,}"
+PLAIN = r"[a-z0-9][a-z0-9_.-]*"
+
 # Our own files outside the segments, finished or not. Any other file in the folder must stay.
 OWN = re.compile(
-    r"(?:trained-\d{8,}\.safetensors|frequencies-\d{8,}\.i64|deleted-\d{8,}-\d{8,}\.bits)"
-    r"|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{8}"
+    rf"(?:{TRAINED}|{FREQUENCIES}|{DELETED})|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{{8}}"
 )
-OWN_SEGMENT = re.compile(r"\d{8,}")
+OWN_SEGMENT = re.compile(SEGMENT)
 
 
 def segment_name(version: int) -> str:

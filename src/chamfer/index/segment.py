@@ -1,13 +1,10 @@
 """Segments: parts of an index that are written once and never change."""
 
-import errno
 import hashlib
 import mmap
 import os
 import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from copy import copy
 from functools import cached_property, partial
@@ -19,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.index.columns import BOUNDS, CENTROIDS, CODES, DISTINCT_LENGTHS, KINDS, LENGTHS, SCALES, TOKEN_IDS, VECTORS
-from chamfer.index.manifest import DERIVED, SEGMENTS, Entry, File
+from chamfer.index.derived import Content, Derived, key_of
+from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest
 from chamfer.index.rows import Columns, Rows, Source, decoded
 from chamfer.index.settings import Settings
 from chamfer.index.texts import TEXTS, Texts, TextWriter
@@ -27,7 +25,7 @@ from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.support.devices import CPU
-from chamfer.support.files import make_folder, sync_folder
+from chamfer.support.files import make_folder, sync_file, sync_folder
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
 
 if TYPE_CHECKING:
@@ -94,7 +92,7 @@ class SegmentWriter:
             os.fsync(file.fileno())
             files.append(File(column, file.tell(), self._digests[column].hexdigest()))
         self._texts.finish()
-        _sync(self._folder / TEXTS)
+        sync_file(self._folder / TEXTS)
         files.append(File.of(self._folder / TEXTS))
         sync_folder(self._folder)
         sync_folder(self._folder.parent)
@@ -107,13 +105,15 @@ class Segment:
     Args:
         index: folder of the index.
         entry: entry of the segment in the manifest.
-        settings: settings of the index.
+        manifest: the commit.
         trained: centroids and residual levels, to decode vectors with.
         device: device that documents are scored on.
     """
 
-    def __init__(self, index: Path, entry: Entry, settings: Settings, trained: Trained, device: str = CPU) -> None:
-        self.name, self._index, self._device = entry.name, index, device
+    def __init__(self, index: Path, entry: Entry, manifest: Manifest, trained: Trained, device: str = CPU) -> None:
+        self.name, self._device = entry.name, device
+        settings = manifest.settings
+        self._derived = Derived(index, entry, key_of(manifest, entry))
         self.content = entry.files
         """Names and checksums of its files; equal only for segments with the same vectors."""
         self._settings, self._trained = settings, trained
@@ -217,40 +217,16 @@ class Segment:
         """All texts in order."""
         return self.database.texts()
 
-    def derived(self, name: str, make: Callable[[Path], None]) -> Path:
-        """A folder with files that are computed from the segment alone, created on first use.
-
-        If the index cannot be written, it is a temporary folder, which is removed with this object.
-
-        Args:
-            name: name of the folder.
-            make: writes the files into a given folder.
-        """
-        folder = self._index / DERIVED / self.name / name
-        if folder.is_dir():
-            return folder
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-                raise
-            temporary = Path(tempfile.mkdtemp(prefix="chamfer-"))
-            weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
-            make(temporary)
-            return temporary
-        try:
-            make(unfinished)
-            for path in unfinished.iterdir():
-                _sync(path)
-            sync_folder(unfinished)
-            unfinished.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # otherwise another process was faster, with the same files
-                raise
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-        return folder
+    def derived(
+        self,
+        name: str,
+        make: Callable[[Path], None],
+        read: Callable[[Path], Content],
+        *,
+        sources: Collection[str] | None = None,
+    ) -> Content:
+        """Files that are computed from the segment alone, made on first use; see :meth:`Derived.open`."""
+        return self._derived.open(name, make, read, sources)
 
 
 def _taken(
@@ -269,11 +245,6 @@ def _taken(
         rows = rows_at(offsets, places)
     vectors = decoded(columns, rows, settings, trained)
     return TokenBatch.trusted(vectors, np.asarray(columns[TOKEN_IDS][rows]), offsets_of(lengths))
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _mapped(path: Path, width: int, *, whole: bool) -> npt.NDArray[Any]:

@@ -19,9 +19,27 @@ from chamfer.index.columns import (
     Column,
 )
 from chamfer.kernels.codes import padded
+from chamfer.support.records import from_json
 
 Precision = Literal["float16", "int8", "4bit", "2bit"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
+
+# Far more than any model has. Token ids have 32 bits.
+MOST_DIMENSIONS, MOST_TOKENS = 2**16, 2**31
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    """What :func:`chamfer.index.encoder.described` records; the last three fields are missing in old indexes."""
+
+    name: str
+    query_length: int
+    document_length: int
+    arithmetic: str
+    documents: str
+    engine: str = "torch"
+    model: str = ""
+    tokenizer: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,9 +66,12 @@ class Settings:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {self.precision!r}")
-        for name, value in (("dimensions", self.dimensions), ("vocabulary_size", self.vocabulary_size)):
-            if value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}")
+        for name, value, most in (
+            ("dimensions", self.dimensions, MOST_DIMENSIONS),
+            ("vocabulary_size", self.vocabulary_size, MOST_TOKENS),
+        ):
+            if not 1 <= value <= most:
+                raise InputError(f"{name} must be from 1 to {most:,}, not {value}")
         if not 1 <= self.pool <= 64:
             raise InputError(f"a vector can represent 1 to 64 tokens, not {self.pool}")
         if self.projected is not None and not 1 <= self.projected < self.dimensions:
@@ -59,6 +80,11 @@ class Settings:
             )
         if self.bits and self.kept % 8:
             raise InputError(f"{self.precision} needs a multiple of 8 dimensions, not {self.kept}")
+        if self.encoder:
+            try:
+                from_json(_Encoder, dict(self.encoder))
+            except ValueError as error:
+                raise InputError(f"the description of the encoder is wrong: {error}") from error
 
     @property
     def kept(self) -> int:

@@ -2,19 +2,24 @@
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.index.manifest import File, Manifest, checksum
+from chamfer.index.damage import damaged
+from chamfer.index.manifest import File, Manifest
 from chamfer.index.memory import Growth
+from chamfer.index.names import FREQUENCIES, PLAIN, TRAINED
 from chamfer.index.settings import Settings
+from chamfer.index.signed import checksum, read_signed, write_signed
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import Trained
 from chamfer.support.files import write_json
+from chamfer.support.records import from_json, need
 from chamfer.weights.frequencies import DocumentFrequencies
 
 FORMAT = 1
@@ -59,6 +64,17 @@ class ShardSet:
     shards: tuple[Part, ...]
     index: tuple[str, int]
 
+    def check_record(self) -> None:
+        """Refuse a description that :func:`write_set` does not write."""
+        self.trained.check_record(TRAINED)
+        self.frequencies.check_record(FREQUENCIES)
+        need(self.frequencies.bytes == 8 * self.settings.vocabulary_size, "there is one frequency for each token")
+        need(self.version >= 1 and self.shards, "a version has a number and shards")
+        for part in self.shards:
+            need(re.fullmatch(PLAIN, part.name), f"a shard cannot be named {part.name!r}")
+            need(part.documents >= 0 and part.commit >= 0, f"the counts of {part.name} must not be negative")
+        need(self.documents == sum(part.documents for part in self.shards), "each document is in one shard")
+
 
 def owner_of(identifier: str, shards: int) -> int:
     """The shard of a document. It depends on the id alone, so it is the same in every version and on every machine.
@@ -86,8 +102,10 @@ def current_version(folder: Path) -> ShardVersion:
         raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
     try:
         content = json.loads((folder / CURRENT).read_bytes())
-        return ShardVersion(int(content["version"]), str(content["sha256"]))
-    except (ValueError, KeyError, TypeError) as error:
+        version = from_json(ShardVersion, [content["version"], content["sha256"]])
+        need(version.number >= 1, "versions are counted from 1")
+        return version
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder / CURRENT} is damaged; split the index again into another folder") from error
 
 
@@ -98,10 +116,7 @@ def use_version(folder: Path, version: ShardVersion) -> None:
 
 def write_set(folder: Path, whole: ShardSet) -> ShardVersion:
     """Write the description of a version into its folder."""
-    content = {"format": FORMAT, **asdict(whole)}
-    version = ShardVersion(whole.version, checksum(content))
-    write_json(folder / SET, {"sha256": version.checksum, "set": content})
-    return version
+    return ShardVersion(whole.version, write_signed(folder / SET, "set", {"format": FORMAT, **asdict(whole)}))
 
 
 def read_set(folder: Path, version: ShardVersion) -> ShardSet:
@@ -110,28 +125,18 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
     if not path.is_file():
         raise InputError(f"{folder} holds no version {version.number} of shards; make one with: chamfer index shard")
     try:
-        whole = json.loads(path.read_bytes())
-        content: dict[str, Any] = whole["set"]
-        if whole["sha256"] != checksum(content):
-            raise InputError(f"{path} is damaged: checksum mismatch; split the index again")
-        if whole["sha256"] != version.checksum:
-            raise InputError(f"version {version.number} in {folder} was replaced by another one; open the shards again")
-        if content.pop("format") != FORMAT:
-            raise InputError(f"{path} was written by another version of chamfer; split the index again")
-        return ShardSet(
-            **{
-                **content,
-                "settings": Settings(**content["settings"]),
-                "trained": File(*content["trained"]),
-                "frequencies": File(*content["frequencies"]),
-                "shards": tuple(Part(*part) for part in content["shards"]),
-                "index": tuple(content["index"]),
-            }
-        )
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged; split the index again") from error
+        content = read_signed(path, "set")
+        same, known = checksum(content) == version.checksum, content.pop("format", None) == FORMAT
+        whole = from_json(ShardSet, content) if same and known else None
+        if whole is not None:
+            whole.check_record()
+    except ValueError as error:
+        raise damaged(path, error, "split the index again") from error
+    if whole is not None:
+        return whole
+    if same:
+        raise InputError(f"{path} was written by another version of chamfer; split the index again")
+    raise InputError(f"version {version.number} in {folder} was replaced by another one; open the shards again")
 
 
 def open_head(folder: Path, version: ShardVersion) -> Snapshot:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.index.damage import missing
+from chamfer.index.damage import forbidden, missing
 from chamfer.index.filters import Filter
 from chamfer.index.manifest import Manifest, check_finished, needed_manifest, read_manifest
 from chamfer.index.memory import Growth
@@ -71,6 +71,8 @@ class Snapshot:
                 raise InputError(f"the index in {folder} has no documents yet; add some with: chamfer index add")
             try:
                 return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name, device)
+            except PermissionError as error:
+                raise forbidden(error.filename) from error
             except FileNotFoundError as error:
                 if read_manifest(folder) == manifest:
                     raise missing(error.filename or error) from error
@@ -85,7 +87,7 @@ class Snapshot:
             if file is not None:
                 file.check(folder)
         learnt = Trained.load(folder / trained)
-        segments = tuple(Segment(folder, entry, manifest.settings, learnt, device) for entry in manifest.segments)
+        segments = tuple(Segment(folder, entry, manifest, learnt, device) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
         return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), growth, device)
 

@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from chamfer.index.manifest import DERIVED, SAMPLE, SEGMENTS, Manifest
+from chamfer.index.derived import sweep_derived
+from chamfer.index.manifest import SAMPLE, SEGMENTS, Manifest
 from chamfer.index.names import OWN, OWN_SEGMENT
 
 
@@ -16,10 +17,10 @@ def sweep(folder: Path, manifest: Manifest) -> None:
     if manifest.building is None:
         shutil.rmtree(folder / SAMPLE, ignore_errors=True)
     kept = {entry.name for entry in manifest.segments}
-    for place in (SEGMENTS, DERIVED):
-        for path in (folder / place).glob("*"):
-            if OWN_SEGMENT.fullmatch(path.name) and path.name not in kept:
-                shutil.rmtree(path, ignore_errors=True)
+    for path in (folder / SEGMENTS).glob("*"):
+        if OWN_SEGMENT.fullmatch(path.name) and path.name not in kept:
+            shutil.rmtree(path, ignore_errors=True)
+    sweep_derived(folder, manifest)
 
 
 def has_orphans(folder: Path) -> bool:

@@ -229,8 +229,7 @@ class Texts:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter if SQLite quotes damaged text
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise SlowFilterError("the filter timed out; use fewer comparisons") from error
-            if not self._path.exists():  # a writer has removed the segment
-                raise FileNotFoundError(self._path) from error
+            self._path.open("rb").close()  # raises if a writer has removed the segment, or this user may not read it
             raise damaged(self._path, error) from error
 
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.columns import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column
-from chamfer.index.damage import REMEDY, damaged, missing
+from chamfer.index.damage import REMEDY, damaged, forbidden, missing
+from chamfer.index.derived import check_derived, derived_folders
 from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
@@ -25,7 +26,7 @@ def verify(folder: str | Path, progress: Progress = quiet) -> list[str]:
     """Read every file of an index, and return one sentence per problem.
 
     Checks the checksum of every file, the lengths of columns, the ranges of ids, that document ids are unique, and
-    the document frequencies. Files under ``derived`` can be recomputed from segments and are not checked.
+    the document frequencies. Files that first stages derived from the segments are checked too.
 
     Args:
         folder: folder of the index; a writer may commit meanwhile.
@@ -49,12 +50,26 @@ def _problems(folder: Path, manifest: Manifest, sound: set[Path], progress: Prog
     files = [*((folder, file) for file in manifest.files), *_of_segments(folder, manifest.segments)]
     with progress("verifying", sum(file.bytes for _, file in files)) as advance:
         problems = list(_damaged(files, sound, advance))
-    if problems or manifest.trained is None:
-        return problems
-    try:
-        return _inconsistent(folder, manifest, manifest.trained)
-    except FileNotFoundError as error:
-        return [str(missing(error.filename or error))]
+    if not problems and manifest.trained is not None:
+        try:
+            problems = _inconsistent(folder, manifest, manifest.trained)
+        except FileNotFoundError as error:
+            problems = [str(missing(error.filename or error))]
+    return [*problems, *_derived_problems(folder, manifest, progress)]
+
+
+def _derived_problems(index: Path, manifest: Manifest, progress: Progress) -> Iterator[str]:
+    folders = list(derived_folders(index, manifest))
+    with progress("verifying derived files", len(folders)) as advance:
+        for folder in folders:
+            try:
+                check_derived(folder, whole=True)
+            except InputError as error:
+                if folder.is_dir():  # otherwise a reader has found the damage too
+                    yield str(error)
+            except OSError as error:
+                yield _unreadable(error.filename or folder, error)
+            advance(1)
 
 
 def _of_segments(folder: Path, entries: Iterable[Entry]) -> Iterator[tuple[Path, File]]:
@@ -75,9 +90,15 @@ def _damaged(files: Iterable[tuple[Path, File]], sound: set[Path], advance: Adva
                 yield str(error)
             except FileNotFoundError:
                 yield str(missing(path))
-            except OSError as error:  # a failing disk
-                yield f"{path} cannot be read ({error.strerror}); {REMEDY}"
+            except OSError as error:
+                yield _unreadable(path, error)
         advance(file.bytes)
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return str(forbidden(path))
+    return f"{path} cannot be read ({error.strerror}); {REMEDY}"  # a failing disk
 
 
 def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
@@ -89,7 +110,7 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
     for entry in manifest.segments:
         place = folder / SEGMENTS / entry.name
         try:
-            segment = Segment(folder, entry, manifest.settings, learnt)
+            segment = Segment(folder, entry, manifest, learnt)
             segment.database.check()
             ids = segment.database.all_ids()
         except InputError as error:

@@ -319,7 +319,7 @@ class Writer:
         if learnt is None:
             raise InputError(f"the index in {self._folder} has segments but no centroids; build it again")
         if entry not in self._segments:
-            self._segments[entry] = Segment(self._folder, entry, self.manifest.settings, learnt)
+            self._segments[entry] = Segment(self._folder, entry, self.manifest, learnt)
         return self._segments[entry]
 
     def _commit(self, **changes: Any) -> None:  # noqa: ANN401 -- fields of the manifest

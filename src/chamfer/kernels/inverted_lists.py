@@ -92,6 +92,7 @@ class InvertedLists:
             if not parts:
                 continue
             places, at = np.unique(np.concatenate(parts), return_index=True)
+            places, at = places[places < self.documents], at[places < self.documents]  # as in the native kernel
             lengths = [len(part) for part in parts]
             gained[places] += np.repeat(gains[first:last], lengths)[at]
             found[places] = True

@@ -97,11 +97,6 @@ class BM25Stage:
         self._starts = index.starts
         self._live = index.live
         lengths = np.concatenate([np.zeros(0, np.int32), *(postings.lengths for postings in self._postings)])
-        if len(lengths) != self._starts[-1]:
-            raise InputError(
-                f"the BM25 files count {len(lengths)} documents but the index holds {self._starts[-1]}; "
-                "delete these files to have them computed again"
-            )
         counted = lengths if self._live is None else lengths[self._live]
         self._documents = len(counted)
         # Without a single word nothing is ever found, so any average will do.

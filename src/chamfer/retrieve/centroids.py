@@ -1,13 +1,13 @@
 """Candidates with tokens near those of the query: inverted lists of centroids, probed in proportion to weight."""
 
 from pathlib import Path
-from tokenize import TokenError
 
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
-from chamfer.index.columns import DISTINCT
+from chamfer.index.columns import CENTROIDS, DISTINCT
+from chamfer.index.damage import damaged
+from chamfer.index.derived import load_array, remedy_for
 from chamfer.index.segment import Segment
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
@@ -138,12 +138,15 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
         np.save(folder / STARTS, np.concatenate([near.starts, near.starts[-1] + same.starts[1:]]))
         np.save(folder / PLACES, np.concatenate([near.places, same.places]))
 
-    folder = segment.derived("centroids-2", make)
-    try:
-        starts, places = np.load(folder / STARTS), np.load(folder / PLACES, mmap_mode="r")
-    except (OSError, ValueError, EOFError, TokenError) as error:  # the last is what a damaged header can raise
-        raise InputError(f"{folder} is damaged; delete it to have it computed again") from error
-    return InvertedLists(starts, places, len(segment))
+    def read(folder: Path) -> InvertedLists:
+        starts, places = np.array(load_array(folder / STARTS, np.int64)), load_array(folder / PLACES, np.uint32)
+        if (len(starts), starts[0], starts[-1]) != (count + vocabulary + 1, 0, len(places)) or (
+            np.diff(starts) < 0
+        ).any():
+            raise damaged(folder, "its files contradict each other", remedy_for(folder))
+        return InvertedLists(starts, places, len(segment))
+
+    return segment.derived("centroids-2", make, read, sources=(CENTROIDS, DISTINCT))
 
 
 # Candidates are ordered by an estimate of the score itself, so fewer are enough than with other stages.

@@ -1,5 +1,6 @@
 """MUVERA: one long vector per text; the product of two approximates their Chamfer similarity."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Self
 
@@ -84,6 +85,11 @@ class FixedEncoding:
         """Length of an encoding."""
         return self.repetitions * (1 << self.bits) * self.projected
 
+    @property
+    def digest(self) -> str:
+        """Equal for the same planes and signs; another version of NumPy may draw others."""
+        return hashlib.sha256(self.planes.tobytes() + self.signs.tobytes()).hexdigest()[:8]
+
     def queries(self, batch: TokenBatch, weights: Floats) -> Floats:
         """``(texts, size)`` the weighted sum of each bucket, divided by the number of repetitions."""
         owners, projections = self._buckets(batch)
@@ -159,7 +165,7 @@ class Muvera:
         self._encoding = FixedEncoding.random(
             index.dimensions, repetitions=repetitions, bits=bits, projected=projected, seed=seed
         )
-        name = f"{NAME}-{repetitions}-{bits}-{projected}-{seed}"
+        name = f"{NAME}-{repetitions}-{bits}-{projected}-{seed}-{self._encoding.digest}"
         self._nearest = Nearest(index, name, self._encoding.documents, size=self._encoding.size)
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:

@@ -4,19 +4,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import faiss
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_matrix
 
-from chamfer.errors import InputError
+from chamfer.errors import InputError, first_line
 from chamfer.index.clusters import one_faiss_thread
+from chamfer.index.damage import damaged
+from chamfer.index.derived import remedy_for
 from chamfer.retrieve.stage import Candidates
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
+Content = TypeVar("Content")
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -45,7 +48,7 @@ PER_ASKED = 16
 
 
 class VectorSegment(Protocol):
-    """What a vector index needs from a segment: its token vectors, and a folder for files derived from them."""
+    """What a vector index needs from a segment: its token vectors, and files derived from them."""
 
     @property
     def offsets(self) -> Places:
@@ -59,8 +62,8 @@ class VectorSegment(Protocol):
     def parts(self) -> Iterator[TokenBatch]:
         """All documents in order, in parts."""
 
-    def derived(self, name: str, make: Callable[[Path], None]) -> Path:
-        """A folder that ``make`` has filled, now or earlier."""
+    def derived(self, name: str, make: Callable[[Path], None], read: Callable[[Path], Content]) -> Content:
+        """See :meth:`chamfer.index.derived.Derived.open`."""
 
 
 class VectorIndex(Protocol):
@@ -109,10 +112,8 @@ class Nearest:
     def __init__(self, index: VectorIndex, name: str, encode: Encode, *, size: int) -> None:
         self._parts: list[_Part] = []
         for segment, start in zip(index.segments, index.starts[:-1], strict=True):
-            folder = segment.derived(name, partial(_make, segment, encode, size))
-            for number, places in enumerate(_portions(len(segment), size)):
-                with_tokens = np.diff(segment.offsets[places.start : places.stop + 1]) > 0
-                self._parts.append(_Part(_file(folder, number), int(start) + places.start, with_tokens, size))
+            make = partial(_make, segment, encode, size)
+            self._parts += segment.derived(name, make, partial(_read, segment, int(start), size))
 
     def find(self, queries: Floats, depth: int, allowed: Mask | None = None) -> list[Candidates]:
         """Find the ``depth`` documents with the largest inner products for each query; fewer only if fewer are allowed.
@@ -150,14 +151,16 @@ class _Part:
 
     def __init__(self, path: Path, start: int, with_tokens: Mask, size: int) -> None:
         self._places, self._with_tokens = slice(start, start + len(with_tokens)), with_tokens
-        remedy = f"delete {path.parent} to have it computed again"
+        self._path = path
         try:
             # IO_FLAG_MMAP would read a flat index into memory; this flag maps both kinds.
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:
-            raise InputError(f"{path} cannot be read; {remedy}") from error
+        except (RuntimeError, MemoryError) as error:
+            path.open("rb").close()  # raises if this user may not read it
+            raise damaged(path, first_line(error), remedy_for(path.parent)) from error
         if (self._index.ntotal, self._index.d) != (len(with_tokens), size):
-            raise InputError(f"{path} should hold {len(with_tokens)} vectors of {size} numbers; {remedy}")
+            what = f"it should hold {len(with_tokens)} vectors of {size} numbers"
+            raise damaged(path, what, remedy_for(path.parent))
 
     def find(self, queries: Floats, depth: int, allowed: Mask | None) -> tuple[Floats, Places]:
         """``(queries, at most depth)`` scores, and places in the index; every row is full."""
@@ -188,7 +191,11 @@ class _Part:
         if isinstance(parameters, faiss.SearchParametersIVF) and probes is not None:
             parameters.nprobe = probes
         with one_faiss_thread() if len(queries) == 1 else nullcontext():
-            return self._index.search(np.ascontiguousarray(queries, np.float32), depth, params=parameters)
+            scores, places = self._index.search(np.ascontiguousarray(queries, np.float32), depth, params=parameters)
+        if places.max(initial=-1) >= len(self._with_tokens) or not np.isfinite(scores[places >= 0]).all():
+            # The checksum of a large file is not compared when it is opened.
+            raise damaged(self._path, "it holds impossible vectors", remedy_for(self._path.parent))
+        return scores, places
 
 
 def _selector(mask: Mask) -> faiss.IDSelector:
@@ -200,6 +207,15 @@ def _portions(documents: int, size: int) -> list[range]:
     """The documents of each file."""
     most = max(1, FILE_BYTES // size)
     return [range(start, min(start + most, documents)) for start in range(0, documents, most)]
+
+
+def _read(segment: VectorSegment, start: int, size: int, folder: Path) -> list[_Part]:
+    """Open the files of a segment that starts at a place of the index."""
+    with_tokens = np.diff(segment.offsets) > 0
+    return [
+        _Part(_file(folder, number), start + places.start, with_tokens[places.start : places.stop], size)
+        for number, places in enumerate(_portions(len(segment), size))
+    ]
 
 
 def _file(folder: Path, number: int) -> Path:

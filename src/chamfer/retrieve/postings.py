@@ -2,21 +2,23 @@
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from tokenize import TokenError
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
+from chamfer.index.damage import damaged, missing
+from chamfer.index.derived import load_array, remedy_for
+from chamfer.index.texts import TEXTS
 from chamfer.retrieve.words import words_of
 
-# Increase the number whenever words are split differently or the file format changes.
-NAME = "bm25-1"
+# Increase the number whenever words are split differently or the file format changes. Two libraries split words.
+NAME = f"bm25-1-{version('bm25s')}-{version('PyStemmer')}"
 WORDS, STARTS, DOCUMENTS, COUNTS, LENGTHS = "words.txt", "starts.npy", "documents.npy", "counts.npy", "lengths.npy"
 
 # Characters split into words at a time; memory then peaks 94 MB above the start on acl-titles.
@@ -25,18 +27,28 @@ PORTION = 1 << 22
 # A posting in the temporary file, before all words are known: word and document, then the count.
 TEMPORARY = np.dtype([("key", "<i8"), ("count", "<i4")])
 
+Content = TypeVar("Content")
 Integers = npt.NDArray[np.int32]
 Starts = npt.NDArray[np.int64]
 
 
 class TextSegment(Protocol):
-    """What postings need from a segment: its texts, and a folder for files derived from them."""
+    """What postings need from a segment: its texts, and files derived from them."""
+
+    def __len__(self) -> int: ...
 
     def texts(self) -> Iterator[str]:
         """All texts, in the order of places."""
 
-    def derived(self, name: str, make: Callable[[Path], None]) -> Path:
-        """A folder that ``make`` has filled, now or earlier."""
+    def derived(
+        self,
+        name: str,
+        make: Callable[[Path], None],
+        read: Callable[[Path], Content],
+        *,
+        sources: Collection[str] | None = None,
+    ) -> Content:
+        """See :meth:`chamfer.index.derived.Derived.open`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +61,7 @@ class Postings:
         documents: ``(postings,)`` the documents that contain the word, in order.
         counts: ``(postings,)`` the count of the word in each.
         lengths: ``(documents,)`` number of words in each document, repetitions included.
+        folder: where all of this is stored.
     """
 
     words: list[bytes]
@@ -56,26 +69,34 @@ class Postings:
     documents: Integers
     counts: Integers
     lengths: Integers
+    folder: Path
 
     @classmethod
     def of(cls, segment: TextSegment) -> Self:
         """The postings of a segment, computed at first use."""
-        return cls.open(segment.derived(NAME, lambda folder: write_postings(folder, segment.texts())))
+
+        def make(folder: Path) -> None:
+            write_postings(folder, segment.texts())
+
+        return segment.derived(NAME, make, lambda folder: cls.open(folder, len(segment)), sources=(TEXTS,))
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
-        """Memory-map the files that :func:`write_postings` wrote."""
+    def open(cls, folder: Path, count: int) -> Self:
+        """Memory-map the files that :func:`write_postings` wrote for ``count`` texts."""
         try:
             *words, rest = (folder / WORDS).read_bytes().split(b"\n")  # every word ends with a line feed
-            starts, documents, counts, lengths = (
-                np.asarray(np.load(folder / name, mmap_mode="r")) for name in (STARTS, DOCUMENTS, COUNTS, LENGTHS)
-            )
-        # np.load raises these for a truncated file, and TokenError for a damaged header.
-        except (FileNotFoundError, EOFError, ValueError, TokenError) as error:
-            raise _damaged(folder) from error
-        if rest or len(starts) != len(words) + 1 or not starts[-1] == len(documents) == len(counts):
-            raise _damaged(folder)
-        return cls(words, starts, documents, counts, lengths)
+        except FileNotFoundError as error:
+            raise missing(folder / WORDS, remedy_for(folder)) from error
+        starts = load_array(folder / STARTS, np.int64)
+        documents, counts, lengths = (load_array(folder / name, np.int32) for name in (DOCUMENTS, COUNTS, LENGTHS))
+        if (
+            (rest, len(starts), len(lengths)) != (b"", len(words) + 1, count)
+            or (starts[0], starts[-1], len(counts)) != (0, len(documents), len(documents))
+            or (np.diff(starts) < 0).any()
+            or lengths.min(initial=0) < 0
+        ):
+            raise damaged(folder, "its files contradict each other", remedy_for(folder))
+        return cls(words, starts, documents, counts, lengths, folder)
 
     def find(self, word: str) -> tuple[Integers, Integers]:
         """The documents that contain a word, in order, and its count in each; empty for an unknown word."""
@@ -84,7 +105,11 @@ class Postings:
         if number == len(self.words) or self.words[number] != key:
             return self.documents[:0], self.counts[:0]
         chosen = slice(self.starts[number], self.starts[number + 1])
-        return self.documents[chosen], self.counts[chosen]
+        documents, counts = self.documents[chosen], self.counts[chosen]
+        # Checksums of large files are not compared when they are opened.
+        if documents.min() < 0 or documents.max() >= len(self.lengths) or counts.min() < 1:
+            raise damaged(self.folder, f"the postings of {word!r} are impossible", remedy_for(self.folder))
+        return documents, counts
 
 
 def write_postings(folder: Path, texts: Iterable[str]) -> None:
@@ -96,7 +121,7 @@ def write_postings(folder: Path, texts: Iterable[str]) -> None:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     write_postings(Path(folder), ["cats and a cat", "", "dogs and cats"])
-    ...     documents, counts = Postings.open(Path(folder)).find("cat")
+    ...     documents, counts = Postings.open(Path(folder), 3).find("cat")
     >>> documents.tolist(), counts.tolist()
     ([0, 2], [2, 1])
     """
@@ -166,7 +191,3 @@ def _reserve(path: Path, size: int) -> Any:  # noqa: ANN401 -- np.load is not ty
         # On a full disk this raises an error; writing to a mapped file without space would kill the process.
         os.posix_fallocate(file.fileno(), 0, file.tell() + 4 * int(size))
     return np.load(path, mmap_mode="r+")
-
-
-def _damaged(folder: Path) -> InputError:
-    return InputError(f"the BM25 files in {folder} are damaged; delete that folder to have them computed again")

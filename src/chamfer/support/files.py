@@ -64,6 +64,12 @@ def make_folder(folder: Path) -> None:
         sync_folder(path.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Flush a finished file to disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Flush a folder to disk; without this, a power failure may undo the renaming of a file in it."""
     handle = os.open(folder, os.O_RDONLY)
