@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.index.index import Index
-from chamfer.index.manifest import MANIFEST, checksum
+from chamfer.index.manifest import MANIFEST
+from chamfer.index.signed import checksum
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import writing
