@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sentence_transformers import MultiVectorEncoder
 
+from chamfer.encode.cutting import cut
 from chamfer.encode.lengths import Lengths
 from chamfer.encode.settings import Role
 from chamfer.support.strings import list_of_strings
@@ -88,8 +89,8 @@ class ModelTokenizer:
             row_of.setdefault(text, len(row_of))
         if not row_of:
             return Tokenized((), role, (), (), {}, ())
-        distinct = list(row_of)
         with self._lock:
+            distinct = [cut(text, self.limit(role), self._tokenizer) for text in row_of]
             inputs: Any = self._model.preprocess(distinct, prompt=self.prompts[role], task=role)
             # The library passes on the tokenizer's own result, which knows what was truncated and which tokens are
             # padding. It does not for multimodal processors, so there the texts are tokenised a second time.
@@ -99,16 +100,17 @@ class ModelTokenizer:
                 read = self._tokenizer(prompted, truncation=True, max_length=self.limit(role)).encodings
         ids = [np.asarray(one.ids, np.int32)[np.asarray(one.attention_mask, np.bool_)] for one in read]
         ids = [row[:0] if self.only_special(row) else row for row in ids]
-        cut = [len(one.ids) >= self.limit(role) and len(one.overflowing) > 0 for one in read]
+        truncated = [len(one.ids) >= self.limit(role) and len(one.overflowing) > 0 for one in read]
         rows = [row_of[text] for text in texts]
-        return Tokenized(texts, role, [ids[row] for row in rows], [cut[row] for row in rows], inputs, rows)
+        return Tokenized(texts, role, [ids[row] for row in rows], [truncated[row] for row in rows], inputs, rows)
 
     def spans(self, document: str) -> list[tuple[int, tuple[int, int] | None]]:
         """The tokens of a document as the model reads it, each with its span in the text, or None for special ones."""
         prompt = self.prompts["document"]
         with self._lock:
+            beginning = cut(document, self._lengths.document, self._tokenizer)
             read = self._tokenizer(
-                prompt + document, truncation=True, max_length=self._lengths.document, return_offsets_mapping=True
+                prompt + beginning, truncation=True, max_length=self._lengths.document, return_offsets_mapping=True
             )
         spans = [(start - len(prompt), stop - len(prompt)) for start, stop in read["offset_mapping"]]
         return [
