@@ -99,6 +99,17 @@ def test_a_line_is_read_only_when_it_is_asked_for(tmp_path: Path) -> None:
         next(documents)
 
 
+@pytest.mark.parametrize("surrogate", [b"\\ud800", b"\xed\xa0\x80"])
+def test_a_lone_surrogate_is_refused_however_it_is_written(tmp_path: Path, surrogate: bytes) -> None:
+    (tmp_path / "c.jsonl").write_bytes(
+        b'\xef\xbb\xbf{"_id": "1", "text": "a"}\n{"_id": "2", "text": "%s"}\n' % surrogate
+    )
+    documents = read_documents(tmp_path / "c.jsonl")
+    assert next(documents).id == "1", "a byte order mark is no mistake"
+    with pytest.raises(InputError, match=r"line 2: not a JSON object \(it is not UTF-8\)"):
+        next(documents)
+
+
 class TestSources:
     RECORDS: ClassVar[list[dict[str, Any]]] = [
         {"id": "1", "title": "Cats", "text": "sleep", "year": 2021},

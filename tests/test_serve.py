@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from chamfer.serve.service import Service
 from chamfer.serve.single import IndexBackend
 from chamfer.serve.versions import MOST, Versions
 from chamfer.support.threads import free_cores
+from chamfer.weights.files import Content, write_weights
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -227,6 +229,20 @@ class TestRerank:
         found = [one["relevance_score"] for one in ranked]
         assert found == pytest.approx([1 + hit["score"] / 2 for hit in hits], abs=1e-4)
 
+    @pytest.mark.parametrize(
+        "document",
+        [
+            '{"text": "a", "more": ' + "[" * 300 + "]" * 300 + "}",
+            '{"text": "a", "more": "\\ud800"}',
+            '{"text": "a", "\\udc00": 1}',
+            '{"text": "a", "more": -Infinity}',
+        ],
+    )
+    def test_a_document_that_could_not_be_returned_is_refused(self, client: TestClient, document: str) -> None:
+        body = f'{{"query": "a", "documents": [{document}], "return_documents": true}}'
+        answer = client.post("/rerank", content=body, headers={"content-type": "application/json"})
+        assert (answer.status_code, "is not valid JSON" in answer.json()["message"]) == (400, True), answer.text
+
     @pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/v2/rerank"])
     def test_the_shapes_of_cohere_and_jina(self, client: TestClient, path: str) -> None:
         asked = {
@@ -334,7 +350,7 @@ class TestWeights:
             (client.put("/weights", json={}), 422, "weights: Field required"),
             (client.put("/weights", json={"tokens": {"cat": -1.0}}), 422, "tokens.cat: Input should be greater"),
             (client.put("/weights", json={"tokens": {"cat": 1.0}, "nmae": "x"}), 422, "nmae: Extra inputs"),
-            (client.put("/weights/file", content=b"nonsense", headers=binary), 400, "not a weights file"),
+            (client.put("/weights/file", content=b"nonsense", headers=binary), 400, "not a chamfer weights file"),
             (client.post("/weights/use", json={"version": 9}), 404, "no version 9"),
         ):
             assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
@@ -344,13 +360,18 @@ class TestWeights:
         self, client: TestClient, encoder: Encoder, tmp_path: Path
     ) -> None:
         vocabulary = encoder.vocabulary
-        heavy = TokenWeights(np.full(len(vocabulary), 1e10, np.float32), vocabulary)
-        askew = TokenWeights(np.ones(len(vocabulary), np.float32), vocabulary, {}, np.ones(3, np.float32))
-        for weights, told in ((heavy, "must not be above"), (askew, "dimensions")):
-            weights.save(tmp_path / "sent.safetensors")
-            content = (tmp_path / "sent.safetensors").read_bytes()
+        path = tmp_path / "sent.safetensors"
+        even = np.ones(len(vocabulary), np.float32)
+        write_weights(path, Content(even * 1e10, vocabulary, {}, None))
+        heavy = path.read_bytes()
+        write_weights(path, Content(even * 1e9, vocabulary, {}, np.ones(encoder.dimensions, np.float32)))
+        heavy_in_context = path.read_bytes()
+        TokenWeights(even, vocabulary, {}, np.ones(3, np.float32)).save(path)
+        askew = path.read_bytes()
+        told = {heavy: "must not be above 1e+09", heavy_in_context: "with a context must not be", askew: "dimensions"}
+        for content, sentence in told.items():
             answer = client.put("/weights/file", content=content, headers={"content-type": "application/octet-stream"})
-            assert (answer.status_code, told in answer.json()["message"]) == (400, True), answer.text
+            assert (answer.status_code, sentence in answer.json()["message"]) == (400, True), answer.text
         assert client.get("/weights").json()["version"] == 1
 
     def test_changes_may_start_from_other_weights(self, client: TestClient) -> None:
@@ -382,12 +403,51 @@ class TestWeights:
         assert [version.name for version in again.all()] == ["uniform", "cat", "first"]
         assert again.current.name == "cat"
         assert isinstance(again.current.weights, TokenWeights)
-        (tmp_path / "kept" / "2.safetensors").write_text("damaged")
-        with pytest.raises(InputError, match=r"2\.safetensors is (damaged or )?not a chamfer weights file"):
-            Versions("idf", "first", tmp_path / "kept")
         (tmp_path / "kept" / "versions.json").write_text("{")
         with pytest.raises(InputError, match=r"versions\.json is damaged"):
             Versions("idf", "first", tmp_path / "kept")
+
+    def test_a_version_that_cannot_be_read_is_skipped_with_one_line(
+        self, searcher: Searcher, encoder: Encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        vocabulary = encoder.vocabulary
+        with closing(Versions("idf", "first", tmp_path)) as kept:
+            for name in ("good", "poisoned", "not in use yet"):
+                kept.put(TokenWeights.uniform(vocabulary), name, use=name != "not in use yet")
+        content = (tmp_path / "3.safetensors").read_bytes()  # as an older server stored it
+        (tmp_path / "3.safetensors").write_bytes(
+            content.replace(rb"\"recipe\": \"uniform\"", rb"\"recipe\": \"\\ud800\"")
+        )
+        with closing(Versions("idf", "first", tmp_path)) as again:
+            assert again.current.name == "good"
+            with TestClient(create_app(Service(IndexBackend(searcher), again)), LOCAL) as client:
+                listed = client.get("/weights").json()["versions"]
+        assert [one["name"] for one in listed] == ["not in use yet", "good", "first"]
+        assert [record.message.partition(": ")[0] for record in caplog.records] == [
+            "version 3 of the weights is skipped"
+        ]
+        for number in (2, 3, 4):
+            (tmp_path / f"{number}.safetensors").unlink()
+        (tmp_path / "versions.json").write_text((tmp_path / "versions.json").read_text().replace('"idf"', "null"))
+        with closing(Versions("idf-soft", "start", tmp_path)) as fresh:
+            assert [(one.number, one.name) for one in fresh.all()] == [(5, "start")]
+
+    def test_metadata_of_an_upload_must_fit_into_every_answer(
+        self, client: TestClient, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        TokenWeights.uniform(encoder.vocabulary, made_from={"recipe": "mine"}).save(tmp_path / "sent.safetensors")
+        content = (tmp_path / "sent.safetensors").read_bytes()
+        for recipe in (rb"\\ud800", b"a" * 300):
+            length = int.from_bytes(content[:8], "little") + len(recipe) - 4
+            forged = length.to_bytes(8, "little") + content[8:].replace(b"mine", recipe, 1)
+            answer = client.put("/weights/file", content=forged, headers={"content-type": "application/octet-stream"})
+            assert answer.status_code == 400, answer.text
+        assert client.get("/weights").json()["version"] == 1
+
+    def test_an_upload_is_never_parsed_as_json(self, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("chamfer.serve.bodies.parse_json", None)
+        answer = client.put("/weights/file", content="[[], []]", headers={"content-type": "application/json"})
+        assert (answer.status_code, "not a chamfer weights file" in answer.json()["message"]) == (400, True)
 
     def test_the_oldest_version_goes_when_there_are_too_many(self, encoder: Encoder, tmp_path: Path) -> None:
         weights = TokenWeights.uniform(encoder.vocabulary)
@@ -462,13 +522,26 @@ class TestRefusals:
             ('{"query": "a", "typo": 1}', 422, "typo: "),
             ('{"query": ""}', 422, "query: "),
             ('{"query": "   "}', 400, "has no tokens"),
-            ('{"query": "\\ud800"}', 422, "query: "),
+            ('{"query": "\\ud800"}', 400, "not valid JSON (it contains a lone surrogate)"),
+            ('{"query": "a", "\\ud800": 1}', 400, "not valid JSON (it contains a lone surrogate)"),
+            (b'{"query": "\xed\xa0\x80"}', 400, "not valid JSON (it is not UTF-8)"),
+            ('{"query": "a", "k": NaN}', 400, "not valid JSON (it contains NaN)"),
+            ('{"query": "a", "k": 1e999}', 422, "k: "),
+            ('{"query": "a", "k": 1' + "0" * 5000 + "}", 400, "not valid JSON"),
+            (
+                '{"query": ' + "[" * 300 + "]" * 300 + "}",
+                400,
+                "not valid JSON (it is nested more than 100 levels deep)",
+            ),
+            ("[" * 100_000, 400, "not valid JSON (it is nested more than 100 levels deep)"),
             ("", 422, "no body"),
             ('{"query": "a", "weights": "/etc/passwd"}', 422, "weights: "),
             (json.dumps({"query": "a " * 10_000}), 422, "at most 8000 characters"),
         ],
     )
-    def test_a_bad_request_gets_one_sentence(self, client: TestClient, body: str, status: int, told: str) -> None:
+    def test_a_bad_request_gets_one_sentence(
+        self, client: TestClient, body: str | bytes, status: int, told: str
+    ) -> None:
         answer = client.post("/search", content=body, headers={"content-type": "application/json"})
         assert answer.status_code == status
         assert list(answer.json()) == ["message"]

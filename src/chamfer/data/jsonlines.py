@@ -27,7 +27,7 @@ def parse_json_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, d
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line.decode("utf-8-sig"))  # given bytes, it would let encoded surrogates pass
             if b"\\ud" in line.lower():  # a lone surrogate can be neither encoded nor written
                 json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:

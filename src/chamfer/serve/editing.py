@@ -1,15 +1,15 @@
 """New versions of the weights: by name, with some tokens changed, or from a file."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from io import BytesIO
 
 import numpy as np
 
-from chamfer.errors import InputError, UnknownNameError
+from chamfer.errors import UnknownNameError
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.schemas.weights import ChangedTokens, NamedWeights, TokensResponse, WeightedToken
 from chamfer.serve.service import weights_for
 from chamfer.serve.versions import Versions, WeightsVersion
+from chamfer.weights.files import read_weights
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 
@@ -55,16 +55,6 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
 
 def put_file(queries: QueryEncoder, versions: Versions, content: bytes, name: str | None) -> WeightsVersion:
     """Add the weights of an uploaded file as a version, and switch to it."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "sent.safetensors"
-        path.write_bytes(content)
-        try:
-            weights = TokenWeights.load(path)
-        except InputError:
-            raise InputError(
-                "the body is not a weights file; send a .safetensors file from chamfer learn or chamfer weights"
-            ) from None
+    weights = TokenWeights(*read_weights(BytesIO(content), "the uploaded file", queries.encoder.vocabulary))
     check_weights(weights, queries.encoder, queries.form)
-    # All versions share the encoder's vocabulary; the file's own copy would stay in memory with its version.
-    shared = TokenWeights(weights.table, queries.encoder.vocabulary, weights.metadata, weights.context)
-    return versions.put(shared, name or "uploaded file")
+    return versions.put(weights, name or "uploaded file")

@@ -1,7 +1,6 @@
 """Errors as HTTP responses: a status code, and one sentence under ``message``."""
 
 from collections.abc import Callable
-from json import JSONDecodeError
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -69,9 +68,15 @@ def answer_problems(app: FastAPI) -> None:
     on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))
     on(SlowFilterError, lambda error: _problem(503, str(error), **later))
     on(LostError, lambda error: _problem(503, str(error), **later))
-    on(HTTPException, lambda error: _problem(error.status_code, OF_FRAMEWORK.get(error.status_code, error.detail)))
+    on(HTTPException, lambda error: _problem(error.status_code, _of_framework(error)))
     on(RequestValidationError, lambda error: _problem(*_first_mistake(error)))
     on(Exception, lambda error: _problem(500, "the server failed to answer; its log has the reason"))
+
+
+def _of_framework(error: HTTPException) -> str:
+    if isinstance(error.__cause__, ValueError):  # from parsing the body
+        return f"{NOT_JSON} ({error.__cause__})"
+    return OF_FRAMEWORK.get(error.status_code, error.detail)
 
 
 def _problem(status: int, message: str, **headers: str) -> JSONResponse:
@@ -79,8 +84,6 @@ def _problem(status: int, message: str, **headers: str) -> JSONResponse:
 
 
 def _first_mistake(error: RequestValidationError) -> tuple[int, str]:
-    if isinstance(error.__cause__, JSONDecodeError):
-        return 400, NOT_JSON
     first = error.errors()[0]
     if error.body is None and first["loc"] == ("body",):
         return 422, "the request has no body"

@@ -1,6 +1,6 @@
 """Versions of the weights, one of them in use."""
 
-import json
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Any
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.files import InUseError, write_json, writer_lock
+from chamfer.support.plain_json import parse_json
 from chamfer.weights.token_weights import TokenWeights
 
 LIST = "versions.json"
@@ -50,9 +51,10 @@ class Versions:
     """All versions of the weights, one of them in use. Safe to use from several threads.
 
     Args:
-        first: weights of the first version, unless the folder already holds versions.
+        first: weights of the first version, unless the folder already holds versions that can be read.
         name: name of the first version.
-        folder: folder that stores the versions, for one server at a time; in memory only if not given.
+        folder: folder that stores the versions, for one server at a time; in memory only if not given. A version
+            whose file cannot be read is skipped; if it was in use, the version before it is.
     """
 
     def __init__(self, first: str | TokenWeights, name: str, folder: Path | None = None) -> None:
@@ -65,7 +67,7 @@ class Versions:
         try:
             if self.exist_in(folder):
                 self._read()
-            else:
+            if self._current not in self._versions:
                 self.put(first, name)
         except BaseException:
             self.close()
@@ -171,13 +173,19 @@ class Versions:
     def _read(self) -> None:
         assert self._folder is not None
         try:
-            read: dict[str, Any] = json.loads((self._folder / LIST).read_text())
+            read: dict[str, Any] = parse_json((self._folder / LIST).read_bytes())
             listed = [(int(one["version"]), one["name"], one["made"], one["weights"]) for one in read["versions"]]
             self._current, self._next = int(read["current"]), int(read["next"])
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self._folder / LIST} is damaged; move it away to start over") from error
-        for number, name, made, weights in listed:
-            stored = weights or TokenWeights.load(self._file(number))
-            self._versions[number] = WeightsVersion(number, name, made, stored)
-        if self._current not in self._versions:
+        if self._current not in [number for number, *_ in listed]:
             raise InputError(f"{self._folder / LIST} does not say which version is in use; move it away to start over")
+        for number, name, made, weights in listed:
+            try:
+                stored = weights or TokenWeights.load(self._file(number))
+            except InputError as error:  # damaged, or accepted by an older server; the others still work
+                logging.getLogger("chamfer").warning("version %d of the weights is skipped: %s", number, error)
+                continue
+            self._versions[number] = WeightsVersion(number, name, made, stored)
+        if self._current not in self._versions:  # a later version was never in use, or was replaced
+            self._current = max((number for number in self._versions if number < self._current), default=0)

@@ -1,4 +1,4 @@
-"""Checks for lists of strings."""
+"""Checks on strings."""
 
 import reprlib
 from collections.abc import Iterable
@@ -20,3 +20,12 @@ def list_of_strings(values: Iterable[str], what: str) -> list[str]:
     if isinstance(values, str):
         raise InputError(f"{what} must be a list of strings, not one string; write [{reprlib.repr(values)}]")
     return list(values)
+
+
+def encodable(text: str) -> str:
+    """A text in which lone surrogates, as in file names that are not UTF-8, are replaced.
+
+    >>> encodable("caf" + chr(0xDCE9))
+    'caf?'
+    """
+    return text.encode(errors="replace").decode()

@@ -1,7 +1,7 @@
 """The two published text formats for token weights: ``idf.json`` and ``query_token_weights.txt``."""
 
 import json
-import math
+import reprlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.kernels.limits import LARGEST
 from chamfer.support.files import atomic_write
+from chamfer.support.plain_json import parse_json
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.files import check_exists
 
 SUFFIXES = (".json", ".txt")
+
+WEIGHT_BYTES = 256
+"""Space for a weight and what stands between it and the next, of which 20 are usual."""
 
 
 def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> npt.NDArray[np.float32]:
@@ -28,17 +33,29 @@ def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> n
         ``(vocabulary,)`` float32.
     """
     check_exists(path)
+    # Every token, escaped, and next to it a weight of any number of digits that anybody writes.
+    most = len(json.dumps(vocabulary.tokens)) + WEIGHT_BYTES * (len(vocabulary) + 1)
+    if path.stat().st_size > most:
+        raise InputError(
+            f"{path} is larger than {most:,} bytes, more than weights of {len(vocabulary)} tokens can need; give one "
+            "weight per token"
+        )
     table = np.full(len(vocabulary), missing, np.float32)
     pairs = _read_json(path) if path.suffix == ".json" else _read_lines(path)
     seen: set[str] = set()
     for token, weight in pairs:
         if token in seen:
-            raise InputError(f"{path} has two weights for {token!r}; remove one of them")
+            raise InputError(f"{path} has two weights for {reprlib.repr(token)}; remove one of them")
         seen.add(token)
         if token not in vocabulary.ids:
-            raise InputError(f"{path} has a weight for {token!r}, which is not in this tokenizer's vocabulary")
-        if not 0 <= weight <= float(np.finfo(np.float32).max):
-            raise InputError(f"{path} gives {token!r} the weight {weight}; weights must be finite and not negative")
+            raise InputError(
+                f"{path} has a weight for {reprlib.repr(token)}, which is not in this tokenizer's vocabulary"
+            )
+        if not 0 <= weight <= LARGEST:
+            raise InputError(
+                f"{path} gives {reprlib.repr(token)} the weight {reprlib.repr(weight)}; weights are numbers from 0 to "
+                f"{LARGEST:g}"
+            )
         table[vocabulary.ids[token]] = weight
     return table
 
@@ -60,15 +77,17 @@ def write_table(path: Path, vocabulary: Vocabulary, table: npt.NDArray[np.float3
 
 def _read_json(path: Path) -> Iterator[tuple[str, float]]:
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes(), pairs=tuple)  # a dict would keep the last of two equal names
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON ({error})") from error
-    if not isinstance(content, dict):
+    if not isinstance(content, tuple):
         raise InputError(f"{path} must hold one JSON object that maps tokens to weights")
-    for token, weight in content.items():
+    for token, weight in content:
         if isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise InputError(f"{path} gives {token!r} the weight {weight!r}, which is not a number")
-        yield token, float(weight) if abs(weight) < 1e300 else math.inf
+            raise InputError(
+                f"{path} gives {reprlib.repr(token)} the weight {reprlib.repr(weight)}, which is not a number"
+            )
+        yield token, weight
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, float]]:

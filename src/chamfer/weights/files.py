@@ -1,18 +1,21 @@
 """The safetensors file of token weights: table, vocabulary, provenance and, if there is one, the context."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from chamfer.errors import InputError
 from chamfer.support.files import atomic_write
+from chamfer.support.plain_json import parse_json
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.metadata import metadata_json
+from chamfer.weights.tensors import BYTES, FLOAT32, Tensor, read_header, read_tensor
 
 FORMAT = "chamfer-weights-1"
 
@@ -29,14 +32,16 @@ class Content(NamedTuple):
 def write_weights(path: Path, content: Content) -> None:
     """Write a weights file atomically."""
     vocabulary = content.vocabulary
-    tokens = np.frombuffer(json.dumps(vocabulary.tokens, ensure_ascii=False).encode(), np.uint8)
     metadata = {
         "format": FORMAT,
         "tokenizer": vocabulary.fingerprint,
         "special_ids": json.dumps(sorted(vocabulary.special_ids)),
-        "made": json.dumps(dict(content.metadata)),
+        "made": metadata_json(content.metadata),
     }
-    tensors: dict[str, npt.NDArray[Any]] = {"table": content.table, "tokens": tokens}
+    tensors: dict[str, npt.NDArray[Any]] = {
+        "table": content.table,
+        "tokens": np.frombuffer(_tokens_json(vocabulary), np.uint8),
+    }
     if content.context is not None:
         tensors["context"] = content.context
     with atomic_write(path) as file:
@@ -49,29 +54,73 @@ def check_exists(path: Path) -> None:
         raise InputError(f"there is no weights file {path}; make one with: chamfer weights idf, or chamfer learn")
 
 
-def read_weights(path: Path) -> Content:
-    """Read a weights file; raise an error if it is damaged."""
-    check_exists(path)
+def read_weights(file: BinaryIO, name: str, vocabulary: Vocabulary | None = None) -> Content:
+    """Read a weights file; raise an error if it is damaged.
+
+    Args:
+        file: the file, opened for reading.
+        name: its name, for error messages.
+        vocabulary: vocabulary that the file must have. Its tokens are then compared and not parsed, so that reading
+            costs no more than the size of this vocabulary, whatever the file contains.
+    """
     try:
-        with safe_open(path, "numpy") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                raise InputError(f"{path} is not a chamfer weights file; convert it with: chamfer weights convert")
-            table = file.get_tensor("table")
-            tokens = json.loads(file.get_tensor("tokens").tobytes())
-            context = file.get_tensor("context") if "context" in file.keys() else None  # noqa: SIM118 -- no mapping
-        vocabulary = Vocabulary(tuple(tokens), frozenset(json.loads(metadata["special_ids"])))
-        made = dict(json.loads(metadata["made"]))
-        fingerprint = metadata["tokenizer"]
+        header = read_header(file)
+        if header.metadata.get("format") != FORMAT:
+            raise InputError(f"{name} is not a chamfer weights file; convert it with: chamfer weights convert")
+        table, tokens = header.tensor("table", FLOAT32), header.tensor("tokens", BYTES)
+        context = header.tensor("context", FLOAT32) if "context" in header.tensors else None
+        fingerprint = header.metadata["tokenizer"]
+        special = parse_json(header.metadata["special_ids"].encode())
+        if not re.fullmatch("[0-9a-f]{16}", fingerprint) or not _are_places(special, table.length):
+            raise ValueError("its tokenizer or its special tokens are damaged")
+        made = parse_json(header.metadata["made"].encode())
+        if not isinstance(made, dict):
+            raise ValueError("its metadata are no object")
+        if vocabulary is None:
+            vocabulary = Vocabulary(_parse_tokens(file, tokens), frozenset(special))
+            is_same = vocabulary.fingerprint == fingerprint
+        else:
+            if fingerprint != vocabulary.fingerprint:
+                raise other_tokenizer(table.length, fingerprint, vocabulary)
+            text = _tokens_json(vocabulary)
+            is_same = tokens.length == len(text) and read_tensor(file, tokens).tobytes() == text
+        if not is_same or table.length != len(vocabulary):
+            raise InputError(f"{name} is damaged: its vocabulary is not that of tokenizer {fingerprint}; make it again")
+        return Content(
+            read_tensor(file, table), vocabulary, made, None if context is None else read_tensor(file, context)
+        )
     except InputError:
         raise
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, ValueError) as error:
         raise InputError(
-            f"{path} is damaged or not a chamfer weights file; convert other formats with: chamfer weights convert"
+            f"{name} is damaged or not a chamfer weights file; convert other formats with: chamfer weights convert"
         ) from error
-    if vocabulary.fingerprint != fingerprint:
-        raise InputError(
-            f"{path} is damaged: the fingerprint of its vocabulary is {vocabulary.fingerprint}, not {fingerprint}; "
-            "make it again"
-        )
-    return Content(table, vocabulary, made, context)
+
+
+def other_tokenizer(tokens: int, fingerprint: str, vocabulary: Vocabulary) -> InputError:
+    """An error about weights that were made for another tokenizer, where ids stand for other tokens.
+
+    Args:
+        tokens: number of tokens that have weights.
+        fingerprint: fingerprint of their vocabulary.
+        vocabulary: vocabulary of the encoder.
+    """
+    return InputError(
+        f"these weights belong to another tokenizer ({tokens} tokens, fingerprint {fingerprint}) than the encoder's "
+        f"({len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint}); make weights with this encoder"
+    )
+
+
+def _tokens_json(vocabulary: Vocabulary) -> bytes:
+    return json.dumps(vocabulary.tokens, ensure_ascii=False).encode()
+
+
+def _parse_tokens(file: BinaryIO, tensor: Tensor) -> tuple[str, ...]:
+    tokens = parse_json(read_tensor(file, tensor).tobytes())
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise ValueError("its tokens are not strings")
+    return tuple(tokens)
+
+
+def _are_places(ids: object, length: int) -> bool:
+    return isinstance(ids, list) and all(type(one) is int and 0 <= one < length for one in ids)

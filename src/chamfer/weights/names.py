@@ -1,11 +1,11 @@
 """Weights by name: ``uniform``, ``idf``, ``idf-soft``, or a file."""
 
+import reprlib
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chamfer.errors import InputError
-from chamfer.kernels.checks import check_weight_values
 from chamfer.kernels.form import Form
 from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
@@ -97,10 +97,10 @@ def check_weights(weights: TokenWeights, encoder: "Encoder", form: Form) -> None
             f"the context of these weights has shape {weights.context.shape}, but vectors have {encoder.dimensions} "
             "dimensions; learn the weights with this encoder"
         )
-    check_weight_values(weights.table)
     model = weights.metadata.get("model")
     if weights.context is not None and model not in (None, encoder.model_fingerprint):
+        learnt_with = reprlib.repr(weights.metadata.get("encoder"))
         raise InputError(
-            f"these weights were learnt with another model ({weights.metadata.get('encoder')}), and their context lies "
-            "in the space of that model; learn them again with this one"
+            f"these weights were learnt with another model ({learnt_with}), and their context lies in the space of "
+            "that model; learn them again with this one"
         )

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from chamfer.support.strings import encodable
+
 if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
     from chamfer.encode.encoder import Encoder
 
@@ -10,9 +12,9 @@ def origin(corpus: str, encoder: "Encoder", *, texts: str | None = None) -> dict
     """Provenance of weights that are counted over a corpus.
 
     Args:
-        corpus: name of the corpus.
+        corpus: name of the corpus; that of a folder may not be UTF-8.
         encoder: encoder whose tokens are counted.
         texts: :func:`chamfer.data.fingerprint.fingerprint` of the documents; None for an index, which changes.
     """
-    counted = {"corpus": corpus} if texts is None else {"corpus": corpus, "texts": texts}
-    return {**counted, "encoder": encoder.name, "document_length": encoder.document_length}
+    counted = {"corpus": encodable(corpus)} if texts is None else {"corpus": encodable(corpus), "texts": texts}
+    return {**counted, "encoder": encodable(encoder.name), "document_length": encoder.document_length}

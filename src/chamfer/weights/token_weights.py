@@ -1,5 +1,6 @@
 """The weight of every query token."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.kernels.checks import check_weight_values
 from chamfer.kernels.fold import fold
+from chamfer.kernels.limits import LARGEST
+from chamfer.support.strings import encodable
 from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights import exchange
-from chamfer.weights.files import Content, read_weights, write_weights
+from chamfer.weights.files import Content, check_exists, other_tokenizer, read_weights, write_weights
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.idf import POWER, idf_table, soft_idf_table
+from chamfer.weights.metadata import metadata_json
 from chamfer.weights.special import CHOICES, DEFAULT, Special, choose_special, with_special
 
 SUFFIXES = (".safetensors", *exchange.SUFFIXES)
@@ -23,6 +28,8 @@ SUFFIXES = (".safetensors", *exchange.SUFFIXES)
 
 LARGEST_LOG_CHANGE = 4.0
 """Learning multiplies a token's weight by at most ``exp(4)``, about 55; the context can do so once more."""
+
+LARGEST_CHANGE = math.ceil(math.exp(LARGEST_LOG_CHANGE))
 
 Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
 """Measures several weightings on validation queries; higher is better."""
@@ -33,9 +40,9 @@ class TokenWeights:
     """A weight for every token of a vocabulary.
 
     Args:
-        table: ``(vocabulary,)`` float32, finite and not negative.
+        table: ``(vocabulary,)`` float32, not negative and at most 1e9; with a context, a 55th of that.
         vocabulary: tokens that the weights belong to.
-        metadata: how the weights were made and from what, as JSON; saved with them.
+        metadata: how the weights were made and from what: JSON of at most 64 KB, saved with them.
         context: ``(dimensions,)`` float32, an optional direction ``u`` in the encoder's space. A token with vector
             ``q`` then weighs ``table[id] * exp(<u, q>)``, so that its role in the sentence counts too.
 
@@ -56,10 +63,17 @@ class TokenWeights:
                 f"a vocabulary of {len(self.vocabulary)} tokens needs as many float32 weights, "
                 f"not {self.table.dtype} of shape {self.table.shape}"
             )
-        if not np.isfinite(self.table).all() or (self.table < 0).any():
-            raise InputError("token weights must be finite and not negative")
-        if self.context is not None and (self.context.dtype != np.float32 or not np.isfinite(self.context).all()):
-            raise InputError("the context of token weights must be float32 and finite")
+        check_weight_values(self.table)
+        metadata_json(self.metadata)
+        if self.context is None:
+            return
+        if self.context.dtype != np.float32 or self.context.ndim != 1 or not (np.abs(self.context) <= LARGEST).all():
+            raise InputError(f"the context of token weights must be a float32 vector of numbers up to {LARGEST:g}")
+        if (self.table > LARGEST / LARGEST_CHANGE).any():
+            raise InputError(
+                f"token weights with a context must not be above {LARGEST / LARGEST_CHANGE:.3g}, because it can "
+                f"multiply them by {LARGEST_CHANGE}; divide all of them by the same number"
+            )
 
     @classmethod
     def uniform(cls, vocabulary: Vocabulary, *, made_from: Mapping[str, Any] | None = None) -> Self:
@@ -199,11 +213,7 @@ class TokenWeights:
     def check_tokenizer(self, vocabulary: Vocabulary) -> None:
         """Raise an error if the weights were made for another tokenizer, where ids stand for other tokens."""
         if vocabulary.fingerprint != self.vocabulary.fingerprint:
-            raise InputError(
-                f"these weights belong to another tokenizer ({len(self.vocabulary)} tokens, fingerprint "
-                f"{self.vocabulary.fingerprint}) than the encoder's ({len(vocabulary)} tokens, fingerprint "
-                f"{vocabulary.fingerprint}); make weights with this encoder"
-            )
+            raise other_tokenizer(len(self.vocabulary), self.vocabulary.fingerprint, vocabulary)
 
     def save(self, path: str | Path) -> None:
         """Save the weights to a file; its suffix decides the format.
@@ -243,14 +253,13 @@ class TokenWeights:
         path = Path(path)
         check_suffix(path)
         if path.suffix not in exchange.SUFFIXES:
-            weights = cls(*read_weights(path))
-            if vocabulary is not None:
-                weights.check_tokenizer(vocabulary)
-            return weights
+            check_exists(path)
+            with path.open("rb") as file:
+                return cls(*read_weights(file, str(path), vocabulary))
         if vocabulary is None:
             raise InputError(f"{path.name!r} contains no vocabulary; give that of an encoder")
         table = exchange.read_table(path, vocabulary, missing=missing)
-        return cls(table, vocabulary, {"recipe": "imported", "file": path.name, "missing": missing})
+        return cls(table, vocabulary, {"recipe": "imported", "file": encodable(path.name), "missing": missing})
 
 
 def check_suffix(path: Path) -> None:

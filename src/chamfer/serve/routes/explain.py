@@ -3,13 +3,14 @@
 from fastapi import APIRouter, Response
 
 from chamfer.serve.answers import as_json
+from chamfer.serve.bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.explain import ExplainRequest, ExplainResponse
 
 
 def explain_routes(queues: Queues) -> APIRouter:
     """Explain scores."""
-    router = APIRouter()
+    router = APIRouter(route_class=PlainJsonRoute)
 
     @router.post(
         "/explain",

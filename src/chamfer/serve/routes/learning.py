@@ -4,6 +4,7 @@ from fastapi import APIRouter, Response
 
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.serve.answers import as_json
+from chamfer.serve.bodies import PlainJsonRoute
 from chamfer.serve.problems import ConflictError
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
@@ -12,7 +13,7 @@ from chamfer.serve.service import Service
 
 def learning_routes(service: Service, queues: Queues) -> APIRouter:
     """Learn weights from judgements."""
-    router = APIRouter()
+    router = APIRouter(route_class=PlainJsonRoute)
 
     @router.post(
         "/learn",

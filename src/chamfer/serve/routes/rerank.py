@@ -6,6 +6,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Response
 
 from chamfer.serve.answers import as_json, public_name
+from chamfer.serve.bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.rerank import Ranked, RerankRequest, RerankResponse, TextDocument
 from chamfer.serve.service import Service, Texts
@@ -18,7 +19,7 @@ ALIASES = ("/v1/rerank", "/v2/rerank")
 
 def rerank_routes(service: Service, queues: Queues) -> APIRouter:
     """Rank texts that are sent with the request."""
-    router = APIRouter()
+    router = APIRouter(route_class=PlainJsonRoute)
 
     @router.post(
         "/rerank", response_model=RerankResponse, summary="Rank texts for a query, as Cohere's and Jina's endpoints do."

@@ -3,13 +3,14 @@
 from fastapi import APIRouter, Response
 
 from chamfer.serve.answers import as_json
+from chamfer.serve.bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.search import SearchRequest, SearchResponse
 
 
 def search_routes(queues: Queues) -> APIRouter:
     """Search the index."""
-    router = APIRouter()
+    router = APIRouter(route_class=PlainJsonRoute)
 
     @router.post("/search", response_model=SearchResponse, summary="Find the top documents of the index.")
     async def search(asked: SearchRequest) -> Response:

@@ -2,18 +2,26 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from chamfer.serve import editing
 from chamfer.serve.answers import as_json
+from chamfer.serve.bodies import PlainJsonRoute, raw_body
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.weights import ListedVersion, NewWeights, TokensResponse, UseRequest, WeightsResponse
 from chamfer.serve.service import Service
 
+# The body of an upload in the OpenAPI document. It is not declared as a parameter: FastAPI would parse a body of type
+# application/json before anything looks at its size.
+FILE = {
+    "required": True,
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "safetensors"}}},
+}
+
 
 def weights_routes(service: Service, queues: Queues) -> APIRouter:
     """List the weights and change them."""
-    router, versions = APIRouter(), service.versions
+    router, versions = APIRouter(route_class=PlainJsonRoute), service.versions
 
     def listed() -> WeightsResponse:
         return WeightsResponse(
@@ -49,11 +57,13 @@ def weights_routes(service: Service, queues: Queues) -> APIRouter:
         await queues.changes.ask(lambda: editing.put_weights(service.queries, versions, asked))
         return listed()
 
-    @router.put("/weights/file", summary="Upload a .safetensors file as a version of the weights and switch to it.")
+    @router.put(
+        "/weights/file",
+        summary="Upload a .safetensors file as a version of the weights and switch to it.",
+        openapi_extra={"requestBody": FILE},
+    )
     async def put_file(
-        content: Annotated[
-            bytes, Body(media_type="application/octet-stream", json_schema_extra={"format": "safetensors"})
-        ],
+        content: Annotated[bytes, Depends(raw_body)],
         name: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     ) -> WeightsResponse:
         await queues.changes.ask(lambda: editing.put_file(service.queries, versions, content, name))
