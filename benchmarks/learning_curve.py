@@ -12,7 +12,7 @@ from typing import Any
 
 from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
-from chamfer.learn.curve import learning_curve
+from chamfer.learn.curve import DEFAULT, learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.learning import learn
 from chamfer.learn.plot import plot_learning
@@ -35,14 +35,15 @@ def main() -> None:
     collection = load_collection(arguments.collection)
     learnt = learn(collection, encoder=encoder_for(arguments.collection), cache=arguments.cache, test="test")
     queries, start = learnt.queries, learnt.start
-    points = learning_curve(queries, start, learnt.report.members)
+    members = learnt.report.members or DEFAULT  # as the command does where no learnt weights were chosen
+    points = learning_curve(queries, start, members)
     plot_learning(ROOT / "docs" / "images" / "learning.svg", learnt.report, learnt.weights, start.soft, queries, points)
     theory = sample_complexity(queries)
     record = {
         "environment": measured_on,
         "dataset": collection.name,
         "queries": len(queries),
-        "curve_of": [one.name for one in learnt.report.members],
+        "curve_of": [one.name for one in members],
         "curve": [point._asdict() for point in points],
         "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
         "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),
