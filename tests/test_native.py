@@ -1,8 +1,11 @@
 """The native kernel against the definition, with every instruction set that this machine has."""
 
 import logging
+import os
 import pickle
 import re
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -315,6 +318,26 @@ def test_several_queries_and_threads_give_what_one_gives(form: Form) -> None:
                 [alone] = dispatch.best(queries[n], part, documents, k=9, candidates=[candidates[n]], form=form)
             np.testing.assert_array_equal(found.places, alone.places)
             np.testing.assert_array_equal(found.scores, alone.scores)
+
+
+@compiled
+def test_a_second_thread_costs_nothing_on_a_busy_machine() -> None:
+    query, documents = planted(np.random.default_rng(11))
+    coded, weights = CodedDocuments.of(documents), np.ones(40, np.float32)
+    times: dict[int, list[float]] = {1: [], 2: []}
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (os.cpu_count() or 1))]
+    try:
+        for _ in range(25):
+            for threads, taken in times.items():
+                time.sleep(0.005)  # as between two requests
+                start = time.perf_counter()
+                native.best(query.vectors, weights, coded.handle, np.arange(300), 5, "l2", threads)
+                taken.append(time.perf_counter() - start)
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert np.median(times[2]) < 2 * np.median(times[1])  # 30 times, when helpers that had no core were waited for
 
 
 @pytest.mark.parametrize("form", FORMS)

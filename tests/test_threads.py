@@ -40,6 +40,27 @@ def test_nested_calls_do_not_deadlock() -> None:
     assert map_in_threads(lambda size: sum(map_in_threads(square, range(size))), [3, 4, 5, 6]) == [5, 14, 30, 55]
 
 
+def test_a_caller_waits_for_no_thread_that_has_not_begun() -> None:
+    held, over = threading.Barrier(free_cores() + 1), threading.Event()
+
+    def hold(_: int) -> None:
+        held.wait()
+        over.wait()
+
+    holder = threading.Thread(target=map_in_threads, args=(hold, range(free_cores())))
+    found: list[list[int]] = []
+    caller = threading.Thread(target=lambda: found.append(map_in_threads(square, range(4))))
+    holder.start()
+    held.wait()  # all threads of the pool that a call can have are taken
+    caller.start()
+    caller.join(timeout=10)
+    before = list(found)
+    over.set()
+    caller.join()
+    holder.join()
+    assert before == [[0, 1, 4, 9]]
+
+
 def test_an_error_is_raised_and_the_rest_never_begins() -> None:
     begun = []
 

@@ -6,6 +6,7 @@ BLAS parallelises small products badly, and its threads would compete with ours.
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -34,21 +35,41 @@ _thread = _Thread()
 def map_in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Call a function for every item, on all cores; results are in the order of the items.
 
-    After an error or an interruption, no further call starts.
+    The caller's thread takes items too, and waits for no thread that has not begun: on a busy machine, that could take
+    longer than the work. After an error or an interruption, no further call starts.
 
     >>> map_in_threads(abs, [-1, 2, -3])
     [1, 2, 3]
     """
+    given = list(items)
     if _thread.is_worker:  # all threads are busy, so waiting for one would be a deadlock
-        return [function(item) for item in items]
-    with _one_blas_thread():
-        futures = [_pool().submit(function, item) for item in items]
+        return [function(item) for item in given]
+    results: dict[int, R] = {}
+    waiting = deque(enumerate(given))
+
+    def work() -> None:
         try:
-            return [future.result() for future in futures]
+            while waiting:
+                try:
+                    place, item = waiting.popleft()
+                except IndexError:  # another thread took the last one
+                    break
+                results[place] = function(item)
         finally:
-            for future in futures:
-                future.cancel()
-            wait(futures)
+            waiting.clear()
+
+    with _one_blas_thread():
+        helpers = [_pool().submit(work) for _ in range(min(_cores(), len(given)) - 1)]
+        _thread.is_worker = True
+        try:
+            work()
+        finally:
+            _thread.is_worker = False
+            wait([helper for helper in helpers if not helper.cancel()])
+        for helper in helpers:
+            if not helper.cancelled():
+                helper.result()
+    return [results[place] for place in range(len(given))]
 
 
 def free_cores() -> int:
