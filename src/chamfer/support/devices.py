@@ -27,7 +27,10 @@ def chosen_device(device: str = AUTO) -> str:
     if asked == AUTO:
         if torch.cuda.is_available():
             return "cuda"
-        found = torch.accelerator.current_accelerator() if hasattr(torch, "accelerator") else None
+        # The current accelerator is the one that torch was built for, which this machine need not have.
+        if not hasattr(torch, "accelerator") or not torch.accelerator.is_available():
+            return CPU
+        found = torch.accelerator.current_accelerator()
         return CPU if found is None else found.type
     try:
         chosen = torch.device(asked)
