@@ -196,7 +196,7 @@ def test_what_was_learnt_comes_back_from_disk(tmp_path: Path) -> None:
     settings = replace(Settings(16, 50, "4bit"), projected=8)
     learnt = train(clustered(9, 300), settings, tokens=300)
     learnt.save(tmp_path / "trained.safetensors")
-    again = Trained.load(tmp_path / "trained.safetensors")
+    again = Trained.load(tmp_path / "trained.safetensors", settings)
     assert again.projection is not None
     assert again.residuals is not None
     vectors = batch_of(clustered(10, 20), [20])

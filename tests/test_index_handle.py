@@ -67,7 +67,7 @@ class TestReading:
         self, folder: Path, encoder: Encoder
     ) -> None:
         with writing(folder) as writer:
-            writer.set_building({"documents": 9, "done": 3})
+            writer.set_building({"documents": 9, "corpus": "x", "done": 3})
         index = Index.open(folder)
         assert index.info()["building"] == "3 of 9 documents"
         with pytest.raises(InputError, match="is unfinished: 3 of 9"):

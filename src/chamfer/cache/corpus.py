@@ -68,17 +68,18 @@ class EncodedCorpus:
                 raise InputError(f"{folder / name} should hold {size} bytes; delete {folder} and encode again")
         try:
             ids = tuple(json.loads(line) for line in (folder / IDS_FILE).read_bytes().splitlines())
-        except ValueError:
+        except (ValueError, RecursionError):
             ids = ()
         vectors: Vectors
-        if tokens:
+        if tokens * dimensions:
             vectors = np.memmap(folder / VECTORS_FILE, np.float16, "r", shape=(tokens, dimensions))
         else:  # an empty file cannot be mapped
-            vectors = np.empty((0, dimensions), np.float16)
+            vectors = np.empty((tokens, dimensions), np.float16)
         token_ids = np.fromfile(folder / TOKEN_IDS_FILE, np.int32)
         lengths = np.fromfile(folder / LENGTHS_FILE, np.int32)
-        if len(ids) != documents:
+        if len(ids) != documents or not all(isinstance(identifier, str) for identifier in ids):
             raise InputError(f"{folder / IDS_FILE} should hold {documents} ids; delete {folder} and encode again")
+        _check_lengths(folder / LENGTHS_FILE, lengths, tokens)
         return cls(folder, ids, TokenBatch(vectors, token_ids, offsets_of(lengths)), manifest["made_from"], device)
 
     def __reduce__(self) -> "tuple[Callable[..., EncodedCorpus], tuple[Any, ...]]":
@@ -123,6 +124,7 @@ class EncodedCorpus:
         if not (self.folder / DISTINCT_FILE).exists():
             return None
         ids, lengths = (np.fromfile(self.folder / name, np.int32) for name in (DISTINCT_FILE, DISTINCT_LENGTHS_FILE))
+        _check_lengths(self.folder / DISTINCT_LENGTHS_FILE, lengths, len(ids))
         return split(ids, lengths)
 
     @cached_property
@@ -149,6 +151,11 @@ class EncodedCorpus:
     def take(self, places: npt.NDArray[np.integer]) -> TokenBatch:
         """The vectors of some documents."""
         return self.tokens.take(places)
+
+
+def _check_lengths(path: Path, lengths: npt.NDArray[np.int32], total: int) -> None:
+    if lengths.min(initial=0) < 0 or lengths.sum(dtype=np.int64) != total:
+        raise InputError(f"{path} should add up to {total} tokens; delete {path.parent} and encode again")
 
 
 def _open_again(folder: str, made_from: Mapping[str, Any], on_gpu: bool) -> EncodedCorpus:

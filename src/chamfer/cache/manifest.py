@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.errors import InputError
+from chamfer.support.records import need
 
 FORMAT = 2
 # Earlier corpora lack what the tokenizer read. Finished ones can still be used.
@@ -55,8 +56,11 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
             manifest["distinct"] = 0
         elif manifest["format"] != FORMAT:
             raise InputError(f"{path} has format {manifest['format']}, this version reads {FORMAT}; encode again")
+        for key, empty in EMPTY_MANIFEST.items():
+            need(type(manifest[key]) is type(empty), f"{key} must be {type(empty).__name__}")
+            need(not isinstance(empty, int) or manifest[key] >= 0, f"{key} must not be negative")
         return {key: manifest[key] for key in EMPTY_MANIFEST}
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error

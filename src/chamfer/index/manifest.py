@@ -100,8 +100,8 @@ class Entry:
 @dataclass(frozen=True)
 class _Building:
     documents: int
+    corpus: str
     done: int
-    corpus: str = ""
 
 
 @dataclass(frozen=True)

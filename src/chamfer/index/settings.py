@@ -27,19 +27,22 @@ PRECISIONS: tuple[str, ...] = get_args(Precision)
 # Far more than any model has. Token ids have 32 bits.
 MOST_DIMENSIONS, MOST_TOKENS = 2**16, 2**31
 
+# What early indexes do not record about their encoder.
+NOT_RECORDED = {"engine": "torch", "model": "", "tokenizer": ""}
+
 
 @dataclass(frozen=True)
 class _Encoder:
-    """What :func:`chamfer.index.encoder.described` records; the last three fields are missing in old indexes."""
+    """What :func:`chamfer.index.encoder.described` records."""
 
     name: str
     query_length: int
     document_length: int
     arithmetic: str
     documents: str
-    engine: str = "torch"
-    model: str = ""
-    tokenizer: str = ""
+    engine: str
+    model: str
+    tokenizer: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Settings:
             raise InputError(f"{self.precision} needs a multiple of 8 dimensions, not {self.kept}")
         if self.encoder:
             try:
-                from_json(_Encoder, dict(self.encoder))
+                from_json(_Encoder, {**NOT_RECORDED, **self.encoder})
             except ValueError as error:
                 raise InputError(f"the description of the encoder is wrong: {error}") from error
 

@@ -151,7 +151,7 @@ def open_head(folder: Path, version: ShardVersion) -> Snapshot:
     return Snapshot(
         folder,
         Manifest(version.number, whole.settings, whole.trained, whole.frequencies),
-        Trained.load(place / whole.trained.name),
+        Trained.load(place / whole.trained.name, whole.settings),
         (),
         DocumentFrequencies(np.fromfile(place / whole.frequencies.name, np.int64), whole.documents),
         Growth(),

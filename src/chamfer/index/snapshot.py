@@ -86,7 +86,7 @@ class Snapshot:
         for file in (manifest.trained, manifest.frequencies):  # segments check their own files
             if file is not None:
                 file.check(folder)
-        learnt = Trained.load(folder / trained)
+        learnt = Trained.load(folder / trained, manifest.settings)
         segments = tuple(Segment(folder, entry, manifest, learnt, device) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
         return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), growth, device)

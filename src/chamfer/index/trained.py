@@ -1,5 +1,6 @@
 """Training: what an index learns from a sample of vectors before it can store any."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -9,13 +10,14 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from chamfer.errors import InputError
-from chamfer.index.clusters import TOKENS_PER_CENTROID, Clusters, count_for, train_clusters
+from chamfer.errors import InputError, first_line
+from chamfer.index.clusters import MOST, TOKENS_PER_CENTROID, Clusters, count_for, train_clusters
 from chamfer.index.damage import damaged
 from chamfer.index.projection import fit_projection, projected
 from chamfer.index.settings import Settings
 from chamfer.kernels.residuals import Residuals, train_residuals
 from chamfer.support.files import atomic_write
+from chamfer.support.records import need
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch, Vectors
 
@@ -62,19 +64,46 @@ class Trained:
             file.write(save(arrays))
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read a file that :meth:`save` wrote."""
+    def load(cls, path: Path, settings: Settings) -> Self:
+        """Read a file that :meth:`save` wrote for an index with these settings."""
         try:
             with safe_open(path, "numpy") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- no mapping
+            _check(arrays, settings)
             return cls(
                 Clusters(arrays["centroids"], arrays["starts"], arrays["cells"]),
                 int(arrays["asked"]),
                 arrays.get("projection"),
                 Residuals(arrays["levels"], arrays["spread"]) if "levels" in arrays else None,
             )
-        except (SafetensorError, KeyError) as error:
-            raise damaged(path) from error
+        except (SafetensorError, TypeError, ValueError) as error:
+            raise damaged(path, first_line(error)) from error
+
+
+def _check(arrays: Mapping[str, npt.NDArray[Any]], settings: Settings) -> None:
+    """Refuse arrays that were not trained for an index with these settings."""
+    shapes: dict[str, tuple[int | None, ...]] = {
+        "centroids": (None, settings.kept),
+        "cells": (None, settings.kept),
+        "starts": (None,),
+        "asked": (),
+    }
+    if settings.projected is not None:
+        shapes["projection"] = (settings.dimensions, settings.kept)
+    if settings.bits:
+        shapes |= {"levels": (2**settings.bits,), "spread": (settings.kept,)}
+    need(arrays.keys() == shapes.keys(), f"it must hold {', '.join(shapes)}")
+    for name, shape in shapes.items():
+        values, kind = arrays[name], np.int64 if name in ("starts", "asked") else np.float32
+        fits = len(shape) == values.ndim and all(
+            wanted in (None, found) for wanted, found in zip(shape, values.shape, strict=True)
+        )
+        need(fits and values.dtype == kind, f"{name} cannot be {values.dtype} of shape {values.shape}")
+        need(np.isfinite(values).all(), f"{name} must be finite")
+    centroids, cells, starts = (arrays[name] for name in ("centroids", "cells", "starts"))
+    need(1 <= len(centroids) <= MOST and arrays["asked"] >= 1, f"it must hold from 1 to {MOST} centroids")
+    sorted_by_cell = len(starts) == len(cells) + 1 and starts[0] == 0 and starts[-1] == len(centroids)
+    need(sorted_by_cell and (np.diff(starts) >= 0).all(), "its centroids must be sorted by cell")
 
 
 def sample_size(tokens: int) -> int:

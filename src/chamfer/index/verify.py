@@ -103,7 +103,7 @@ def _unreadable(path: Path, error: OSError) -> str:
 
 def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
     """Contradictions between intact files, which only a bug or a forged manifest can cause."""
-    learnt = Trained.load(folder / trained.name)
+    learnt = Trained.load(folder / trained.name, manifest.settings)
     problems: list[str] = []
     counts = np.zeros(manifest.settings.vocabulary_size, np.int64)
     owner: dict[str, str] = {}

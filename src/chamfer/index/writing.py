@@ -87,7 +87,7 @@ class Writer:
             return None
         if file not in self._learnt:
             file.check(self._folder)
-            self._learnt = {file: Trained.load(self._folder / file.name)}
+            self._learnt = {file: Trained.load(self._folder / file.name, self.manifest.settings)}
         return self._learnt[file]
 
     def train(self, sample: TokenBatch, *, tokens: int) -> None:

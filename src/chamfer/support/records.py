@@ -16,8 +16,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 def from_json(kind: type[Record], value: object) -> Record:
     """Make a record from what :func:`dataclasses.asdict` and ``json.dumps`` made of one.
 
-    A dataclass is an object in JSON, a named tuple or a tuple a list. A wrong value is a ``ValueError`` that says
-    where it is.
+    A dataclass is an object in JSON with all of its fields, a named tuple or a tuple a list. A wrong value is a
+    ``ValueError`` that says where it is.
 
     >>> from typing import NamedTuple
     >>> class File(NamedTuple):
@@ -57,16 +57,14 @@ def _made(kind: Any, value: Any, at: str) -> Any:  # noqa: ANN401 -- types and J
                 _made(one, each, _inside(at, n)) for n, (one, each) in enumerate(zip(kinds, value, strict=True))
             )
     fields = _fields(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(value, dict) and value.keys() <= fields.keys():
-        needed = {one.name for one in dataclasses.fields(kind) if _is_needed(one)}
-        if needed <= value.keys():
-            make: Any = kind
-            return make(**{name: _made(fields[name], each, _inside(at, name)) for name, each in value.items()})
-    elif hasattr(kind, "_fields") and isinstance(value, list) and len(value) == len(fields):
+    if dataclasses.is_dataclass(kind) and isinstance(value, dict) and value.keys() == fields.keys():
+        make: Any = kind
+        return make(**{name: _made(fields[name], each, _inside(at, name)) for name, each in value.items()})
+    if hasattr(kind, "_fields") and isinstance(value, list) and len(value) == len(fields):
         return kind(
             *(_made(one, each, _inside(at, name)) for (name, one), each in zip(fields.items(), value, strict=True))
         )
-    elif type(value) is kind and not (kind is str and SURROGATE.search(value)):  # True is not an int
+    if type(value) is kind and not (kind is str and SURROGATE.search(value)):  # True is not an int
         return value
     wanted = f"have {', '.join(fields)}" if fields else f"be {getattr(kind, '__name__', kind)}"
     raise ValueError(f"{at or 'it'} must {wanted}, not {_short(value)}")
@@ -75,10 +73,6 @@ def _made(kind: Any, value: Any, at: str) -> Any:  # noqa: ANN401 -- types and J
 @cache
 def _fields(kind: Any) -> dict[str, Any]:  # noqa: ANN401 -- types
     return get_type_hints(kind) if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields") else {}
-
-
-def _is_needed(field: "dataclasses.Field[Any]") -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _inside(at: str, part: object) -> str:
