@@ -87,6 +87,7 @@ def test_a_server_that_cannot_start_says_so_before_it_loads_a_model(
             ([str(index), "--weights", str(tmp_path / "none.safetensors")], "none.safetensors"),
             ([str(index), "--weights", "heavy"], "not 'heavy'"),
             ([str(index), "--first-stage", "plaid"], "plaid"),
+            ([str(index), "--allow-host", "http://search.example"], "not a host name"),
             ([str(tmp_path)], "holds no index"),
             ([str(index), "--ray", "local"], "holds no shards"),
         ):

@@ -26,6 +26,7 @@ from chamfer.index.writing import writing
 from chamfer.kernels.limits import LARGEST
 from chamfer.serve.app import REFRESH_SECONDS, create_app
 from chamfer.serve.batches import Batches, BusyError
+from chamfer.serve.hosts import hosts_of
 from chamfer.serve.limits import Limits
 from chamfer.serve.schemas.fields import MOST_QUERY_CHARACTERS
 from chamfer.serve.schemas.search import SearchRequest
@@ -60,7 +61,7 @@ def service(searcher: Searcher) -> Service:
 
 @pytest.fixture
 def client(service: Service) -> Iterator[TestClient]:
-    with TestClient(create_app(service, local=True), LOCAL) as client:
+    with TestClient(create_app(service, hosts=()), LOCAL) as client:
         yield client
 
 
@@ -567,9 +568,21 @@ class TestRefusals:
         answer = client.request("DELETE", "/weights")
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT")
 
-    def test_foreign_names_of_this_machine_are_refused(self, client: TestClient) -> None:
+    def test_names_that_anyone_could_own_are_refused(self, service: Service) -> None:
+        app = create_app(service, hosts=("search.example", "::"))
         for host, status in (
             ("evil.example", 421),
+            ("evil.example:8000", 421),
+            ("search.example.evil", 421),
+            ("127.0.0.1.evil", 421),
+            ("[evil.example]", 421),
+            ("::", 421),
+            ("", 421),
+            ("a" * 60_000, 421),
+            ("search.example:8000", 200),
+            ("Search.Example", 200),
+            ("192.168.1.7:8000", 200),
+            ("[fd00::7]:8000", 200),
             ("[::1x.evil]:8000", 421),
             ("localhost.evil", 421),
             ("127.0.0.1:8000", 200),
@@ -577,8 +590,19 @@ class TestRefusals:
             ("[::1]:8000", 200),
             ("LOCALHOST", 200),
         ):
-            assert client.get("/health", headers={"host": host}).status_code == status, host
-        assert client.head("/health").status_code == 200
+            with TestClient(app, LOCAL) as client:
+                assert client.get("/health", headers={"host": host}).status_code == status, host
+                assert client.get("/health", headers=[("host", "localhost"), ("host", host)]).status_code == 421
+                assert client.head("/health").status_code == 200
+        with pytest.raises(InputError, match="without scheme and port"):
+            create_app(service, hosts=["http://search.example"])
+
+    def test_without_a_key_only_given_names_are_answered(self) -> None:
+        assert hosts_of("0.0.0.0", [], has_key=False) == frozenset({"0.0.0.0"})
+        assert hosts_of("Search", ["a.example"], has_key=False) == frozenset({"search", "a.example"})
+        assert hosts_of("0.0.0.0", [], has_key=True) is None, "a page whose name was rebound has no key"
+        assert hosts_of("0.0.0.0", ["a.example"], has_key=True) == frozenset({"0.0.0.0", "a.example"})
+        assert hosts_of("::1", [], has_key=True) == frozenset({"::1"})
 
     def test_the_key_is_required(self, service: Service) -> None:
         with TestClient(create_app(service, key="secret"), LOCAL) as client:

@@ -1,12 +1,10 @@
-"""The server on a real port: third-party clients, slow clients, a stop in the middle of work, generated requests."""
+"""The server on a real port: third-party clients, a stop in the middle of work, generated requests."""
 
-import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +16,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
 
 import httpx
-import uvicorn
 
-from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index
+from chamfer import Encoder, InputError, TokenWeights, build_index
 from chamfer.serve import running
-from chamfer.serve.app import create_app
-from chamfer.serve.limits import Limits
-from chamfer.serve.service import Service
-from chamfer.serve.single import IndexBackend
-from chamfer.serve.versions import Versions
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -85,50 +77,6 @@ def test_an_address_that_cannot_be_bound_is_reported_before_anything_is_loaded()
             running.listen("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(InputError, match="not an address of this machine"):
         running.listen("999.1.1.1", 0)
-
-
-def test_slow_clients_are_given_up_and_keep_nobody_waiting(
-    index: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
-    limits = Limits(reading_seconds=0.3)
-    backend = IndexBackend(Searcher.open(index, encoder=encoder))
-    app = create_app(Service(backend, Versions("uniform", "uniform")), limits=limits)
-    servers: list[uvicorn.Server] = []
-    addresses: list[str] = []
-
-    def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
-        servers.append(server)
-        asyncio.run(server.serve(sockets))
-
-    monkeypatch.setattr(uvicorn.Server, "run", run)
-    thread = threading.Thread(
-        target=running.serve,
-        args=(app,),
-        kwargs={"at": running.listen("127.0.0.1", 0), "limits": limits, "started": addresses.append},
-    )
-    thread.start()
-    while not addresses:
-        time.sleep(0.01)
-    host, port = addresses[0].removeprefix("http://").split(":")
-    head = b"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n"
-    with socket.create_connection((host, int(port))) as slow, socket.create_connection((host, int(port))) as silent:
-        slow.settimeout(10)
-        silent.settimeout(10)
-        slow.sendall(head + b'{"query":')
-        assert httpx.post(f"{addresses[0]}/search", json={"query": QUERY}).status_code == 200
-        assert b"408" in slow.recv(4096).split(b"\r\n")[0]
-        assert silent.recv(10) == b"", "a connection without a request is closed"
-    with socket.create_connection((host, int(port))) as second:
-        second.settimeout(10)
-        second.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nGET /health HTTP/1.1\r\nhost: ")
-        received = b""
-        while part := second.recv(4096):
-            received += part
-        assert received.count(b"200 OK") == 1, "the head of the second request never ended"
-    servers[0].should_exit = True
-    thread.join(30)
-    assert not thread.is_alive()
 
 
 def test_a_stop_finishes_what_is_running(index: Path) -> None:

@@ -22,6 +22,7 @@ from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
 from chamfer.kernels.form import Form
 from chamfer.serve.app import create_app
+from chamfer.serve.routes.health import RECENT_SECONDS
 from chamfer.serve.service import Service
 from chamfer.serve.sharded import scatter as scattering
 from chamfer.serve.sharded.backend import ShardBackend
@@ -108,7 +109,7 @@ def served(
 ) -> TestClient:
     backend = backend_of(folder, shards, encoder, form=form, seconds=seconds)
     service = Service(backend, Versions("idf-soft", "idf-soft"))
-    return TestClient(create_app(service, local=True), LOCAL)
+    return TestClient(create_app(service, hosts=()), LOCAL)
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def client(shards: dict[str, Threads], tmp_path: Path, encoder: Encoder) -> Iter
 def whole(folder: Path, encoder: Encoder) -> Iterator[TestClient]:
     """The index that was split, served as it is."""
     service = Service(IndexBackend(Searcher.open(folder, encoder=encoder)), Versions("idf-soft", "idf-soft"))
-    with TestClient(create_app(service, local=True), LOCAL) as client:
+    with TestClient(create_app(service, hosts=()), LOCAL) as client:
         yield client
 
 
@@ -326,6 +327,16 @@ class TestLosses:
         answer = client.post("/search", json={"query": QUERY})
         assert (answer.status_code, "no shard answers" in answer.json()["message"]) == (503, True)
         assert client.get("/health").json()["missing_shards"] == list(shards)
+
+    def test_a_flood_of_health_checks_asks_the_shards_once_a_second(
+        self, client: TestClient, shards: dict[str, Threads]
+    ) -> None:
+        before, started = {name: one.asked for name, one in shards.items()}, time.monotonic()
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(lambda _: client.get("/health").json()["status"], range(100)))
+        most = 1 + (time.monotonic() - started) / RECENT_SECONDS
+        assert answers == ["ok"] * 100
+        assert all(0 < one.asked - before[name] <= most for name, one in shards.items())
 
 
 class TestVersions:

@@ -58,13 +58,13 @@ def backend_of(folder: Path, shards: dict[str, RayReplicas], encoder: Encoder, s
 @pytest.fixture(scope="module")
 def client(folder: Path, shards: dict[str, RayReplicas], encoder: Encoder) -> Iterator[TestClient]:
     service = Service(backend_of(folder.parent / "shards", shards, encoder, 20), Versions("idf-soft", "idf-soft"))
-    with TestClient(create_app(service, local=True), LOCAL) as client:
+    with TestClient(create_app(service, hosts=()), LOCAL) as client:
         yield client
 
 
 def by_the_index(folder: Path, encoder: Encoder) -> dict[str, Any]:
     service = Service(IndexBackend(Searcher.open(folder, encoder=encoder)), Versions("idf-soft", "idf-soft"))
-    with TestClient(create_app(service, local=True), LOCAL) as whole:
+    with TestClient(create_app(service, hosts=()), LOCAL) as whole:
         found = {query: whole.post("/search", json={"query": query, "k": 20}).json() for query in QUERIES}
     assert all(len(answer["hits"]) == 20 for answer in found.values())
     return found
@@ -166,7 +166,7 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
     out = folder.parent / "shards"
     service = Service(backend_of(out, shards, encoder, 3), Versions("idf", "idf"))
     hidden = version_folder(out, current_version(out).number) / "shard-01"
-    with TestClient(create_app(service, local=True), LOCAL) as client:
+    with TestClient(create_app(service, hosts=()), LOCAL) as client:
         complete = client.post("/search", json={"query": QUERIES[0], "k": 100}).json()
         assert not complete["partial"]
         alive = processes(shards["shard-01"])

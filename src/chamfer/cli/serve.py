@@ -41,6 +41,15 @@ def serve(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            help="Host name to answer to, besides IP addresses, localhost and --host. Repeatable.",
+            show_default="with an API key and --host, any",
+            metavar="NAME",
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Request timeout in seconds.")] = Limits.seconds,
     waiting: Annotated[
         int, typer.Option("--waiting", min=1, help="Maximum number of queued requests; further ones get HTTP 429.")
@@ -85,7 +94,7 @@ def serve(
         from chamfer.serve.running import serve as run
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is missing; install the server with: pip install 'chamfer[serve]'") from error
-    from chamfer.serve.guard import LOOPBACK
+    from chamfer.serve.hosts import LOOPBACK, hosts_of
     from chamfer.serve.service import Service
     from chamfer.serve.versions import Versions
 
@@ -93,6 +102,8 @@ def serve(
         raise InputError(f"--versions needs a folder, but {versions} is a file")
     if weights is not None and Versions.exist_in(versions):
         raise InputError(f"{versions} already holds versions of weights; omit --weights, or choose another folder")
+    key = os.environ.get(KEY) or None
+    hosts = hosts_of(host, allow_host or (), has_key=key is not None)
     at = listen(host, port)
     say(f"opening {folder}")
     from chamfer.search.searcher import Searcher
@@ -103,9 +114,7 @@ def serve(
     from chamfer.serve.sharded.scatter import Scatter
     from chamfer.serve.single import IndexBackend
 
-    key = os.environ.get(KEY) or None
-    local = host in LOOPBACK
-    if not local and key is None:
+    if host not in LOOPBACK and key is None:
         say(f"note: anyone who can reach {host} may search and change the weights; set {KEY} to require a key")
     limits = Limits(seconds=seconds, waiting=waiting)
 
@@ -134,5 +143,5 @@ def serve(
         def started(address: str) -> None:
             say(f"{backend.reader.documents} documents at {address}  (stop with Ctrl-C)")
 
-        app = create_app(Service(backend, kept), limits=limits, key=key, local=local)
+        app = create_app(Service(backend, kept), limits=limits, key=key, hosts=hosts)
         run(app, at=at, limits=limits, started=started)

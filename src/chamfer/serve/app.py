@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
@@ -10,8 +10,10 @@ from fastapi import FastAPI
 from chamfer import __version__
 from chamfer.errors import InputError
 from chamfer.search.searcher import Searcher
+from chamfer.serve.asgi import Application
 from chamfer.serve.batches import BusyError
-from chamfer.serve.guard import Application, Guard
+from chamfer.serve.guard import Guard
+from chamfer.serve.hosts import checked_hosts
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
 from chamfer.serve.problems import RESPONSES, answer_problems
@@ -31,7 +33,11 @@ REFRESH_SECONDS = 0.5
 
 
 def create_app(
-    source: Searcher | Service, *, limits: Limits | None = None, key: str | None = None, local: bool = False
+    source: Searcher | Service,
+    *,
+    limits: Limits | None = None,
+    key: str | None = None,
+    hosts: Collection[str] | None = None,
 ) -> Application:
     """Make the server, an ASGI application.
 
@@ -40,7 +46,8 @@ def create_app(
             requests.
         limits: limits on requests; the defaults if not given.
         key: API key that clients must send; none by default.
-        local: whether to answer only requests whose Host header names this machine.
+        hosts: host names to answer to, besides IP addresses and localhost; any by default. Without a key, name them,
+            or web pages can reach the server through their visitors' browsers (DNS rebinding).
     """
     if key is not None and not (key.isascii() and key.isprintable()):
         raise InputError("an API key may contain only printable ASCII characters; choose another key")
@@ -80,7 +87,14 @@ def create_app(
     ):
         app.include_router(router)
     methods = {path: {method.upper() for method in of_path} for path, of_path in app.openapi()["paths"].items()}
-    return Guard(app, limits=limits, metrics=metrics, methods=methods, key=key, local=local)
+    return Guard(
+        app,
+        limits=limits,
+        metrics=metrics,
+        methods=methods,
+        key=key,
+        hosts=hosts if hosts is None else checked_hosts(hosts),
+    )
 
 
 async def _refresh(service: Service, queues: Queues) -> None:

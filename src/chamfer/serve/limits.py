@@ -19,19 +19,28 @@ class Limits:
     Args:
         body_bytes: largest request body.
         file_bytes: largest weights file; enough for a vocabulary of 250,000 tokens.
-        reading_seconds: time limit for a client to send a request.
+        head_bytes: largest request line and headers together; also the largest chunk extension or trailer of a body.
+        head_seconds: time limit for a client to send the next request line and headers.
+        reading_seconds: time limit for a client to send a request body.
+        writing_seconds: time limit for a client to read an answer that fills the buffers.
         seconds: time limit for an answer.
         learning_seconds: time limit for learning.
         waiting: largest number of queued requests; more are refused with status 429.
         batch: largest number of searches in a batch.
-        connections: largest number of open connections.
+        connections: largest number of open connections; more are refused with status 503.
+        connections_per_address: largest number of them from one address. A reverse proxy is one address: its limit is
+            still more than the requests that can wait.
     """
 
     body_bytes: int = 4 << 20
     file_bytes: int = 64 << 20
+    head_bytes: int = 64 << 10
+    head_seconds: float = 10.0
     reading_seconds: float = 10.0
+    writing_seconds: float = 30.0
     seconds: float = 30.0
     learning_seconds: float = 600.0
     waiting: int = 64
     batch: int = 32
     connections: int = 512
+    connections_per_address: int = 128

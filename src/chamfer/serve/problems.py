@@ -29,9 +29,9 @@ DESCRIPTIONS = {
     409: "Nothing can be learnt from these judgements, or the version is in use.",
     413: "The request is too large.",
     415: "The content type is not supported.",
-    421: "The server answers only to host names of this machine.",
+    421: "The server does not answer to this host name.",
     422: "A field is missing, unknown or invalid.",
-    429: "Too many requests are waiting; retry after Retry-After seconds.",
+    429: "Too many requests, or too many large ones, are waiting; retry after Retry-After seconds.",
     503: "The request or its filter timed out, or no shard can be reached.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {

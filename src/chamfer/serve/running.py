@@ -1,56 +1,19 @@
 """Running the server until it is stopped."""
 
-import asyncio
 import socket
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from chamfer.errors import InputError
-from chamfer.serve.guard import Application
+from chamfer.serve.asgi import Application
+from chamfer.serve.connections import Connection
 from chamfer.serve.limits import Limits
-
-# Seconds that a client has to send the headers of a request.
-HEAD_SECONDS = 10.0
 
 # Seconds that running requests have to finish after a signal to stop.
 STOPPING_SECONDS = 30
-
-
-class Protocol(HttpToolsProtocol):
-    """Closes a connection whose request headers never end; uvicorn would keep it open for ever."""
-
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start waiting for the first request."""
-        super().connection_made(transport)
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def on_message_begin(self) -> None:
-        """Start waiting for the end of the headers."""
-        self._wait()
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """Stop waiting; the guard limits the time for the body."""
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
 
 
 class Server(uvicorn.Server):
@@ -98,18 +61,17 @@ def serve(app: Application, *, at: socket.socket, limits: Limits, started: Calla
     Args:
         app: application from :func:`chamfer.serve.app.create_app`.
         at: socket from :func:`listen`.
-        limits: limits, for the number of connections.
+        limits: limits on connections.
         started: called with the address once the server listens.
     """
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=partial(Connection, limits=limits, held=Counter()),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a warning for every malformed request would let clients fill the log
         access_log=False,
         server_header=False,
-        limit_concurrency=limits.connections,
         timeout_graceful_shutdown=STOPPING_SECONDS,
     )
     Server(config, started).run(sockets=[at])

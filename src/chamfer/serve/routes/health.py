@@ -1,6 +1,5 @@
 """``/health`` and ``/metrics``."""
 
-import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -8,20 +7,25 @@ from fastapi import APIRouter, Response
 from chamfer import __version__
 from chamfer.serve.answers import public_name
 from chamfer.serve.metrics import Metrics
+from chamfer.serve.recent import Recent
 from chamfer.serve.schemas.health import HealthResponse, Status
 from chamfer.serve.service import Service
 
 # Unlike other errors, it has the fields of the usual answer; a load balancer looks at the code.
 FAILING: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse, "description": "Use another server."}}
 
+# Seconds that the shards' last answer is used, because anybody may ask for it as often as they like.
+RECENT_SECONDS = 1.0
+
 
 def health_routes(service: Service, metrics: Metrics) -> APIRouter:
     """Report the state of the server."""
     router = APIRouter()
+    missing_shards = Recent(service.backend.missing_shards, seconds=RECENT_SECONDS)
 
     @router.get("/health", summary="Whether the server is up, and what it serves.", responses=FAILING)
     async def health(response: Response) -> HealthResponse:
-        missing, problem = await asyncio.to_thread(service.backend.missing_shards), service.backend.problem
+        missing, problem = await missing_shards.get(), service.backend.problem
         status: Status = "partial" if missing else "ok"
         if problem is not None and (not missing or problem.status == "failing"):
             status = problem.status
