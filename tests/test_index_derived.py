@@ -15,6 +15,7 @@ import pytest
 from chamfer import InputError, TokenBatch
 from chamfer.data.documents import Document
 from chamfer.index.columns import CENTROIDS, DISTINCT, VECTORS
+from chamfer.index.derived import check_derived
 from chamfer.index.manifest import SEGMENTS, File, needed_manifest, write_manifest
 from chamfer.index.settings import Precision
 from chamfer.index.snapshot import Snapshot
@@ -179,6 +180,20 @@ def test_flipped_bytes_are_found_by_verify_and_mended_by_the_next_reader(
             assert "is computed again: " in caplog.text
             assert verify(folder) == []
             assert path.read_bytes() == content or stage == "dense"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_files_that_a_writer_sweeps_while_they_are_opened_are_made_again(
+    two: tuple[Path, Path], stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = found(two[0], stage)
+
+    def swept(folder: Path, *, whole: bool) -> None:
+        check_derived(folder, whole=whole)
+        shutil.rmtree(folder)
+
+    monkeypatch.setattr("chamfer.index.derived.check_derived", swept)
+    assert found(two[0], stage) == right
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -1,8 +1,9 @@
 """The index that attacks work on, and every question that is asked of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import faiss
 import numpy as np
 from tests.index_model import DIMENSIONS, VOCABULARY, Model, Operation, addition, settings_of
 from tests.vectors import unit
@@ -50,11 +51,12 @@ def queries(seed: int = 0) -> Queries:
     return Queries(["text 0", "text 1 ü", "2 text"], TokenBatch.pack(vectors, ids), weights)
 
 
-def answers(index: Snapshot, asked: Queries, *, k: int = 8) -> Answers:
-    """The top k of every first stage, of which all but one read derived files."""
+def answers(index: Snapshot, asked: Queries, *, k: int = 8, stages: Sequence[str] = ()) -> Answers:
+    """The top k of some first stages, by default all, of which all but one read derived files."""
+    faiss.omp_set_num_threads(1)  # several threads wait for each other where other processes use the cores
     ranker = Ranker(index, first_stage="exhaustive")
     found: Answers = {}
-    for stage in stage_names():
+    for stage in stages or stage_names():
         ranked = ranker.rank(asked, k, first_stage=stage)
         found[stage] = [(tuple(index.ids(one.places)), tuple(one.scores.tolist())) for one in ranked]
     return found

@@ -100,6 +100,8 @@ class Derived:
                 return read(folder)
         except PermissionError as error:
             raise forbidden(error.filename or folder) from error
+        except FileNotFoundError:
+            pass  # a writer has swept it since it was checked
         except InputError as error:
             logging.getLogger("chamfer").warning("%s is computed again: %s", folder, error)
             shutil.rmtree(folder, ignore_errors=True)
