@@ -2,6 +2,7 @@
 
 import json
 import struct
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,10 @@ def test_what_the_others_are_made_of_is_accepted(tmp_path: Path) -> None:
         ('{"recipe": 5}', "'recipe' in the metadata of weights must be a string"),
         ('{"form": ["l2"]}', "'form' in the metadata of weights must be a string"),
         (json.dumps({"recipe": "a" * (LONGEST_NAME + 1)}), f"a string of at most {LONGEST_NAME} characters"),
-        (json.dumps({"note": "a" * MOST_BYTES}), "the metadata of weights may take 64 KB, not 64; shorten it"),
+        (
+            json.dumps({"note": "a" * MOST_BYTES}),
+            "the metadata of weights may take 65,536 bytes, not 65,548; shorten it",
+        ),
         (json.dumps({"note": "a" * (2 << 20)}), "is damaged or not a chamfer weights file"),
     ],
 )
@@ -200,6 +204,8 @@ def test_metadata_made_in_python_follow_the_same_rule(metadata: dict[str, Any]) 
         ("w.json", b"[[], []" + b", []" * 9999 + b"]", "more than weights of 4 tokens can need"),
         ("w.txt", b"cat\t1\n" * 9999, "more than weights of 4 tokens can need"),
         ("w.txt", b"cat\xff\t1\n", "line 1: expected a token"),
+        ("w.txt", b"cat\t1_0\n", "line 1: expected a token"),
+        ("w.txt", "cat\t\u0663\n".encode(), "line 1: expected a token"),
         ("w.txt", b"cat\t2e9\n", "weights are numbers from 0 to 1e+09"),
     ],
 )
@@ -218,3 +224,12 @@ def test_a_file_whose_name_is_not_utf_8_can_be_imported_and_saved(tmp_path: Path
     assert weights.metadata["file"] == "caf?.json"
     weights.save(tmp_path / "w.safetensors")
     assert TokenWeights.load(tmp_path / "w.safetensors").metadata == weights.metadata
+
+
+def test_forged_files_are_refused_or_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short version of the campaign; ``make torture`` runs all of it."""
+    pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    tally = import_module("torture.forged").run(40, seed=0, folder=tmp_path, seconds=60)
+    assert (tally.attempts, tally.failures) == (40, [])
+    assert tally.facts["accepted and usable"] > 0

@@ -96,6 +96,8 @@ def _read_lines(path: Path) -> Iterator[tuple[str, float]]:
             continue
         try:
             token, weight = line.decode().rstrip("\r").split("\t")
+            if "_" in weight or not weight.isascii():  # a number to Python only
+                raise ValueError(weight)
             yield token, float(weight)
         except ValueError as error:
             raise InputError(f"{path}, line {number}: expected a token, a tab and a number") from error
