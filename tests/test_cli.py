@@ -127,6 +127,16 @@ def test_weights_are_made_shown_and_converted(run: Run, collection_folder: Path,
     assert len(json.loads((tmp_path / "idf.json").read_text())) == shown["tokens"]
 
 
+def test_convert_says_what_the_exchange_formats_cannot_hold(run: Run, tmp_path: Path) -> None:
+    words = Vocabulary(("the", "cat"), frozenset())
+    made = {"recipe": "prior", "form": "l2", "encoder": "minilm"}
+    TokenWeights.uniform(words, made_from=made).save(tmp_path / "learnt.safetensors")
+    for name in ("w.json", "w.txt"):
+        done = run("weights", "convert", "learnt.safetensors", name)
+        assert f"note: {name} does not record the form that these weights were learnt for, 'l2'" in done.stderr
+    assert "note" not in run("weights", "convert", "learnt.safetensors", "again.safetensors").stderr
+
+
 def test_special_tokens_can_be_chosen_on_a_split(run: Run, collection_folder: Path, tmp_path: Path) -> None:
     done = run(
         "weights", "idf", collection_folder, "--special", "auto", "--validation", "dev", "--out", "w.safetensors"

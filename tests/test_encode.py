@@ -342,6 +342,11 @@ def test_the_fingerprint_follows_whatever_changes_the_vectors(plain_checkpoint: 
     assert same.fingerprint("query") == longer.fingerprint("query"), "queries do not change with document length"
 
 
+def test_an_encoder_prints_in_one_line(plain_checkpoint: Path) -> None:
+    loaded = Encoder.load(str(plain_checkpoint), device="cpu")
+    assert repr(loaded) == f"Encoder({str(plain_checkpoint)!r}, dimensions={loaded.dimensions}, device='cpu')"
+
+
 def test_a_model_that_is_not_there_is_named_in_one_sentence() -> None:
     with pytest.raises(InputError, match=r"no folder '\./nowhere'"):
         Encoder.load("./nowhere")

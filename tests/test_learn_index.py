@@ -43,6 +43,7 @@ def test_weights_can_be_searched_with_and_say_where_they_come_from(searcher: Sea
     assert learnt.weights.metadata["learnt_from"] == 3
     assert learnt.weights.metadata["form"] == "l2"
     assert searcher.search("blue sky", k=1, weights=learnt.weights)
+    assert repr(learnt) == f"Learnt(chosen={learnt.report.choice.name!r}, queries=3)"
 
 
 def test_a_document_named_like_a_query_text_can_be_relevant(encoder: Encoder, tmp_path: Path) -> None:

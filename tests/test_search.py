@@ -561,3 +561,7 @@ def test_a_query_is_tokenised_once(searcher: Searcher, monkeypatch: pytest.Monke
     both = searcher.search(["cat", "dog", "cat"])
     assert seen[1:] == ["why", "cat", "dog"]
     assert both[0] == both[2]
+
+
+def test_a_searcher_prints_in_one_line(searcher: Searcher) -> None:
+    assert repr(searcher) == f"Searcher({str(searcher.index.folder)!r}, documents={len(searcher)}, weights='idf-soft')"

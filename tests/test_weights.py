@@ -155,7 +155,7 @@ def test_published_formats_are_what_others_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("idf.json", '{"cow": 1}', "'cow', which is not in this tokenizer's vocabulary"),
+        ("idf.json", '{"cow": 1}', "'cow', which is not in this tokenizer's vocabulary; give the model that"),
         ("idf.json", '{"cat": -1}', "numbers from 0 to 1e"),
         ("idf.json", '{"cat": "heavy"}', "is not a number"),
         ("idf.json", "[1]", "one JSON object"),
@@ -193,6 +193,20 @@ def test_folded_queries_carry_their_weights() -> None:
     folded = weights.fold(query)
     assert folded.token_ids.tolist() == [2, 4]
     assert folded.vectors.tolist() == [[2, 0, 0], [0, 0, 4]]
+
+
+def test_weights_learnt_for_l2_are_not_folded() -> None:
+    query = TokenBatch.pack([np.eye(1, 3, dtype=np.float32)], [[2]])
+    with pytest.raises(InputError, match=r"learnt for the form 'l2', not 'cosine'; learn them again .*--form cosine"):
+        TokenWeights.uniform(WORDS, made_from={"form": "l2"}).fold(query)
+    assert len(TokenWeights.uniform(WORDS, made_from={"form": "cosine"}).fold(query)) == 1
+
+
+def test_weights_and_vocabularies_print_in_one_line() -> None:
+    assert repr(WORDS) == "Vocabulary(tokens=6)"
+    assert repr(TokenWeights.idf(COUNTED, WORDS)) == "TokenWeights(tokens=6, recipe='idf')"
+    learnt = TokenWeights(np.ones(6, np.float32), WORDS, {"recipe": "blend", "form": "l2"}, np.zeros(3, np.float32))
+    assert repr(learnt) == "TokenWeights(tokens=6, recipe='blend', form='l2', context=3)"
 
 
 def test_a_file_that_is_written_again_has_another_key(tmp_path: Path) -> None:

@@ -205,6 +205,9 @@ def convert(
         vocabulary = Encoder.load(encoder).vocabulary
     weights = TokenWeights.load(source, vocabulary)
     weights.save(target)
+    form = weights.metadata.get("form")
+    if form is not None and target.suffix != ".safetensors":
+        say(f"note: {target} does not record the form that these weights were learnt for, {form!r}")
     if as_json:
         print_json({"file": str(target), "tokens": len(weights.vocabulary), "made": dict(weights.metadata)})
     else:

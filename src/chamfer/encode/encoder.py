@@ -116,6 +116,9 @@ class Encoder:
         )
         return cls(model, name_or_path, setup)
 
+    def __repr__(self) -> str:
+        return f"Encoder({self.name!r}, dimensions={self.dimensions}, device={self.device!r})"
+
     def __reduce__(self) -> tuple[Callable[..., "Encoder"], tuple[Any, ...]]:
         """Pickle how the encoder was loaded, not the model itself."""
         if not self._setup.is_loaded:

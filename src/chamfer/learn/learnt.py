@@ -30,7 +30,7 @@ class HeldOut(NamedTuple):
         return {**self._asdict(), "against_uniform": found}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Learnt:
     """Learnt weights and everything there is to know about them.
 
@@ -53,6 +53,9 @@ class Learnt:
     truncated: Mapping[str, int]
     queries: Sequence[JudgedQuery]
     start: Start
+
+    def __repr__(self) -> str:
+        return f"Learnt(chosen={self.report.choice.name!r}, queries={self.report.queries})"
 
 
 def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, uniform: TokenWeights) -> HeldOut:

@@ -116,6 +116,9 @@ class Searcher:
         """The number of documents."""
         return self.index.manifest.documents
 
+    def __repr__(self) -> str:
+        return f"Searcher({str(self.index.folder)!r}, documents={len(self)}, weights={self.queries.weights!r})"
+
     @overload
     def search(
         self,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 WORD_MARKS = WORDPIECE, BYTE_BPE, SENTENCEPIECE = ("##", "Ġ", "▁")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Vocabulary:
     """The tokens of one tokenizer, by id.
 
@@ -32,6 +32,9 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(tokens={len(self)})"
 
     @cached_property
     def fingerprint(self) -> str:

@@ -49,7 +49,8 @@ def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> n
         seen.add(token)
         if token not in vocabulary.ids:
             raise InputError(
-                f"{path} has a weight for {reprlib.repr(token)}, which is not in this tokenizer's vocabulary"
+                f"{path} has a weight for {reprlib.repr(token)}, which is not in this tokenizer's vocabulary; "
+                "give the model that the file was made for, or remove the token"
             )
         if not 0 <= weight <= LARGEST:
             raise InputError(

@@ -87,11 +87,7 @@ def cache_key(name: str) -> Hashable:
 def check_weights(weights: TokenWeights, encoder: "Encoder", form: Form) -> None:
     """Raise an error if weights were made for another tokenizer, model or form of the score."""
     weights.check_tokenizer(encoder.vocabulary)
-    learnt_for = weights.metadata.get("form", form)
-    if learnt_for != form:
-        raise InputError(
-            f"these weights were learnt for the form {learnt_for!r}, not {form!r}; learn them again for this form"
-        )
+    weights.check_form(form)
     if weights.context is not None and weights.context.shape != (encoder.dimensions,):
         raise InputError(
             f"the context of these weights has shape {weights.context.shape}, but vectors have {encoder.dimensions} "

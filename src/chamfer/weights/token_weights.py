@@ -1,6 +1,7 @@
 """The weight of every query token."""
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.kernels.checks import check_weight_values
 from chamfer.kernels.fold import fold
+from chamfer.kernels.form import Form
 from chamfer.kernels.limits import LARGEST
 from chamfer.support.strings import encodable
 from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
@@ -35,7 +37,7 @@ Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
 """Measures several weightings on validation queries; higher is better."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TokenWeights:
     """A weight for every token of a vocabulary.
 
@@ -74,6 +76,11 @@ class TokenWeights:
                 f"token weights with a context must not be above {LARGEST / LARGEST_CHANGE:.3g}, because it can "
                 f"multiply them by {LARGEST_CHANGE}; divide all of them by the same number"
             )
+
+    def __repr__(self) -> str:
+        made = {key: self.metadata[key] for key in ("recipe", "form") if key in self.metadata}
+        shown = {"tokens": len(self.table), **made} | ({} if self.context is None else {"context": len(self.context)})
+        return f"TokenWeights({', '.join(f'{key}={reprlib.repr(value)}' for key, value in shown.items())})"
 
     @classmethod
     def uniform(cls, vocabulary: Vocabulary, *, made_from: Mapping[str, Any] | None = None) -> Self:
@@ -174,7 +181,8 @@ class TokenWeights:
     def fold(self, queries: TokenBatch) -> TokenBatch:
         """Scale query vectors by their weights, for engines that compute plain MaxSim by dot products.
 
-        Only the ``cosine`` form can be folded; see :func:`chamfer.kernels.fold.fold`.
+        Only the ``cosine`` form can be folded, so weights learnt for ``l2`` are refused; see
+        :func:`chamfer.kernels.fold.fold`.
 
         Args:
             queries: encoded queries of unit vectors.
@@ -186,6 +194,7 @@ class TokenWeights:
         >>> weights.fold(TokenBatch.pack([np.eye(2, dtype=np.float32)], [[0, 1]])).vectors.tolist()
         [[0.5, 0.0], [0.0, 2.0]]
         """
+        self.check_form("cosine")
         return fold(queries, self.of(queries))
 
     def extremes(
@@ -215,13 +224,22 @@ class TokenWeights:
         if vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise other_tokenizer(len(self.vocabulary), self.vocabulary.fingerprint, vocabulary)
 
+    def check_form(self, form: Form) -> None:
+        """Raise an error if the weights were learnt for another form of the score."""
+        learnt_for = self.metadata.get("form", form)
+        if learnt_for != form:
+            raise InputError(
+                f"these weights were learnt for the form {reprlib.repr(learnt_for)}, not {form!r}; learn them again "
+                f"with form={form!r}, in a terminal chamfer learn --form {form}"
+            )
+
     def save(self, path: str | Path) -> None:
         """Save the weights to a file; its suffix decides the format.
 
         Args:
             path: a ``.safetensors`` file, which also holds the vocabulary, the metadata and the context; or one of the
                 exchange formats, ``.json`` (token -> weight) and ``.txt`` (``token<TAB>weight``), which hold only
-                the table.
+                the table: what reads such a file cannot know the form that the weights were learnt for.
         """
         path = Path(path)
         check_suffix(path)
