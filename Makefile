@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long test-sanitized torture check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
 
 install: .venv/installed
@@ -47,8 +47,8 @@ lint-workflows: .venv/installed
 
 # Attacks on everything, with a seed: kills, power losses, damage, forgeries, full disks, floods. Takes half an hour and
 # needs an idle machine.
-torture: .venv/installed
-	PYTHONPATH=benchmarks $(BIN)/python -m torture --seed $(or $(SEED),0)
+torture: .venv/installed sanitized
+	PYTHONPATH=benchmarks SANITIZED=build/sanitized $(BIN)/python -m torture --seed $(or $(SEED),0)
 	$(BIN)/python benchmarks/render.py
 
 # Everything but the tests; make -j2 runs two of its parts at once.
@@ -71,13 +71,17 @@ wheels: .venv/installed
 	CXX=false $(BIN)/python -m build --wheel --outdir build/without-compiler
 	ls build/without-compiler/chamfer-*-py3-none-any.whl
 
-# The native kernel's tests, stopped at the first access out of bounds or undefined operation.
-test-sanitized: .venv/installed
+# An environment whose native kernel stops at the first access out of bounds or undefined operation.
+sanitized: .venv/installed
 	$(PYTHON) -m venv build/sanitized
 	build/sanitized/bin/pip install --quiet --no-deps --config-settings=cmake.define.CHAMFER_SANITIZE=ON .
+
+# The native kernel's tests in it.
+test-sanitized: sanitized
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONPATH=$$($(BIN)/python -c "import numpy; print(numpy.__path__[0][:-6])") \
-	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_cache_codes.py tests/test_kernels.py
+	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_native_races.py tests/test_inverted_lists.py \
+	    tests/test_cache_codes.py tests/test_kernels.py
 
 # Slow: quality on whole judged collections, and speed. Results that exist are skipped, unless AGAIN=1.
 bench: bench-zero-shot bench-few-shot bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \

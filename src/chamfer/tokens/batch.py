@@ -53,8 +53,14 @@ class TokenBatch:
                 f"not {self.token_ids.dtype} of shape {self.token_ids.shape}"
             )
         offsets = self.offsets
-        if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != tokens:
-            raise InputError(f"offsets must run from 0 to {tokens}, the number of token vectors")
+        if (
+            offsets.dtype.kind not in "iu"
+            or offsets.ndim != 1
+            or len(offsets) == 0
+            or offsets[0] != 0
+            or offsets[-1] != tokens
+        ):
+            raise InputError(f"offsets must be whole numbers that run from 0 to {tokens}, the number of token vectors")
         if np.any(np.diff(offsets) < 0):
             raise InputError("offsets must be in ascending order, because texts must not overlap")
         # A memory-mapped corpus was checked when it was written; a second check would read all of it.
