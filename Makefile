@@ -8,7 +8,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after readme clean
 
 install: .venv/installed
 
@@ -172,6 +172,11 @@ bench-qdrant: .venv/installed
 bench-capacity: .venv/installed
 	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/capacity_tables.py
+	$(BIN)/python benchmarks/render.py
+
+# Ingestion and search compared with an older checkout that has its own .venv: make bench-before-after BEFORE=../older
+bench-before-after: .venv/installed
+	$(BIN)/python benchmarks/before_after.py $(BEFORE) --data $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
 
 # The pictures of the page in README and docs.
