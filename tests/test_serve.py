@@ -271,9 +271,9 @@ class TestRerank:
     @pytest.mark.parametrize(
         ("document", "told"),
         [
-            (5, "documents.0: Input should be a valid string"),
-            ({"url": "here"}, "documents.0.text: Field required"),
-            ({"text": 5}, "documents.0.text: Input should be a valid string"),
+            (5, "documents.0 must be a string, not 5"),
+            ({"url": "here"}, "documents.0.text is missing"),
+            ({"text": 5}, "documents.0.text must be a string, not 5"),
         ],
     )
     def test_a_mistake_in_a_document_is_named_by_its_field(
@@ -348,9 +348,13 @@ class TestWeights:
         binary = {"content-type": "application/octet-stream"}
         for answer, status, told in (
             (client.put("/weights", json={"tokens": {"zebra": 1.0}}), 404, "no token 'zebra'"),
-            (client.put("/weights", json={}), 422, "weights: Field required"),
-            (client.put("/weights", json={"tokens": {"cat": -1.0}}), 422, "tokens.cat: Input should be greater"),
-            (client.put("/weights", json={"tokens": {"cat": 1.0}, "nmae": "x"}), 422, "nmae: Extra inputs"),
+            (client.put("/weights", json={}), 422, "weights is missing"),
+            (client.put("/weights", json={"tokens": {"cat": -1.0}}), 422, "tokens.cat must be at least 0, not -1.0"),
+            (
+                client.put("/weights", json={"tokens": {"cat": 1.0}, "nmae": "x"}),
+                422,
+                "known fields are tokens, base, name",
+            ),
             (client.put("/weights/file", content=b"nonsense", headers=binary), 400, "not a chamfer weights file"),
             (client.post("/weights/use", json={"version": 9}), 404, "no version 9"),
         ):
@@ -516,18 +520,18 @@ class TestRefusals:
         ("body", "status", "told"),
         [
             ("{", 400, "not valid JSON"),
-            ("[]", 422, "valid dictionary"),
-            ('{"query": 5}', 422, "query: "),
-            ('{"query": "a", "k": "ten"}', 422, "k: "),
-            ('{"query": "a", "k": 0}', 422, "k: "),
-            ('{"query": "a", "typo": 1}', 422, "typo: "),
-            ('{"query": ""}', 422, "query: "),
+            ("[]", 422, "the request must be an object, not []"),
+            ('{"query": 5}', 422, "query must be a string, not 5"),
+            ('{"query": "a", "k": "ten"}', 422, 'k must be a whole number, not "ten"'),
+            ('{"query": "a", "k": 0}', 422, "k must be at least 1, not 0"),
+            ('{"query": "a", "typo": 1}', 422, "typo is not a known field; the known fields are query, k, weights"),
+            ('{"query": ""}', 400, "a query needs at least one word"),
             ('{"query": "   "}', 400, "has no tokens"),
             ('{"query": "\\ud800"}', 400, "not valid JSON (it contains a lone surrogate)"),
             ('{"query": "a", "\\ud800": 1}', 400, "not valid JSON (it contains a lone surrogate)"),
             (b'{"query": "\xed\xa0\x80"}', 400, "not valid JSON (it is not UTF-8)"),
             ('{"query": "a", "k": NaN}', 400, "not valid JSON (it contains NaN)"),
-            ('{"query": "a", "k": 1e999}', 422, "k: "),
+            ('{"query": "a", "k": 1e999}', 422, "k must be a whole number"),
             ('{"query": "a", "k": 1' + "0" * 5000 + "}", 400, "not valid JSON"),
             (
                 '{"query": ' + "[" * 300 + "]" * 300 + "}",
@@ -536,7 +540,11 @@ class TestRefusals:
             ),
             ("[" * 100_000, 400, "not valid JSON (it is nested more than 100 levels deep)"),
             ("", 422, "no body"),
-            ('{"query": "a", "weights": "/etc/passwd"}', 422, "weights: "),
+            (
+                '{"query": "a", "weights": "/etc/passwd"}',
+                422,
+                "weights must be 'current', 'uniform', 'idf' or 'idf-soft'",
+            ),
             (json.dumps({"query": "a " * 10_000}), 422, "at most 8000 characters"),
         ],
     )
@@ -547,6 +555,24 @@ class TestRefusals:
         assert answer.status_code == status
         assert list(answer.json()) == ["message"]
         assert told in answer.json()["message"]
+
+    @pytest.mark.parametrize(
+        ("judgements", "told"),
+        [
+            ([], "judgements must not be empty"),
+            ([{"query": "a", "relevant": []}], "judgements.0.relevant must not be empty"),
+            ([{"query": "a", "relevent": ["1"]}], "judgements.0.relevent is not a known field; the known fields are"),
+        ],
+    )
+    def test_a_mistake_inside_a_list_is_located(
+        self, client: TestClient, judgements: list[dict[str, Any]], told: str
+    ) -> None:
+        answer = client.post("/learn", json={"judgements": judgements})
+        assert (answer.status_code, told in answer.json()["message"]) == (422, True), answer.text
+
+    def test_a_mistake_in_the_query_string_names_the_parameter(self, client: TestClient) -> None:
+        answer = client.get("/weights/tokens", params={"limit": "ten"})
+        assert (answer.status_code, answer.json()["message"]) == (422, 'limit must be a whole number, not "ten"')
 
     def test_a_large_body_is_refused(self, client: TestClient) -> None:
         headers = {"content-type": "application/json"}
@@ -607,7 +633,8 @@ class TestRefusals:
     def test_the_key_is_required(self, service: Service) -> None:
         with TestClient(create_app(service, key="secret"), LOCAL) as client:
             assert client.get("/weights").status_code == 401
-            assert client.get("/weights", headers={"authorization": "Bearer secre"}).status_code == 401
+            wrong = client.get("/weights", headers={"authorization": "Bearer secre"})
+            assert (wrong.status_code, "the API key is missing or wrong" in wrong.json()["message"]) == (401, True)
             assert client.get("/weights", headers={"authorization": "Bearer secret"}).status_code == 200
             assert client.get("/weights", headers={"authorization": "BEARER secret"}).status_code == 200
             assert client.get("/weights", headers={"authorization": "secret"}).status_code == 401

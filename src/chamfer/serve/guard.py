@@ -106,7 +106,7 @@ class Guard:
             if scheme.lower() != b"bearer" or not hmac.compare_digest(sent, self._key.encode()):
                 raise Refused(
                     401,
-                    "an API key is required; send it as Authorization: Bearer KEY",
+                    "the API key is missing or wrong; send it as Authorization: Bearer KEY",
                     ((b"www-authenticate", b"Bearer"),),
                 )
         taken = self._methods.get(self._known(path) or "")

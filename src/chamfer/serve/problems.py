@@ -13,8 +13,9 @@ from chamfer.index.filters import SlowFilterError
 from chamfer.serve.backend import LostError
 from chamfer.serve.batches import BusyError
 from chamfer.serve.schemas import rerank, weights
-from chamfer.serve.schemas.fields import Message
+from chamfer.serve.schemas.fields import UNKNOWN_FIELD, Message
 from chamfer.support.files import InUseError
+from chamfer.support.mistakes import rule_broken
 
 # Seconds that a refused client should wait before it retries.
 RETRY_SECONDS = 1
@@ -87,5 +88,7 @@ def _first_mistake(error: RequestValidationError) -> tuple[int, str]:
     first = error.errors()[0]
     if error.body is None and first["loc"] == ("body",):
         return 422, "the request has no body"
-    where = ".".join(str(part) for part in first["loc"] if part != "body" and part not in TAGS)
-    return 422, f"{where}: {first['msg']}" if where else first["msg"]
+    where = [str(part) for part in first["loc"][1:] if part not in TAGS]  # behind body, query or path
+    if first["type"] == UNKNOWN_FIELD:
+        where.append(first["ctx"]["name"])
+    return 422, f"{'.'.join(where) or 'the request'} {rule_broken(first)}"

@@ -2,10 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 MOST_QUERY_CHARACTERS = 8000
 MOST_CHARACTERS = 100_000
+
+UNKNOWN_FIELD = "unknown_field"
+"""Type of the validation error that names a request's known fields."""
 
 
 def _whole(number: Any) -> Any:  # noqa: ANN401 -- whatever was sent
@@ -19,7 +23,6 @@ WHOLE = BeforeValidator(_whole)
 Query = Annotated[
     str,
     Field(
-        min_length=1,
         max_length=MOST_QUERY_CHARACTERS,
         description="Query text with at least one word.",
         json_schema_extra={"format": "query"},
@@ -44,6 +47,17 @@ class Request(BaseModel):
     """A request body; an unknown field is an error, because it is most likely a typo."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, sent: Any) -> Any:  # noqa: ANN401 -- whatever was sent
+        """Name the known fields, which pydantic does not."""
+        unknown = [name for name in sent if name not in cls.model_fields] if isinstance(sent, dict) else []
+        if unknown:
+            known = ", ".join(cls.model_fields)
+            told = "is not a known field; the known fields are {known}"
+            raise PydanticCustomError(UNKNOWN_FIELD, told, {"name": unknown[0], "known": known})
+        return sent
 
 
 class Message(BaseModel):
