@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from chamfer import InputError
+from chamfer.reproduce.datasets import DATASETS, SHA256
 from chamfer.reproduce.download import fetch
 
 
@@ -80,7 +82,7 @@ def test_an_archive_is_fetched_once_and_unpacked(server: Server, tmp_path: Path)
     assert (folder / "qrels" / "test.tsv").read_text().startswith("what is in tiny/qrels/test.tsv")
     assert fetch(server.url, server.md5, tmp_path) == folder
     assert server.asked == [None], "the second time nothing is asked for"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "tiny"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "tiny", "tiny.zip.sha256"]
 
 
 @pytest.mark.parametrize("resumes", [True, False])
@@ -99,6 +101,23 @@ def test_a_wrong_checksum_is_told_and_nothing_is_kept(server: Server, tmp_path: 
     with pytest.raises(InputError, match=r"checksum mismatch: .* does not have the published MD5 0000"):
         fetch(server.url, "0000", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_an_archive_with_a_forged_md5_is_refused_if_its_sha_256_is_known(server: Server, tmp_path: Path) -> None:
+    genuine = hashlib.sha256(server.content).hexdigest()
+    shutil.rmtree(fetch(server.url, server.md5, tmp_path, sha256=genuine))
+    assert (tmp_path / "tiny.zip.sha256").read_text() == f"{genuine}\n", "kept for later downloads"
+    server.content = archive("tiny/corpus.jsonl", "tiny/forged.tsv")
+    for known in (genuine, None):
+        with pytest.raises(InputError, match=f"checksum mismatch: .* does not have the known SHA-256 {genuine}"):
+            fetch(server.url, server.md5, tmp_path, sha256=known)
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "tiny.zip.sha256"]
+
+
+def test_known_sha_256s_are_of_datasets_that_can_be_downloaded() -> None:
+    known = {dataset.name for dataset in DATASETS if dataset.sha256}
+    assert known == set(SHA256)
+    assert all(dataset.url for dataset in DATASETS if dataset.sha256)
 
 
 def test_what_was_downloaded_but_not_unpacked_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:

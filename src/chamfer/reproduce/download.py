@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from chamfer.errors import InputError
-from chamfer.support.files import writer_lock
+from chamfer.support.files import write_text, writer_lock
 from chamfer.support.progress import Progress, quiet
 
 CHUNK = 1 << 20
@@ -18,13 +18,15 @@ TIMEOUT_SECONDS = 60
 ADVICE = "run the command again to resume the download, or download it yourself and give --data DIR"
 
 
-def fetch(url: str, md5: str, folder: Path, *, progress: Progress = quiet) -> Path:
+def fetch(url: str, md5: str, folder: Path, *, sha256: str | None = None, progress: Progress = quiet) -> Path:
     """Download an archive and unpack it; an interrupted download is resumed.
 
     Args:
         url: address of a ZIP archive that holds one folder, named like the archive.
         md5: published checksum of the archive.
         folder: folder to unpack into.
+        sha256: SHA-256 of the archive. If it is not known, that of the first archive with the right MD5 is kept in
+            ``NAME.zip.sha256``, and later downloads must have it too: MD5 does not protect against forgeries.
         progress: progress callback.
     """
     name = url.rsplit("/", 1)[-1].removesuffix(".zip")
@@ -32,14 +34,17 @@ def fetch(url: str, md5: str, folder: Path, *, progress: Progress = quiet) -> Pa
     if target.is_dir():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{name}.zip.part"
+    part, first = folder / f"{name}.zip.part", folder / f"{name}.zip.sha256"
     with writer_lock(folder):
-        if not (part.is_file() and _md5(part) == md5):
+        if sha256 is None and first.is_file():
+            sha256 = first.read_text().strip()
+        if _mismatch(part, md5, sha256):
             _download(url, part, progress)
-            if _md5(part) != md5:
+            mismatch = _mismatch(part, md5, sha256)
+            if mismatch:
                 part.unlink()
                 raise InputError(
-                    f"checksum mismatch: {url} does not have the published MD5 {md5}; try again, or give --data DIR"
+                    f"checksum mismatch: {url} does not have the {mismatch}; try again, or give --data DIR"
                 )
         unfinished = folder / f".{name}"
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -51,6 +56,7 @@ def fetch(url: str, md5: str, folder: Path, *, progress: Progress = quiet) -> Pa
             raise InputError(f"{url} is not a ZIP archive of a folder {name}; download it elsewhere") from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
+        write_text(first, f"{_digest(part, 'sha256')}\n")
         part.unlink()
     return target
 
@@ -82,6 +88,13 @@ def _download(url: str, part: Path, progress: Progress) -> None:
         raise InputError(f"cannot download {url} ({error}); {ADVICE}") from error
 
 
-def _md5(path: Path) -> str:
+def _mismatch(archive: Path, md5: str, sha256: str | None) -> str:
+    """The checksum that an archive should have and does not have; empty if it has all."""
+    if not archive.is_file() or _digest(archive, "md5") != md5:
+        return f"published MD5 {md5}"
+    return "" if sha256 in (None, _digest(archive, "sha256")) else f"known SHA-256 {sha256}"
+
+
+def _digest(path: Path, algorithm: str) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()

@@ -166,7 +166,7 @@ def locate(dataset: Dataset, data: Path | None, cache: Path, progress: Progress 
         raise InputError(
             f"it is not one of the paper's datasets ({', '.join(one.name for one in DATASETS)}); give --data DIR"
         )
-    return fetch(dataset.url, dataset.md5, cache / "beir", progress=progress)
+    return fetch(dataset.url, dataset.md5, cache / "beir", sha256=dataset.sha256, progress=progress)
 
 
 def read_results(out: Path) -> list[dict[str, Any]]:
