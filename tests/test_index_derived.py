@@ -4,10 +4,13 @@ import os
 import re
 import shutil
 import stat
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from chamfer import InputError, TokenBatch
 from chamfer.data.documents import Document
 from chamfer.index.columns import CENTROIDS, DISTINCT, VECTORS
 from chamfer.index.derived import check_derived
+from chamfer.index.description import describe
 from chamfer.index.manifest import SEGMENTS, File, needed_manifest, write_manifest
 from chamfer.index.settings import Precision
 from chamfer.index.snapshot import Snapshot
@@ -155,6 +159,41 @@ def test_what_a_reader_makes_now_is_not_swept(two: tuple[Path, Path]) -> None:
     with writing(first) as writer:
         writer.compact()
     assert files_in(first) == []
+
+
+def test_readers_that_derive_at_the_same_time_do_not_disturb_each_other(two: tuple[Path, Path]) -> None:
+    first, _ = two
+    together = threading.Barrier(3, timeout=60)
+
+    def read(number: int) -> str:
+        [segment] = Snapshot.open(first).segments
+
+        def make(folder: Path) -> None:
+            (folder / "a.txt").write_text("a")
+            together.wait()
+
+        return segment.derived("test-1", make, lambda folder: f"{(folder / 'a.txt').read_text()}{number}")
+
+    with ThreadPoolExecutor(3) as readers:
+        assert list(readers.map(read, range(3))) == ["a0", "a1", "a2"]
+    assert [path.name for path in files_in(first)] == ["a.txt", "files.json"]
+    assert verify(first) == []
+
+
+def test_an_index_is_described_while_derived_files_are_removed(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = two
+    found(first, "bm25")
+    scandir = os.scandir
+
+    def removing(path: Any) -> Any:
+        if Path(str(path)).name.startswith("bm25"):
+            shutil.rmtree(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", removing)
+    assert describe(first)["bytes_of_first_stages"] == 0
 
 
 # Damage

@@ -128,6 +128,13 @@ class TestSplitting:
         assert current_version(out).number == 1
         assert split_index(folder, out, shards=2).version == 2
 
+    def test_what_a_killed_first_split_left_is_removed_by_the_next(self, folder: Path, tmp_path: Path) -> None:
+        (tmp_path / "shards" / ".00000001").mkdir(parents=True)
+        (tmp_path / "shards" / ".shards.json.123-0123abcd").touch()
+        split_index(folder, tmp_path / "shards", shards=2)
+        names = sorted(path.name for path in (tmp_path / "shards").iterdir())
+        assert names == [".lock", "00000001", "shards.json"]
+
     def test_a_shard_may_be_empty(self, folder: Path, encoder: Encoder, tmp_path: Path) -> None:
         out = tmp_path / "shards"
         made = split_index(folder, out, shards=200)

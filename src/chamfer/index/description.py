@@ -1,5 +1,6 @@
 """Summary of an index: documents, settings, sizes."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ def describe(folder: Path) -> dict[str, Any]:
     manifest = needed_manifest(folder)
     settings = manifest.settings
     files = [file for entry in manifest.segments for file in entry.files] + manifest.files
-    derived = sum(_size(path) for path in (folder / DERIVED).rglob("*"))
+    # Unlike rglob, it passes over folders that are removed meanwhile.
+    derived = sum(_size(Path(place, name)) for place, _, names in os.walk(folder / DERIVED) for name in names)
     summary = {
         "documents": manifest.documents,
         "deleted": sum(entry.dead for entry in manifest.segments),
@@ -36,6 +38,6 @@ def describe(folder: Path) -> dict[str, Any]:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size if path.is_file() else 0
+        return path.stat().st_size
     except FileNotFoundError:  # a writer has removed it since
         return 0

@@ -26,6 +26,7 @@ from chamfer.index.merging import merged_rows
 from chamfer.index.names import frequencies_name, segment_name, trained_name
 from chamfer.index.segment import SegmentWriter
 from chamfer.index.shards import (
+    CURRENT,
     Part,
     ShardSet,
     ShardVersion,
@@ -47,7 +48,8 @@ Places = npt.NDArray[np.int64]
 COMMIT = 1
 SEGMENT, TRAINED, FREQUENCIES = segment_name(COMMIT), trained_name(COMMIT), frequencies_name(COMMIT)
 OWN = re.compile(r"\.?\d{8}")
-OURS = re.compile(rf"{OWN.pattern}|\.lock")  # may be left by an interrupted first split
+UNFINISHED = re.compile(rf"\.{re.escape(CURRENT)}\.\d+-[0-9a-f]{{8}}")
+OURS = re.compile(rf"{OWN.pattern}|{UNFINISHED.pattern}|\.lock")  # may be left by an interrupted first split
 # The previous version is kept: a server may still use it, and a replica that restarts opens it again.
 KEPT = 2
 
@@ -93,6 +95,8 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         for path in out.iterdir():
             if OWN.fullmatch(path.name) and int(path.name.lstrip(".")) <= last + 1 - KEPT:
                 shutil.rmtree(path, ignore_errors=True)
+            elif UNFINISHED.fullmatch(path.name):
+                path.unlink(missing_ok=True)
     return whole
 
 
