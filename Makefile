@@ -48,6 +48,7 @@ lint-workflows: .venv/installed
 # Attacks on everything, with a seed: kills, power losses, damage, forgeries, full disks, floods. Takes half an hour and
 # needs an idle machine.
 torture: .venv/installed sanitized
+	$(BIN)/pip install --quiet --requirement benchmarks/fuzzer.txt
 	PYTHONPATH=benchmarks SANITIZED=build/sanitized $(BIN)/python -m torture --seed $(or $(SEED),0)
 	$(BIN)/python benchmarks/render.py
 
