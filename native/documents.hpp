@@ -43,7 +43,7 @@ inline int64_t stride_of(int dimensions) {
 // Damaged vectors, codes or scales can give NaN, which std::sort cannot order: it would leave its array.
 inline void check_number(float part_of_a_score) {
     if (!std::isfinite(part_of_a_score))
-        throw std::invalid_argument("a document got a score that is not a number; its vectors are damaged");
+        throw std::runtime_error("a document got a score that is not a number; its vectors are damaged");
 }
 
 // One query and its candidates.

@@ -1,6 +1,7 @@
 """``chamfer explain`` and what ``chamfer serve`` says before it serves."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -94,6 +95,20 @@ def test_a_server_that_cannot_start_says_so_before_it_loads_a_model(
             answer = CliRunner().invoke(app, ["serve", *arguments])
             assert isinstance(answer.exception, InputError), arguments
             assert told in str(answer.exception)
+
+
+def test_a_server_refuses_to_start_with_damaged_files_if_it_is_to_verify_them(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("chamfer.serve.running", reason="the extra chamfer[serve] is not installed")
+    monkeypatch.setattr("chamfer.index.soundness.SMALL_INDEX", 0)
+    monkeypatch.setattr("chamfer.search.searcher.load_encoder", lambda *_: pytest.fail("a model was loaded"))
+    copy = Path(shutil.copytree(index, tmp_path / "copy"))
+    [vectors] = copy.glob("segments/*/vectors.f16")
+    vectors.write_bytes(vectors.read_bytes()[:-1] + b"?")
+    answer = CliRunner().invoke(app, ["serve", str(copy), "--verify", "--port", "0"])
+    assert isinstance(answer.exception, InputError)
+    assert "vectors.f16 is damaged: checksum mismatch" in str(answer.exception)
 
 
 class _Missing(ModuleType):

@@ -16,8 +16,8 @@ import pytest
 
 import chamfer.index.writing
 from chamfer.errors import InputError
+from chamfer.index import soundness
 from chamfer.index.manifest import MANIFEST, SEGMENTS, read_manifest
-from chamfer.index.segment import SMALL
 from chamfer.index.settings import PRECISIONS, Precision
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
@@ -199,7 +199,6 @@ def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path, precision: Precis
     for path in files_of(tmp_path):
         whole = path.read_bytes()
         places = range(0, len(whole), 11) if path.name == MANIFEST else {0, len(whole) - 1, len(whole) // 2}
-        read_whole = path.parent == tmp_path or path.name in SMALL
         for place in places:
             changed = bytearray(whole)
             changed[place] ^= 1 << int(generator.integers(8))
@@ -207,8 +206,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path, precision: Precis
             problems = verify(tmp_path)
             assert len(problems) == 1
             assert str(path) in problems[0]
-            if read_whole:
-                assert damaged(tmp_path, path) == problems[0]
+            assert "is damaged" in damaged(tmp_path, path)  # a small index is read whole
             if path.parent != tmp_path:  # a copy would have the checksum of what was copied
                 with pytest.raises(InputError, match=path.name), writing(tmp_path) as writer:
                     writer.compact()
@@ -216,7 +214,8 @@ def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path, precision: Precis
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_a_damaged_database_is_a_sentence_and_no_traceback(tmp_path: Path) -> None:
+def test_a_damaged_database_is_a_sentence_and_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soundness, "SMALL_INDEX", 0)  # a larger index is not read whole when it is opened
     make(tmp_path)
     path = next(path for path in files_of(tmp_path) if path.suffix == ".sqlite")
     whole = path.read_bytes()

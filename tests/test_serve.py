@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import os
 import re
 import threading
 import time
@@ -31,7 +32,8 @@ from chamfer.serve.limits import Limits
 from chamfer.serve.schemas.fields import MOST_QUERY_CHARACTERS
 from chamfer.serve.schemas.search import SearchRequest
 from chamfer.serve.service import Service
-from chamfer.serve.single import IndexBackend
+from chamfer.serve.single import IndexBackend, service_of
+from chamfer.serve.state import DAMAGED
 from chamfer.serve.versions import MOST, Versions
 from chamfer.support.threads import free_cores
 from chamfer.weights.files import Content, write_weights
@@ -154,6 +156,43 @@ class TestSearch:
             service.backend.refresh()
         assert client.get("/health").json()["status"] == "ok"
         assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+    def test_damage_that_is_found_in_the_background_is_reported_once(
+        self,
+        folder: Path,
+        encoder: Encoder,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("chamfer.index.soundness.SMALL_INDEX", 0)
+        [vectors] = folder.glob("segments/*/vectors.f16")
+        service = service_of(Searcher.open(folder, encoder=encoder))
+        backend = service.backend
+        vectors.write_bytes(vectors.read_bytes()[:-1] + b"?")
+        client = TestClient(create_app(service), LOCAL)  # not entered, so that nothing else refreshes
+        assert client.get("/health").json()["status"] == "ok"
+        backend.refresh()
+        service.queries.index.soundness.wait()
+        for _ in range(2):
+            backend.refresh()
+            told = client.get("/health")
+            assert (told.status_code, told.json()["status"]) == (503, "failing")
+            answer = client.post("/search", json={"query": QUERY})
+            assert (answer.status_code, answer.json()["message"]) == (503, DAMAGED)
+        assert caplog.text.count(str(vectors)) == 1
+        assert len(caplog.records) == 1
+
+    def test_damage_that_a_search_finds_is_reported_too(
+        self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        [vectors] = folder.glob("segments/*/vectors.f16")
+        os.truncate(vectors, 10)
+        client = TestClient(create_app(service), LOCAL)
+        assert client.post("/search", json={"query": QUERY}).status_code == 503
+        assert client.post("/explain", json={"query": QUERY, "ids": ["d1"]}).status_code == 503
+        service.backend.refresh()
+        assert client.get("/health").status_code == 503
+        assert caplog.text.count("was truncated while it was open") == 1
 
     def test_the_server_works_on_all_cores(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         cores: list[int] = []

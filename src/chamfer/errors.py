@@ -8,6 +8,10 @@ class InputError(ValueError):
     """
 
 
+class DamagedError(InputError):
+    """Files that chamfer wrote are damaged or missing; no other input would help."""
+
+
 class UnknownNameError(InputError):
     """The input names something that does not exist: a document, a token, a version."""
 

@@ -54,6 +54,13 @@ def serve(
     waiting: Annotated[
         int, typer.Option("--waiting", min=1, help="Maximum number of queued requests; further ones get HTTP 429.")
     ] = Limits.waiting,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Verify all files before serving them, and refuse a damaged index; by default, in the background.",
+        ),
+    ] = False,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -105,7 +112,7 @@ def serve(
     key = os.environ.get(KEY) or None
     hosts = hosts_of(host, allow_host or (), has_key=key is not None)
     at = listen(host, port)
-    say(f"opening {folder}")
+    say(f"{'verifying' if verify else 'opening'} {folder}")
     from chamfer.search.searcher import Searcher
     from chamfer.serve.backend import Backend
     from chamfer.serve.sharded.backend import ShardBackend
@@ -124,9 +131,10 @@ def serve(
         return kept
 
     with ExitStack() as running:
+        running.enter_context(at)
         backend: Backend
         if ray is None:
-            searcher = Searcher.open(folder, first_stage=first_stage, form=form)
+            searcher = Searcher.open(folder, first_stage=first_stage, form=form, verify=verify)
             kept = checked_versions(searcher.queries)
             backend = IndexBackend(searcher)
         else:
@@ -135,7 +143,7 @@ def serve(
             kept = checked_versions(queries)
             say(f"starting shards on Ray; replicas per shard: {replicas}")
             shards = running.enter_context(
-                deployed(folder, ray, replicas=replicas, cpus=cpus, form=form, first_stage=first_stage)
+                deployed(folder, ray, replicas=replicas, cpus=cpus, form=form, first_stage=first_stage, verify=verify)
             )
             backend = sharded = ShardBackend(version, queries, Scatter(shards, seconds=shard_seconds))
             sharded.prepare(version)  # before the first request

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from chamfer.errors import InputError
+from chamfer.errors import DamagedError, InputError
 
 REMEDY = "delete the index and build it again"
 
 
-def damaged(path: Path, problem: object = "", remedy: str = REMEDY) -> InputError:
+def damaged(path: Path, problem: object = "", remedy: str = REMEDY) -> DamagedError:
     """An error about a damaged file.
 
     Args:
@@ -18,12 +18,12 @@ def damaged(path: Path, problem: object = "", remedy: str = REMEDY) -> InputErro
     >>> print(damaged(Path("index.json"), "checksum mismatch"))
     index.json is damaged: checksum mismatch; delete the index and build it again
     """
-    return InputError(f"{path} is damaged{f': {problem}' if problem else ''}; {remedy}")
+    return DamagedError(f"{path} is damaged{f': {problem}' if problem else ''}; {remedy}")
 
 
-def missing(path: object, remedy: str = REMEDY) -> InputError:
+def missing(path: object, remedy: str = REMEDY) -> DamagedError:
     """An error about a missing file."""
-    return InputError(f"{path} is missing; {remedy}")
+    return DamagedError(f"{path} is missing; {remedy}")
 
 
 def forbidden(path: object) -> InputError:

@@ -103,8 +103,7 @@ class Derived:
         except FileNotFoundError:
             pass  # a writer has swept it since it was checked
         except InputError as error:
-            logging.getLogger("chamfer").warning("%s is computed again: %s", folder, error)
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder, error)
         if self._may_be_kept(sources):
             try:
                 return self._kept(folder, made)
@@ -189,13 +188,14 @@ def derived_folders(index: Path, manifest: Manifest) -> Iterator[Path]:
             yield from sorted(path for path in (index / DERIVED / key).iterdir() if path.is_dir())
 
 
-def check_derived(folder: Path, *, whole: bool) -> None:
-    """Refuse files that are missing, damaged, or derived from something else.
+def discard(folder: Path, damage: InputError) -> None:
+    """Remove damaged files, which will be computed again when they are needed."""
+    logging.getLogger("chamfer").warning("%s is computed again: %s", folder, damage)
+    shutil.rmtree(folder, ignore_errors=True)
 
-    Args:
-        folder: one of :func:`derived_folders`.
-        whole: compare all checksums, not only those of small files.
-    """
+
+def listed_files(folder: Path) -> tuple[File, ...]:
+    """The files in one of :func:`derived_folders`; refuses a list that is missing, damaged, or of something else."""
     remedy = remedy_for(folder)
     try:
         listed = from_json(_List, read_signed(folder / LIST, "derived"))
@@ -207,7 +207,18 @@ def check_derived(folder: Path, *, whole: bool) -> None:
         raise missing(folder / LIST, remedy) from error
     except ValueError as error:
         raise damaged(folder / LIST, error, remedy) from error
-    for file in listed.files:
+    return listed.files
+
+
+def check_derived(folder: Path, *, whole: bool) -> None:
+    """Refuse files that are missing, damaged, or derived from something else.
+
+    Args:
+        folder: one of :func:`derived_folders`.
+        whole: compare all checksums, not only those of small files.
+    """
+    remedy = remedy_for(folder)
+    for file in listed_files(folder):
         try:
             (file.check if whole or file.bytes <= SMALL else file.check_size)(folder, remedy)
         except FileNotFoundError as error:

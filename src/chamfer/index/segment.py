@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.index.columns import BOUNDS, CENTROIDS, CODES, DISTINCT_LENGTHS, KINDS, LENGTHS, SCALES, TOKEN_IDS, VECTORS
+from chamfer.index.damage import damaged
 from chamfer.index.derived import Content, Derived, key_of
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest
 from chamfer.index.rows import Columns, Rows, Source, decoded
@@ -123,9 +124,10 @@ class Segment:
         self.columns = {
             name: _mapped(folder / name, column.width, whole=name in SMALL) for name, column in settings.columns.items()
         }
-        self._pages: list[mmap.mmap] = [
-            vars(column)["_mmap"] for column in self.columns.values() if isinstance(column, np.memmap)
-        ]
+        self._folder = folder
+        self._pages: dict[str, mmap.mmap] = {
+            name: vars(column)["_mmap"] for name, column in self.columns.items() if isinstance(column, np.memmap)
+        }
         self.database = Texts(folder / TEXTS, entry.documents)
         self.offsets = offsets_of(self.columns[LENGTHS])
         self.deleted: npt.NDArray[np.bool_] | None = None
@@ -206,11 +208,17 @@ class Segment:
     @property
     def mapped_bytes(self) -> int:
         """Total size of the memory-mapped files."""
-        return sum(map(len, self._pages))
+        return sum(map(len, self._pages.values()))
+
+    def check_lengths(self) -> None:
+        """Refuse a mapped file that was truncated after it was opened."""
+        for name, pages in self._pages.items():
+            if pages.size() < len(pages):  # the size of the file that is open, even if its name is gone
+                raise damaged(self._folder / name, "it was truncated while it was open")
 
     def forget(self) -> None:
         """Release the pages of mapped files, which otherwise count as memory of this process."""
-        for pages in self._pages:
+        for pages in self._pages.values():
             pages.madvise(mmap.MADV_DONTNEED)
 
     def texts(self) -> Iterator[str]:

@@ -17,6 +17,7 @@ from chamfer.index.names import FREQUENCIES, PLAIN, TRAINED
 from chamfer.index.settings import Settings
 from chamfer.index.signed import checksum, read_signed, write_signed
 from chamfer.index.snapshot import Snapshot
+from chamfer.index.soundness import Soundness
 from chamfer.index.trained import Trained
 from chamfer.support.files import write_json
 from chamfer.support.records import from_json, need
@@ -148,20 +149,22 @@ def open_head(folder: Path, version: ShardVersion) -> Snapshot:
     place = version_folder(folder, version.number)
     for file in (whole.trained, whole.frequencies):
         file.check(place)
+    manifest = Manifest(version.number, whole.settings, whole.trained, whole.frequencies)
     return Snapshot(
         folder,
-        Manifest(version.number, whole.settings, whole.trained, whole.frequencies),
+        manifest,
         Trained.load(place / whole.trained.name, whole.settings),
         (),
         DocumentFrequencies(np.fromfile(place / whole.frequencies.name, np.int64), whole.documents),
         Growth(),
+        Soundness(place, manifest),
     )
 
 
-def open_shard(folder: Path, version: ShardVersion, number: int) -> Snapshot:
-    """A snapshot of one shard, in the commit that belongs to the version."""
+def open_shard(folder: Path, version: ShardVersion, number: int, *, verify: bool = False) -> Snapshot:
+    """A snapshot of one shard, in the commit that belongs to the version; see :meth:`Snapshot.open`."""
     part = read_set(folder, version).shards[number]
-    index = Snapshot.open(version_folder(folder, version.number) / part.name)
+    index = Snapshot.open(version_folder(folder, version.number) / part.name, verify=verify)
     if index.manifest.version != part.commit:
         raise InputError(
             f"{index.folder} was changed after the index was split, so the shards no longer match; "

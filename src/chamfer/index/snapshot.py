@@ -1,7 +1,8 @@
 """One commit of an index, opened for reading; later writes do not affect it."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from chamfer.index.manifest import Manifest, check_finished, needed_manifest, re
 from chamfer.index.memory import Growth
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
+from chamfer.index.soundness import Soundness, discard_damaged, is_small
 from chamfer.index.trained import Trained
 from chamfer.support.devices import CPU
 from chamfer.support.strings import list_of_strings
@@ -44,6 +46,7 @@ class Snapshot:
         segments: opened segments.
         frequencies: number of live documents that contain each token.
         growth: resident memory for mapped files, since pages were last released.
+        soundness: what is known about damage to its files.
         device: device that documents are scored on.
     """
 
@@ -53,15 +56,18 @@ class Snapshot:
     segments: tuple[Segment, ...]
     frequencies: DocumentFrequencies
     growth: Growth
+    soundness: Soundness
     device: str = CPU
 
     @classmethod
-    def open(cls, folder: str | Path, *, device: str = CPU) -> Self:
+    def open(cls, folder: str | Path, *, device: str = CPU, verify: bool = False) -> Self:
         """Open the newest commit. The manifest is read once, and every file is checked once.
 
         Args:
             folder: folder of the index.
             device: device that documents are scored on; see :meth:`on`.
+            verify: read every file, and refuse a damaged one. A small index is always verified; of a larger one, only
+                sizes and the files that are needed whole are checked otherwise.
         """
         folder = Path(folder)
         for attempt in range(TRIES):
@@ -70,7 +76,12 @@ class Snapshot:
             if manifest.trained is None or manifest.frequencies is None:
                 raise InputError(f"the index in {folder} has no documents yet; add some with: chamfer index add")
             try:
-                return cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name, device)
+                opened = cls._open(folder, manifest, manifest.trained.name, manifest.frequencies.name, device)
+                if verify or is_small(manifest):
+                    opened.soundness.check_files()
+                if verify:
+                    discard_damaged(folder, manifest)
+                return opened
             except PermissionError as error:
                 raise forbidden(error.filename) from error
             except FileNotFoundError as error:
@@ -89,7 +100,8 @@ class Snapshot:
         learnt = Trained.load(folder / trained, manifest.settings)
         segments = tuple(Segment(folder, entry, manifest, learnt, device) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
-        return cls(folder, manifest, learnt, segments, DocumentFrequencies(counts, manifest.documents), growth, device)
+        frequent = DocumentFrequencies(counts, manifest.documents)
+        return cls(folder, manifest, learnt, segments, frequent, growth, Soundness(folder, manifest), device)
 
     def on(self, device: str) -> Self:
         """The same commit, with documents scored on another device; nothing is read or checked again.
@@ -100,6 +112,22 @@ class Snapshot:
         if device == self.device:
             return self
         return replace(self, device=device, segments=tuple(segment.on(device) for segment in self.segments))
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Refuse to search damaged files, see :meth:`check`; those that are not verified yet wait meanwhile."""
+        self.check()
+        with self.soundness.searching():
+            yield
+
+    def check(self) -> None:
+        """Refuse to read on if files were found to be damaged, or have become shorter.
+
+        Reading beyond the end of a mapped file would kill the process. Costs a few microseconds.
+        """
+        self.soundness.check()
+        for segment in self.segments:
+            segment.check_lengths()
 
     def __len__(self) -> int:
         """The number of places, those of deleted documents included."""
@@ -211,6 +239,7 @@ class Snapshot:
 
     def tokens(self, place: int) -> TokenBatch:
         """The vectors of one document."""
+        self.check()
         [(segment, _, local)] = self.by_segment(np.array([place]))
         return segment.take(local)
 

@@ -14,6 +14,7 @@ from chamfer.index.derived import check_derived, derived_folders
 from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
+from chamfer.index.soundness import files_of
 from chamfer.index.texts import TEXTS
 from chamfer.index.trained import Trained
 from chamfer.support.progress import Advance, Progress, quiet
@@ -47,7 +48,7 @@ def verify(folder: str | Path, progress: Progress = quiet) -> list[str]:
 
 
 def _problems(folder: Path, manifest: Manifest, sound: set[Path], progress: Progress) -> list[str]:
-    files = [*((folder, file) for file in manifest.files), *_of_segments(folder, manifest.segments)]
+    files = list(files_of(folder, manifest))
     with progress("verifying", sum(file.bytes for _, file in files)) as advance:
         problems = list(_damaged(files, sound, advance))
     if not problems and manifest.trained is not None:
@@ -70,12 +71,6 @@ def _derived_problems(index: Path, manifest: Manifest, progress: Progress) -> It
             except OSError as error:
                 yield _unreadable(error.filename or folder, error)
             advance(1)
-
-
-def _of_segments(folder: Path, entries: Iterable[Entry]) -> Iterator[tuple[Path, File]]:
-    for entry in entries:
-        for file in entry.files:
-            yield folder / SEGMENTS / entry.name, file
 
 
 def _damaged(files: Iterable[tuple[Path, File]], sound: set[Path], advance: Advance) -> Iterator[str]:

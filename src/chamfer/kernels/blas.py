@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
+from chamfer.errors import DamagedError, InputError
 from chamfer.kernels.form import Form
 from chamfer.kernels.limits import NOISE
 from chamfer.support.threads import map_in_threads
@@ -44,7 +44,7 @@ def minima(
     blocks = np.split(filled, np.flatnonzero(np.diff(block_of)) + 1) if len(filled) else []
     map_in_threads(fill, blocks)
     if not np.isfinite(closest[filled]).all():
-        raise InputError("a document got a score that is not a number; its vectors are damaged")
+        raise DamagedError("a document got a score that is not a number; its vectors are damaged")
     if form == "l2":
         squares = np.einsum("td,td->t", query, query)
         closest += squares

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
+from chamfer.errors import DamagedError, InputError
 from chamfer.kernels.form import Form
 from chamfer.support.threads import free_cores
 from chamfer.tokens.batch import TokenBatch, Vectors
@@ -176,9 +176,11 @@ def codes_only(
 
 @contextmanager
 def _input_errors() -> Iterator[None]:
-    """Turn the errors of the native kernel, which validates its arguments, into ours."""
+    """Turn the errors of the native kernel, which validates its arguments and scores, into ours."""
     try:
         yield
+    except RuntimeError as error:
+        raise DamagedError(str(error)) from error
     except ValueError as error:
         raise InputError(str(error)) from error
     except TypeError as error:  # from nanobind, whose message lists every argument

@@ -43,6 +43,17 @@ class Ranker:
             depth: number of candidates to score exactly; by default as the first stage declares.
             allowed: ``(places,)`` mask of the documents that may be found; by default all that are not deleted.
         """
+        with self.index.searching():
+            return self._rank(queries, k, first_stage, depth, allowed)
+
+    def _rank(
+        self,
+        queries: Queries,
+        k: int,
+        first_stage: str | None,
+        depth: int | None,
+        allowed: npt.NDArray[np.bool_] | None,
+    ) -> list[Candidates]:
         name = chosen_name(first_stage or self._first_stage, self.index)
         stage = self._stage(name)
         allowed = self.index.live if allowed is None else allowed

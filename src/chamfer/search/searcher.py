@@ -61,7 +61,7 @@ class Searcher:
     ) -> None:
         self.index, self.encoder, self.form = index, encoder, form
         self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
-        self._first_stage = first_stage
+        self._first_stage, self._verify = first_stage, False
         self._ranker = Ranker(index, first_stage=first_stage)
 
     @classmethod
@@ -74,6 +74,7 @@ class Searcher:
         form: Form = "l2",
         encoder: Encoder | None = None,
         device: str = AUTO,
+        verify: bool = False,
     ) -> Self:
         """Open an index, and load the encoder that it was built with, unless an open index has one already.
 
@@ -85,6 +86,10 @@ class Searcher:
             form: ``l2`` or ``cosine``.
             encoder: an encoder that is already loaded; documents are scored on its device.
             device: device to load the encoder on otherwise, see :meth:`chamfer.Encoder.load`.
+            verify: compare the checksums of all files first, and refuse a damaged index. An index of up to 8 MB is
+                always verified. Of a larger one, sizes and the files that are needed whole are checked otherwise, so
+                that opening takes no longer for a larger index. Files that this process has verified and that did not
+                change are not read again.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
@@ -92,25 +97,37 @@ class Searcher:
         >>> len(Searcher.open(getfixture("tmp_path"), weights="idf"))
         2
         """
-        index = folder.snapshot if isinstance(folder, Index) else Snapshot.open(folder)
+        if isinstance(folder, Index) and not verify:
+            index = folder.snapshot
+        else:
+            index = Snapshot.open(folder.folder if isinstance(folder, Index) else folder, verify=verify)
         if encoder is None and isinstance(folder, Index) and device == AUTO:
             encoder = folder.encoder
         if encoder is None:  # loading takes seconds, so a damaged index is reported first
             encoder = load_encoder(index.settings, "query", device)
-        return cls._of_snapshot(index.on(encoder.scoring_device), encoder, weights, first_stage, form)
+        return cls._of_snapshot(index.on(encoder.scoring_device), encoder, weights, first_stage, form, verify=verify)
 
     @classmethod
     def _of_snapshot(
-        cls, index: Snapshot, encoder: Encoder, weights: str | TokenWeights, first_stage: str, form: Form
+        cls,
+        index: Snapshot,
+        encoder: Encoder,
+        weights: str | TokenWeights,
+        first_stage: str,
+        form: Form,
+        *,
+        verify: bool,
     ) -> Self:
         """A searcher of a snapshot, or of a newer one if a writer removes files of this one meanwhile."""
         while True:
             try:
-                return cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
+                searcher = cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
+                searcher._verify = verify
+                return searcher
             except (InputError, OSError):
                 if read_manifest(index.folder) == index.manifest:
                     raise
-            index = Snapshot.open(index.folder, device=index.device)
+            index = Snapshot.open(index.folder, device=index.device, verify=verify)
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -243,8 +260,8 @@ class Searcher:
         if read_manifest(folder) == self.index.manifest:
             return self
         weights = self.queries.weights
-        index = Snapshot.open(folder, device=self.index.device)
-        return self._of_snapshot(index, self.encoder, weights, self._first_stage, self.form)
+        index = Snapshot.open(folder, device=self.index.device, verify=self._verify)
+        return self._of_snapshot(index, self.encoder, weights, self._first_stage, self.form, verify=self._verify)
 
     def rank(
         self,

@@ -8,12 +8,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from chamfer.errors import InputError, UnknownNameError
+from chamfer.errors import DamagedError, InputError, UnknownNameError
 from chamfer.index.filters import SlowFilterError
 from chamfer.serve.backend import LostError
 from chamfer.serve.batches import BusyError
 from chamfer.serve.schemas import rerank, weights
 from chamfer.serve.schemas.fields import UNKNOWN_FIELD, Message
+from chamfer.serve.state import DAMAGED
 from chamfer.support.files import InUseError
 from chamfer.support.mistakes import rule_broken
 
@@ -33,7 +34,7 @@ DESCRIPTIONS = {
     421: "The server does not answer to this host name.",
     422: "A field is missing, unknown or invalid.",
     429: "Too many requests, or too many large ones, are waiting; retry after Retry-After seconds.",
-    503: "The request or its filter timed out, or no shard can be reached.",
+    503: "The request or its filter timed out, no shard can be reached, or the index is damaged.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Message, "description": description} for status, description in DESCRIPTIONS.items()
@@ -63,6 +64,7 @@ def answer_problems(app: FastAPI) -> None:
 
     later = {"Retry-After": str(RETRY_SECONDS)}
     on(InputError, lambda error: _problem(400, str(error)))
+    on(DamagedError, lambda error: _problem(503, DAMAGED))  # the backend has it logged, once
     on(UnknownNameError, lambda error: _problem(404, str(error)))
     on(InUseError, lambda error: _problem(409, str(error)))
     on(ConflictError, lambda error: _problem(409, str(error)))

@@ -14,7 +14,7 @@ from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.service import Service
-from chamfer.serve.state import Problem, State
+from chamfer.serve.state import DAMAGED, Problem, State
 from chamfer.serve.versions import Versions
 from chamfer.weights.names import NAMES
 
@@ -38,16 +38,18 @@ class IndexReader:
     def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
-        found = self.searcher.rank(queries, k, allowed=index.allowed(where))
-        return Found([Ranked(index.documents(one.places), one.scores) for one in found], [])
+        with index.soundness.noticing_damage():
+            found = self.searcher.rank(queries, k, allowed=index.allowed(where))
+            return Found([Ranked(index.documents(one.places), one.scores) for one in found], [])
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
-        places, allowed = index.places(ids), index.allowed(where)
-        places = places if allowed is None else places[allowed[places]]
-        pairs = zip(index.documents(places), self.searcher.explain_places(query, places), strict=True)
-        return Explained([ExplainedDocument(*pair) for pair in pairs], [])
+        with index.soundness.noticing_damage():
+            places, allowed = index.places(ids), index.allowed(where)
+            places = places if allowed is None else places[allowed[places]]
+            pairs = zip(index.documents(places), self.searcher.explain_places(query, places), strict=True)
+            return Explained([ExplainedDocument(*pair) for pair in pairs], [])
 
 
 class IndexBackend:
@@ -76,9 +78,13 @@ class IndexBackend:
             else:
                 self._state.set(Problem("failing", "the index folder is gone", str(error)))
             return
-        self._state.set(None)
         if searcher is not self.reader.searcher:
+            self.close()
             self.reader = IndexReader(searcher)
+        soundness = searcher.index.soundness
+        soundness.check_in_background()
+        damage = soundness.damage
+        self._state.set(None if damage is None else Problem("failing", DAMAGED, str(damage)))
 
     @property
     def problem(self) -> Problem | None:
@@ -94,7 +100,8 @@ class IndexBackend:
         return learn(self.reader.searcher, versions, asked)
 
     def close(self) -> None:
-        """Nothing to do: there is no background work."""
+        """See :class:`chamfer.serve.backend.Backend`."""
+        self.reader.searcher.index.soundness.stop()
 
 
 def service_of(searcher: Searcher) -> Service:

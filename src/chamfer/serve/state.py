@@ -3,6 +3,8 @@
 import logging
 from typing import Literal, NamedTuple
 
+DAMAGED = "files of the index are damaged; the log of the server names them"
+
 
 class Problem(NamedTuple):
     """What is wrong with a backend.

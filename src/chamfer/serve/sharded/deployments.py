@@ -43,9 +43,9 @@ Answer = TypeVar("Answer")
 class ShardReplica:
     """One replica of a shard; it answers one question at a time, with as many threads as Ray gives it CPUs."""
 
-    def __init__(self, folder: str, number: int, first_stage: str, threads: int) -> None:
+    def __init__(self, folder: str, number: int, first_stage: str, verify: bool, threads: int) -> None:
         os.environ[VARIABLE] = str(threads)
-        self._shard = Shard(folder, number, first_stage=first_stage)
+        self._shard = Shard(folder, number, first_stage=first_stage, verify=verify)
         # Opening a version may take long, so it has a thread of its own beside the one that answers.
         self._working, self._opening = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         Thread(target=self._follow, name="next-version", daemon=True).start()
@@ -113,6 +113,7 @@ def deployed(
     cpus: float = 1.0,
     form: Form = "l2",
     first_stage: str = AUTO,
+    verify: bool = False,
 ) -> Iterator[dict[str, RayReplicas]]:
     """Deploy shards on Ray for the duration of the context; yields their replicas by name of the shard.
 
@@ -123,6 +124,7 @@ def deployed(
         cpus: number of CPUs, and threads, of each replica.
         form: ``l2`` or ``cosine``; servers of different forms may serve the same folder on one cluster.
         first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
+        verify: verify every version before it is served; in the background by default.
     """
     serve = import_extra("ray.serve")
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it logs every step, in its own format
@@ -152,7 +154,7 @@ def deployed(
             )
             targets = [
                 serve.RunTarget(
-                    made.options(name=name).bind(str(folder), number, first_stage, max(1, int(cpus))),
+                    made.options(name=name).bind(str(folder), number, first_stage, verify, max(1, int(cpus))),
                     name=application,
                     route_prefix=None,
                 )

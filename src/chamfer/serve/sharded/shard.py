@@ -48,10 +48,11 @@ class Shard:
         folder: folder of the shards.
         number: number of the shard, from 0.
         first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
+        verify: verify a version before it is served; in the background by default.
     """
 
-    def __init__(self, folder: str | Path, number: int, *, first_stage: str = AUTO) -> None:
-        self._folder, self._number, self._first_stage = Path(folder), number, first_stage
+    def __init__(self, folder: str | Path, number: int, *, first_stage: str = AUTO, verify: bool = False) -> None:
+        self._folder, self._number, self._first_stage, self._verify = Path(folder), number, first_stage, verify
         self._name = uuid4().hex
         self._opened: dict[ShardVersion, Ranker] = {}
         self._turns, self._opening = Lock(), Lock()
@@ -78,6 +79,7 @@ class Shard:
 
     def ready(self, version: ShardVersion) -> Opened:
         """Like :meth:`prepare`; asks whether a lost shard can answer questions again."""
+        self._ranker(version).index.check()
         return self.prepare(version)
 
     def holds(self, version: ShardVersion) -> bool:
@@ -112,12 +114,13 @@ class Shard:
             found = self._open(version)
             if found is not None:  # another thread has opened it
                 return found
-            index = open_shard(self._folder, version, self._number)
+            index = open_shard(self._folder, version, self._number, verify=self._verify)
             ranker = Ranker(index, first_stage=self._first_stage)
             with self._turns:
                 self._opened[version] = ranker
                 while len(self._opened) > OPEN:
-                    del self._opened[next(iter(self._opened))]
+                    self._opened.pop(next(iter(self._opened))).index.soundness.stop()
+            index.soundness.check_in_background()
             return ranker
 
     def _open(self, version: ShardVersion) -> Ranker | None:
