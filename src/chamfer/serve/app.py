@@ -1,11 +1,12 @@
 """The server as an ASGI application."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 
 from chamfer import __version__
 from chamfer.errors import InputError
@@ -73,6 +74,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # these pages load scripts from a CDN
         redoc_url=None,
+        openapi_url=None,  # FastAPI would render it for every request
         responses=RESPONSES,
     )
     answer_problems(app)
@@ -86,7 +88,14 @@ def create_app(
         page_routes(),
     ):
         app.include_router(router)
-    methods = {path: {method.upper() for method in of_path} for path, of_path in app.openapi()["paths"].items()}
+    description = app.openapi()
+    described = json.dumps(description, ensure_ascii=False).encode()
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return Response(described, media_type="application/json")
+
+    methods = {path: {method.upper() for method in of_path} for path, of_path in description["paths"].items()}
     return Guard(
         app,
         limits=limits,
