@@ -8,29 +8,31 @@ import typer
 
 from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
+from chamfer.cli.commands import Command, Group
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError, WorkerError
 from chamfer.support.devices import AUTO, CPU, VARIABLE
 
 app = typer.Typer(
     name="chamfer",
+    cls=Group,
     help="Late-interaction retrieval in which every query token has a weight.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("encode")(encode.encode)
+app.command("demo", cls=Command)(demo.demo)
+app.command("encode", cls=Command)(encode.encode)
 app.add_typer(weights.app, name="weights")
 app.add_typer(index.app, name="index")
-app.command("search")(search.search)
-app.command("explain")(explain.explain)
-app.command("serve")(serve.serve)
-app.command("rerank")(rerank.rerank)
-app.command("evaluate")(evaluate.evaluate)
-app.command("learn")(learn.learn)
-app.command("reproduce")(reproduce.reproduce)
-app.command("doctor")(doctor.doctor)
+app.command("search", cls=Command)(search.search)
+app.command("explain", cls=Command)(explain.explain)
+app.command("serve", cls=Command)(serve.serve)
+app.command("rerank", cls=Command)(rerank.rerank)
+app.command("evaluate", cls=Command)(evaluate.evaluate)
+app.command("learn", cls=Command)(learn.learn)
+app.command("reproduce", cls=Command)(reproduce.reproduce)
+app.command("doctor", cls=Command)(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

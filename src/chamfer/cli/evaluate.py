@@ -42,7 +42,10 @@ def evaluate(
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="the first stage's")
     ] = None,
-    run: Annotated[list[Path] | None, typer.Option("--run", help="TREC run to evaluate as well. Repeatable.")] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option("--run", help="TREC run to evaluate as well. Repeatable.", metavar="FILE"),
+    ] = None,
     depth: Depth = DEFAULT_DEPTH,
     form: FormOption = "l2",
     special: SpecialOption = f"{DEFAULT:g}",

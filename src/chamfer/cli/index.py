@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chamfer.cli.commands import Command, Group
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -19,22 +20,27 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
-from chamfer.index.settings import Precision
+from chamfer.index.settings import PRECISIONS, Precision
 from chamfer.retrieve.stages import AUTO, check_stage, open_stage
 
 if TYPE_CHECKING:
     from chamfer.index.index import Index
 
-app = typer.Typer(help="Build, update and inspect an index.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Build, update and inspect an index.", no_args_is_help=True)
 
 
-@app.command("build")
+@app.command("build", cls=Command)
 def build(
     corpus: CorpusPath,
     out: Annotated[Path, typer.Option("--out", help="Folder for the index.")],
     encoder: EncoderName = MINILM,
     precision: Annotated[
-        Precision, typer.Option("--precision", help="Storage of vectors: float16 is exact, the others are smaller.")
+        Precision,
+        typer.Option(
+            "--precision",
+            help=f"Storage of vectors: {', '.join(PRECISIONS)}; float16 is exact, the others are smaller.",
+            metavar="NAME",
+        ),
     ] = "float16",
     pool: Annotated[int, typer.Option("--pool", min=1, help="Pool this many tokens into one vector.")] = 1,
     dimensions: Annotated[
@@ -86,7 +92,7 @@ def build(
     _print_info(index, as_json)
 
 
-@app.command("add")
+@app.command("add", cls=Command)
 def add(
     folder: IndexFolder,
     corpus: CorpusPath,
@@ -113,7 +119,7 @@ def add(
     _print_info(index, as_json)
 
 
-@app.command("delete")
+@app.command("delete", cls=Command)
 def delete(
     folder: IndexFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of the documents to delete.")] = None,
@@ -137,7 +143,7 @@ def delete(
     _print_info(index, as_json)
 
 
-@app.command("compact")
+@app.command("compact", cls=Command)
 def compact(folder: IndexFolder, as_json: AsJson = False) -> None:
     """Merge all segments into one and drop deleted documents.
 
@@ -151,7 +157,7 @@ def compact(folder: IndexFolder, as_json: AsJson = False) -> None:
     _print_info(index, as_json)
 
 
-@app.command("shard")
+@app.command("shard", cls=Command)
 def shard(
     folder: IndexFolder,
     out: Annotated[Path, typer.Option("--out", help="Folder for the shards.")],
@@ -171,7 +177,7 @@ def shard(
         print_json(made)
 
 
-@app.command("info")
+@app.command("info", cls=Command)
 def info(folder: IndexFolder, as_json: AsJson = False) -> None:
     """Show the contents and settings of an index.
 
@@ -188,7 +194,7 @@ def info(folder: IndexFolder, as_json: AsJson = False) -> None:
         results.print(f"{name.replace('_', ' '):<{width}}  {value}", markup=False, soft_wrap=True)
 
 
-@app.command("verify")
+@app.command("verify", cls=Command)
 def verify(folder: IndexFolder, as_json: AsJson = False) -> None:
     """Verify checksums and counts of every file.
 

@@ -36,7 +36,12 @@ def learn(
     out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
     qrels: Annotated[
         list[str] | None,
-        typer.Option("--qrels", help="Split or qrels file to learn from. Repeatable.", show_default="train and dev"),
+        typer.Option(
+            "--qrels",
+            help="Split or qrels file to learn from. Repeatable.",
+            show_default="train and dev",
+            metavar="SPLIT",
+        ),
     ] = None,
     queries: Annotated[
         Path | None, typer.Option("--queries", help="JSON Lines file of queries.", show_default="the collection's")

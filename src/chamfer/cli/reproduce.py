@@ -21,7 +21,9 @@ def reproduce(
     ] = None,
     setting: Annotated[
         Literal["both", "rerank", "end-to-end"],
-        typer.Option("--setting", help="Re-rank BM25's candidates, search end to end, or both."),
+        typer.Option(
+            "--setting", help="rerank (BM25's candidates), end-to-end (search an index), or both.", metavar="NAME"
+        ),
     ] = "both",
     encoder: EncoderName = ENCODER,
     data: Annotated[
@@ -39,7 +41,9 @@ def reproduce(
         Path | None,
         typer.Option("--plot", help="Plot the gains in the first --measure to this .png, .svg or .pdf file."),
     ] = None,
-    measure: Annotated[list[str], typer.Option("--measure", help="Measure to print. Repeatable.")] = PRINTED,
+    measure: Annotated[
+        list[str], typer.Option("--measure", help="Measure to print. Repeatable.", metavar="NAME")
+    ] = PRINTED,
     depth: Depth = DEPTH,
     max_queries: Annotated[
         int, typer.Option("--max-queries", min=2, help="Maximum number of queries per split to learn from.")

@@ -51,7 +51,7 @@ def rerank(
     depth: Annotated[
         int | None, typer.Option("--depth", min=1, help="Candidates per query.", show_default=str(DEFAULT_DEPTH))
     ] = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="Keep the top k.", show_default="all")] = None,
+    k: Annotated[int | None, typer.Option("-k", "--top-k", min=1, help="Keep the top k.", show_default="all")] = None,
     form: FormOption = "l2",
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the TREC run to this file.", show_default="stdout")

@@ -33,7 +33,7 @@ def search(
         Path | None,
         typer.Option("--queries", help="JSON Lines file of queries (_id, text); prints one JSON line per query."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of documents to return.")] = DEFAULT_K,
+    k: Annotated[int, typer.Option("-k", "--top-k", min=1, help="Number of documents to return.")] = DEFAULT_K,
     weights: WeightsName = DEFAULT_WEIGHTS,
     first_stage: FirstStage = AUTO,
     depth: Annotated[

@@ -7,6 +7,7 @@ import typer
 
 from chamfer import __version__
 from chamfer.cli.checks import check_output, check_weights_output
+from chamfer.cli.commands import Command, Group
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -27,12 +28,12 @@ from chamfer.errors import InputError
 from chamfer.weights.idf import POWER
 from chamfer.weights.special import DEFAULT
 
-app = typer.Typer(help="Compute, show and convert token weights.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Compute, show and convert token weights.", no_args_is_help=True)
 
 WeightsFile = Annotated[Path, typer.Argument(help="Weights file (.safetensors).", metavar="FILE")]
 
 
-@app.command("idf")
+@app.command("idf", cls=Command)
 def idf(
     corpus: CorpusPath,
     out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
@@ -135,7 +136,7 @@ def idf(
             say(f"special tokens weigh {weights.metadata['special']:g}, chosen on {validation}")
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(
     file: WeightsFile,
     top: Annotated[int, typer.Option("--top", min=1, help="Number of tokens at either end.")] = 15,
@@ -180,7 +181,7 @@ def show(
     results.print(table)
 
 
-@app.command("convert")
+@app.command("convert", cls=Command)
 def convert(
     source: Annotated[Path, typer.Argument(help="Weights file to read: .safetensors, .json or .txt.")],
     target: Annotated[Path, typer.Argument(help="Weights file to write; its suffix names the format.")],

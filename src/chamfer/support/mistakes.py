@@ -28,7 +28,9 @@ RULES = {
     "model_type": "an object",
     "string_type": "a string",
 }
-# The same for lengths: the limit, and what is counted.
+# Errors of values that are numbers, though they may have been written as strings on a command line or in a URL.
+RANGES = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+# For lengths: the limit, and what is counted.
 SHORTEST = {"too_short": "entries", "string_too_short": "characters"}
 LONGEST = {"too_long": "entries", "string_too_long": "characters"}
 
@@ -50,14 +52,14 @@ def rule_broken(error: Mapping[str, Any]) -> str:
     if kind in LONGEST:
         return f"must have at most {limits['max_length']} {LONGEST[kind]}"
     if kind in RULES:
-        return f"must be {RULES[kind].format_map(limits)}{_but_is(error['input'])}"
+        return f"must be {RULES[kind].format_map(limits)}{_but_is(error['input'], number=kind in RANGES)}"
     return str(limits["error"] if kind == "value_error" else error["msg"])
 
 
-def _but_is(value: object) -> str:
+def _but_is(value: object, *, number: bool) -> str:
     """``, not 0``; nothing for values that are long, or that JSON does not have."""
     try:
-        written = json.dumps(value, ensure_ascii=False)
+        written = str(value) if number else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         return ""
     return f", not {written}" if len(written) <= SHOWN_CHARACTERS else ""
