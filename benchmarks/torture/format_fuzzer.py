@@ -34,6 +34,7 @@ VOCABULARY = Vocabulary(("[CLS]", "bak", "##ing"), frozenset({0}))
 # For each parser: the end of its file's name, what it does with the file, and a file that it can read.
 PARSERS: dict[str, tuple[str, Callable[[Path], object], bytes]] = {
     "weights": (".safetensors", TokenWeights.load, b""),
+    "weights for an encoder": (".safetensors", lambda path: TokenWeights.load(path, VOCABULARY), b""),
     "weights as JSON": (".json", lambda path: TokenWeights.load(path, VOCABULARY), b'{"bak": 1.5, "##ing": 0}'),
     "weights as text": (".txt", lambda path: TokenWeights.load(path, VOCABULARY), b"bak 1.5\n##ing 0\n"),
     "filters": (
