@@ -233,3 +233,17 @@ def test_values_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
     write_postings(tmp_path, TEXTS)
     with pytest.raises(InputError, match="its files contradict each other"):
         Postings.open(tmp_path, 7)
+
+
+@pytest.mark.parametrize(("name", "value"), [("documents.npy", 6), ("documents.npy", -1), ("counts.npy", 0)])
+def test_postings_that_cannot_be_are_an_error_of_our_own(tmp_path: Path, name: str, value: int) -> None:
+    write_postings(tmp_path, TEXTS)
+    values = np.load(tmp_path / name)
+    values[:] = value
+    np.save(tmp_path / name, values)
+    with pytest.raises(InputError, match="the postings of 'cat' are impossible; delete"):
+        Postings.open(tmp_path, len(TEXTS)).find("cat")
+    starts = np.load(tmp_path / "starts.npy")
+    starts[1:-1] = 0
+    np.save(tmp_path / "starts.npy", starts)
+    assert len(Postings.open(tmp_path, len(TEXTS)).find("cat")[0]) == 0

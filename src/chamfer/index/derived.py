@@ -34,8 +34,8 @@ DERIVED = "derived"
 LIST = "files.json"
 FORMAT = 1
 
-# Files up to this size are checked in full when they are opened, which takes a few milliseconds; larger ones by verify.
-SMALL = 1 << 22
+# Files up to this size are read whole when they are opened, which takes about a millisecond; larger ones by verify.
+SMALL = 1 << 20
 
 # Our own folders. Without a digest: those of versions that named them by segment alone.
 OWN = re.compile(r"\d{8,}(?:-[0-9a-f]{32})?")
