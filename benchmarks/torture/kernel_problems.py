@@ -240,7 +240,9 @@ def decode_residuals(generator: Generator, kernel: str) -> Problem:
 
     def is_right(found: Array) -> bool:
         shifts = np.arange(0, 8, bits)
-        codes = (arguments["packed"][arguments["rows"]][..., None] >> shifts & 2**bits - 1).reshape(len(found), -1)
+        codes = (arguments["packed"][arguments["rows"]][..., None] >> shifts & 2**bits - 1).reshape(
+            len(found), dimensions
+        )
         vectors = centroids[arguments["chosen"][arguments["rows"]]] + arguments["spread"] * arguments["levels"][codes]
         return np.allclose(found, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=2e-3)
 
