@@ -22,6 +22,7 @@ from chamfer.index.settings import PRECISIONS, Precision
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
+from chamfer.retrieve.stages import open_stage
 from chamfer.support.files import InUseError
 from tests.index_model import Model, Operation, addition, at_step, contents, read, settings_of
 
@@ -267,6 +268,22 @@ def test_a_full_disk_leaves_the_index_as_it_was(small_disk: Path, name: str) -> 
                 break
         assert read(folder) == before
     assert read(folder) == after
+    assert set(failures) == {(errno.ENOSPC, True)}
+
+
+@pytest.mark.parametrize("stage", ["bm25", "centroids", "dense", "muvera"])
+def test_a_disk_that_is_full_when_files_are_derived_is_an_error_that_names_them(small_disk: Path, stage: str) -> None:
+    folder, filler = small_disk / "index", small_disk / "filler"
+    make(folder)
+    index = Snapshot.open(folder)
+    failures: list[tuple[int | None, bool]] = []
+    for free in itertools.count(0, 4096):
+        _fill(filler, free=free)
+        try:
+            open_stage(stage, index)
+            break
+        except OSError as error:
+            failures.append((error.errno, str(error.filename).startswith(str(folder))))
     assert set(failures) == {(errno.ENOSPC, True)}
 
 

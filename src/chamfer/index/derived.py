@@ -25,7 +25,7 @@ from chamfer.errors import InputError
 from chamfer.index.damage import damaged, forbidden, missing
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, read_manifest
 from chamfer.index.signed import checksum, read_signed, write_signed
-from chamfer.support.files import sync_file, sync_folder
+from chamfer.support.files import errors_name, sync_file, sync_folder
 from chamfer.support.records import from_json, need
 
 Content = TypeVar("Content")
@@ -137,7 +137,7 @@ class Derived:
         derived = self.index / DERIVED
         derived.mkdir(exist_ok=True)
         sweep_derived(self.index)
-        with _lock(derived, fcntl.LOCK_SH):
+        with _lock(derived, fcntl.LOCK_SH), errors_name(folder):
             folder.parent.mkdir(exist_ok=True)
             unfinished = derived / f".{folder.name}.{os.getpid()}-{uuid4().hex[:8]}"
             unfinished.mkdir()  # not by tempfile, which allows no other user to read it

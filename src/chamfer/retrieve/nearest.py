@@ -234,7 +234,8 @@ def _make(segment: VectorSegment, encode: Encode, size: int, folder: Path) -> No
             room = len(places) - index.ntotal
             index.add(left[:room])
             left = left[room:]
-        faiss.write_index(index, str(_file(folder, number)))
+        with _file(folder, number).open("wb") as file:  # by itself, faiss prints errors of a full disk and goes on
+            faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
 
 
 def _encoded(segment: VectorSegment, encode: Encode) -> Iterator[Floats]:

@@ -28,7 +28,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex[:8]}")
     try:
-        with _errors_name(path):
+        with errors_name(path):
             with unfinished.open("xb") as file:
                 yield file
                 file.flush()
@@ -41,18 +41,19 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
 
 def append_bytes(path: Path, content: bytes) -> None:
     """Append to a file and flush it to disk. A crash may leave part of the content behind."""
-    with _errors_name(path), path.open("ab") as file:
+    with errors_name(path), path.open("ab") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
 @contextmanager
-def _errors_name(path: Path) -> Iterator[None]:
+def errors_name(path: Path) -> Iterator[None]:
+    """Name a file in errors that name none, as the error for a full disk."""
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or str(path)  # the error for a full disk names no file
+        error.filename = error.filename or str(path)
         raise
 
 
