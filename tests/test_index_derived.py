@@ -236,6 +236,21 @@ def test_files_that_a_writer_sweeps_while_they_are_opened_are_made_again(
 
 
 @pytest.mark.parametrize("stage", STAGES)
+def test_a_snapshot_is_searched_after_its_folder_was_deleted(
+    two: tuple[Path, Path], stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, snapshot = found(two[0], stage), Snapshot.open(two[0])
+    shutil.rmtree(two[0] / DERIVED)
+
+    def deleted(index: Path) -> None:
+        shutil.rmtree(index)
+
+    monkeypatch.setattr("chamfer.index.derived.sweep_derived", deleted)  # the last moment before files are made
+    assert found(snapshot, stage) == right
+    assert not two[0].exists()
+
+
+@pytest.mark.parametrize("stage", STAGES)
 def test_files_that_are_gone_or_cut_are_made_again(two: tuple[Path, Path], stage: str) -> None:
     folder, _ = two
     expected = found(folder, stage)

@@ -23,6 +23,9 @@ Answers = dict[str, list[tuple[tuple[str, ...], tuple[float, ...]]]]
 PRECISIONS_IN_TURN: tuple[Precision, ...] = ("float16", "int8", "4bit", "2bit")
 assert set(PRECISIONS_IN_TURN) == set(PRECISIONS)
 
+# Documents of :func:`make` that are added, and deleted before it ends.
+DELETED = ("d1", "d3", "d20")
+
 
 def make(folder: Path, precision: Precision, *, seed: int = 0) -> Model:
     """A small index of three segments, one with deleted documents; returns what it holds."""
@@ -31,7 +34,7 @@ def make(folder: Path, precision: Precision, *, seed: int = 0) -> Model:
     steps = [
         addition(generator, ids[:12]),
         addition(generator, ids[12:22]),
-        Operation("delete", ids=["d1", "d3", "d20"]),
+        Operation("delete", ids=DELETED),
         addition(generator, ids[22:]),
     ]
     model: Model = {}

@@ -42,8 +42,8 @@ OWN = re.compile(r"\d{8,}(?:-[0-9a-f]{32})?")
 UNFINISHED = re.compile(r"\.[^/]+\.\d+-[0-9a-f]{8}")
 LOCK = ".lock"
 
-# The index cannot be written by this user, or on this file system.
-READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOLCK, errno.ENOTSUP)
+# The index cannot be written by this user, or on this file system; or its folder was deleted, though it is still open.
+UNWRITABLE = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOLCK, errno.ENOTSUP)
 
 
 def key_of(manifest: Manifest, entry: Entry) -> str:
@@ -108,7 +108,7 @@ class Derived:
             try:
                 return self._kept(folder, made)
             except OSError as error:
-                if error.errno not in READ_ONLY:
+                if error.errno not in UNWRITABLE:
                     raise
         with TemporaryDirectory(prefix="chamfer-") as place:
             return made(Path(place))
