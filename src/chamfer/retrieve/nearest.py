@@ -235,7 +235,7 @@ def _make(segment: VectorSegment, encode: Encode, size: int, folder: Path) -> No
             index.add(left[:room])
             left = left[room:]
         with _file(folder, number).open("wb") as file:  # by itself, faiss prints errors of a full disk and goes on
-            faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
+            faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
 
 
 def _encoded(segment: VectorSegment, encode: Encode) -> Iterator[Floats]:
