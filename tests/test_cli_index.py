@@ -111,6 +111,11 @@ class TestSearch:
         done = built("search", "index", "cat", "--where", "yaer > 2000 or year > 2001")
         assert "no document has the field 'yaer'; known fields: lang, year" in done.stderr
 
+    def test_a_value_of_another_kind_is_told(self, built: Run) -> None:
+        done = built("search", "index", "cat", "--where", "year = '2003'")
+        assert "note: the field 'year' holds numbers, never text; write text in single quotes" in done.stderr
+        assert done.stderr.count("note:") == 1
+
     def test_a_filter_restricts_what_is_found(self, built: Run) -> None:
         assert sorted(found(built, "the cat", "--where", "year >= 2003 and lang = 'en'")) == ["d4"]
         assert sorted(found(built, "the cat", "--where", "lang = 'de'")) == ["d1", "d3", "d5"]

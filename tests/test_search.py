@@ -10,6 +10,7 @@ import pytest
 from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, build_index
 from chamfer.data.documents import Document
 from chamfer.encode.tokenizing import Tokenized
+from chamfer.errors import InputWarning
 from chamfer.index import building
 from chamfer.index.adding import add_documents
 from chamfer.index.segment import Segment
@@ -195,7 +196,9 @@ class TestWeights:
         nothing = TokenWeights(np.zeros(len(encoder.vocabulary), np.float32), encoder.vocabulary, {"recipe": "nothing"})
         searcher = Searcher.open(folder, encoder=encoder, weights=nothing, first_stage=stage)
         for normalise in (False, True):
-            assert all(np.isfinite(hit.score) for hit in searcher.search("the cat", k=3, normalise=normalise))
+            with pytest.warns(InputWarning, match="no token of the query 'the cat' has a weight above 0"):
+                found = searcher.search("the cat", k=3, normalise=normalise)
+            assert all(np.isfinite(hit.score) for hit in found)
 
     def test_a_query_without_any_weight_is_no_error_in_numpy_either(
         self, folder: Path, encoder: Encoder, numpy_alone: None
@@ -249,6 +252,12 @@ class TestWeights:
         assert searcher.index.frequencies.counts.tolist() == fresh.counts.tolist()
         expected = searcher.search("blue night", weights=TokenWeights.idf(fresh, encoder.vocabulary))
         assert searcher.search("blue night", weights="idf") == expected
+
+    def test_a_filter_that_no_document_can_match_is_warned_of(self, searcher: Searcher) -> None:
+        with pytest.warns(InputWarning, match="no document has the field 'yeer'; known fields: even, tags, year"):
+            searcher.search("the cat", where="yeer > 2000 or yeer is null")
+        with pytest.warns(InputWarning, match="the field 'year' holds numbers, never text"):
+            searcher.search("the cat", where="year in (2001, '2002')")
 
 
 class TestFilters:

@@ -98,6 +98,19 @@ class TestSearch:
         assert [(one["id"], one["score"]) for one in found["hits"]] == [hit[:2] for hit in hits]
         assert found["weights"] is None, "these are no version"
 
+    def test_what_is_odd_about_a_request_is_noted(self, client: TestClient, encoder: Encoder, folder: Path) -> None:
+        found = client.post("/search", json={"query": QUERY, "where": "size > 20 or length = '20'"}).json()
+        assert found["hits"] == []
+        assert [note.split(";")[0] for note in found["notes"]] == [
+            "no document has the field 'size'",
+            "the field 'length' holds numbers, never text",
+        ]
+        assert client.post("/search", json={"query": QUERY, "where": "length > 20"}).json()["notes"] == []
+        nothing = TokenWeights(np.zeros(len(encoder.vocabulary), np.float32), encoder.vocabulary)
+        with TestClient(create_app(Searcher.open(folder, encoder=encoder, weights=nothing)), LOCAL) as unweighted:
+            [note] = unweighted.post("/search", json={"query": QUERY}).json()["notes"]
+        assert note.startswith(f"no token of the query {QUERY!r} has a weight above 0")
+
     def test_a_document_without_tokens_has_no_score(self, client: TestClient) -> None:
         found = client.post("/search", json={"query": QUERY, "k": 100}).json()["hits"]
         assert (found[-1]["id"], found[-1]["score"]) == ("empty", None)

@@ -16,6 +16,13 @@ class UnknownNameError(InputError):
     """The input names something that does not exist: a document, a token, a version."""
 
 
+class InputWarning(UserWarning):
+    """The input can be used, but most likely not as intended; the message is one sentence that says why.
+
+    The command line prints it as a note.
+    """
+
+
 class WorkerError(RuntimeError):
     """A worker of the Ray cluster failed, although the input is fine.
 

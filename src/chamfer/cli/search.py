@@ -9,7 +9,7 @@ import typer
 
 from chamfer.cli.checks import check_query
 from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName, Where
-from chamfer.cli.terminal import results, say, say_truncated
+from chamfer.cli.terminal import results, say_truncated
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 from chamfer.retrieve.stages import AUTO
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chamfer.search.hits import Hit
-    from chamfer.search.searcher import Searcher
 
 SNIPPET_LENGTH = 300
 BATCH = 64
@@ -71,9 +70,6 @@ def search(
     from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(folder, weights=weights, first_stage=first_stage, form=form)
-    unknown = searcher.index.unknown_fields(condition) if condition is not None else []
-    if unknown:
-        say(f"note: no document has the field {', '.join(map(repr, unknown))}; {_known_fields(searcher)}")
     ids = list(asked)
     truncated = 0
     for start in range(0, len(ids), BATCH):
@@ -88,11 +84,6 @@ def search(
             else:
                 _print_hits(hits)
     say_truncated("queries", truncated, len(ids), searcher.encoder.query_length)
-
-
-def _known_fields(searcher: "Searcher") -> str:
-    fields = searcher.index.fields()
-    return f"known fields: {', '.join(fields)}" if fields else "documents in this index have no metadata"
 
 
 def _read_queries(path: Path) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 
+from chamfer.errors import InputWarning
 from chamfer.support.progress import shown
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
@@ -32,6 +34,31 @@ def resumable() -> Iterator[None]:
 def say(text: str) -> None:
     """Print a message that is not the result."""
     messages.print(text, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Print what the library warns of as notes, each once."""
+    told: set[str] = set()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, InputWarning):
+            others(message, category, filename, lineno, file, line)
+        elif str(message) not in told:
+            told.add(str(message))
+            say(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", InputWarning)
+        others, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 def say_truncated(what: str, truncated: int, total: int, length: int) -> None:

@@ -82,17 +82,20 @@ class Filter:
     root: Node
     seconds: float | None = None
 
-    def names(self) -> list[str]:
-        """The fields that the filter names, in order of appearance."""
-        return list(dict.fromkeys(_names(self.root)))
+    def compared(self) -> list[tuple[str, str | None]]:
+        """Each field that the filter names, with the kind of value that it is compared with; None for ``is null``."""
+        return list(dict.fromkeys(_compared(self.root)))
 
 
-def _names(node: Node) -> Iterator[str]:
-    if isinstance(node, Joined):
-        for part in node.parts:
-            yield from _names(part)
-    else:
-        yield node.name
+def _compared(node: Node) -> Iterator[tuple[str, str | None]]:
+    match node:
+        case Joined():
+            for part in node.parts:
+                yield from _compared(part)
+        case Missing():
+            yield node.name, None
+        case Comparison():
+            yield node.name, node.kind
 
 
 class SlowFilterError(InputError):
@@ -107,8 +110,8 @@ def parse_filter(text: str, *, comparisons: int = MOST_COMPARISONS, seconds: flo
         comparisons: largest number of comparisons.
         seconds: time limit for finding the documents that pass; none by default.
 
-    >>> parse_filter("year > 2020 and not lang in ('en', 'de')").names()
-    ['year', 'lang']
+    >>> parse_filter("year > 2020 and not lang in ('en', 'de')").compared()
+    [('year', 'number'), ('lang', 'text')]
     >>> parse_filter("lang = en")
     Traceback (most recent call last):
     chamfer.errors.InputError: a filter needs a value at position 8, not en; put strings in single quotes: 'en'

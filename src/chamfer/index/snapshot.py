@@ -184,14 +184,14 @@ class Snapshot:
             allowed = self._only(allowed, found)
         return allowed
 
+    @cached_property
     def fields(self) -> list[str]:
         """The names of all metadata fields, those of deleted documents included."""
         return sorted({name for segment in self.segments for name in segment.database.fields()})
 
-    def unknown_fields(self, where: Filter) -> list[str]:
-        """The fields in a filter that no document has."""
-        known = self.fields()
-        return [name for name in where.names() if name not in known]
+    def has_field(self, name: str, kind: str | None = None) -> bool:
+        """Whether a document, deleted or not, has a metadata field, with a value of one kind if a kind is given."""
+        return any(segment.database.has_field(name, kind) for segment in self.segments)
 
     def relieve(self) -> None:
         """Release pages of mapped files if they take more memory than :data:`RESIDENT` allows.

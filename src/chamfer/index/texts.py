@@ -165,6 +165,11 @@ class Texts:
         """Names of all metadata fields."""
         return [name for (name,) in self._ask("SELECT DISTINCT name FROM fields", ())]
 
+    def has_field(self, name: str, kind: str | None = None) -> bool:
+        """Whether a document has a metadata field, with a value of one kind if a kind is given."""
+        also, values = ("", (name,)) if kind is None else (" AND kind = ?", (name, kind))
+        return bool(self._ask(f"SELECT 1 FROM fields WHERE name = ?{also} LIMIT 1", values))
+
     def matching(self, condition: Filter, *, stop: float | None = None) -> npt.NDArray[np.int64]:
         """Places of documents that pass a filter, in order.
 

@@ -1,5 +1,6 @@
 """Query texts to weighted token vectors, for one index."""
 
+import reprlib
 from collections.abc import Hashable, Sequence
 
 from chamfer.data.documents import Document
@@ -62,6 +63,14 @@ class QueryEncoder:
         """
         resolved = self.resolve(self.weights if weights is None else weights)
         return Queries(texts, self.index.trained.projected(tokens), resolved.of(tokens), self.form)
+
+    @staticmethod
+    def notes(queries: Queries, place: int) -> list[str]:
+        """What is odd about one of several weighted queries, in one sentence each."""
+        if queries.weights_of(place).any():
+            return []
+        text = reprlib.repr(queries.texts[place])
+        return [f"no token of the query {text} has a weight above 0, so every document has the same score"]
 
     def resolve(self, weights: str | TokenWeights) -> TokenWeights:
         """Turn the name of weights, or a weights file, into weights that fit the encoder.

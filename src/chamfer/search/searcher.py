@@ -1,5 +1,6 @@
 """`Searcher`: an index, its encoder, weights and a first stage in one object."""
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Self, overload
@@ -8,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.encode.encoder import Encoder
-from chamfer.errors import InputError
+from chamfer.errors import InputError, InputWarning
 from chamfer.explain.explanation import Explanation
 from chamfer.index.encoder import load_encoder
 from chamfer.index.filters import Filter, as_filter
 from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
+from chamfer.index.notes import filter_notes
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import Form
 from chamfer.retrieve.ranker import Ranker, whole
@@ -190,7 +192,8 @@ class Searcher:
                 one threshold suits short and long queries.
 
         Returns:
-            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries.
+            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. An
+            ``InputWarning`` says if no document can match a part of the filter, or if no token of a query has a weight.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))
@@ -201,7 +204,11 @@ class Searcher:
         texts = [query] if isinstance(query, str) else query
         k = whole(k, "a search finds at least 1 document")
         queries = self.queries.encode(texts, weights)
-        allowed = self.index.allowed(as_filter(where), among)
+        condition = as_filter(where)
+        notes = [note for place in range(len(texts)) for note in self.queries.notes(queries, place)]
+        for note in (*filter_notes(self.index, condition), *notes):
+            warnings.warn(note, InputWarning, stacklevel=2)
+        allowed = self.index.allowed(condition, among)
         found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
         hits = [
             make_hits(

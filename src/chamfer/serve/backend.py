@@ -15,10 +15,11 @@ from chamfer.serve.versions import Versions
 
 
 class Found(NamedTuple):
-    """Rankings, one for each query, and the shards that did not answer."""
+    """Rankings, one for each query, the shards that did not answer, and notes on the filter."""
 
     rankings: Sequence[Ranked]
     missing: list[str]
+    notes: Sequence[str] = ()
 
 
 class ExplainedDocument(NamedTuple):

@@ -83,6 +83,7 @@ class Service:
                     )
                 ],
                 query_was_truncated=queries.was_truncated[place],
+                notes=[*found.notes, *reader.queries.notes(queries, place)],
                 weights=number_of(asked.weights, version),
                 partial=bool(found.missing),
                 missing_shards=found.missing,

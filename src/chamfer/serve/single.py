@@ -6,6 +6,7 @@ from pathlib import Path
 from chamfer.errors import InputError
 from chamfer.index.filters import Filter
 from chamfer.index.manifest import is_index
+from chamfer.index.notes import filter_notes
 from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.searcher import Searcher
@@ -40,7 +41,8 @@ class IndexReader:
         index = self.searcher.index
         with index.soundness.noticing_damage():
             found = self.searcher.rank(queries, k, allowed=index.allowed(where))
-            return Found([Ranked(index.documents(one.places), one.scores) for one in found], [])
+            rankings = [Ranked(index.documents(one.places), one.scores) for one in found]
+            return Found(rankings, [], filter_notes(index, where))
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""

@@ -42,6 +42,11 @@ VersionName = Annotated[str | None, Field(min_length=1, max_length=200, descript
 UsedVersion = Annotated[int | None, Field(description="Version of the weights, if `weights` was `current`.")]
 Truncated = Annotated[bool, Field(description="Whether the query was longer than the model reads, and was truncated.")]
 
+Notes = Annotated[
+    list[str],
+    Field(description="What is odd about the request: a filter on a field that no document has, for example."),
+]
+
 
 class Request(BaseModel):
     """A request body; an unknown field is an error, because it is most likely a typo."""

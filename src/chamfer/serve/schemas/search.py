@@ -5,7 +5,17 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from chamfer.search.hits import DEFAULT_K
-from chamfer.serve.schemas.fields import WHOLE, Filter, Partial, Query, Request, Truncated, UsedVersion, Weighting
+from chamfer.serve.schemas.fields import (
+    WHOLE,
+    Filter,
+    Notes,
+    Partial,
+    Query,
+    Request,
+    Truncated,
+    UsedVersion,
+    Weighting,
+)
 
 MOST_HITS = 1000
 
@@ -36,4 +46,5 @@ class SearchResponse(Partial):
 
     hits: list[Found]
     query_was_truncated: Truncated
+    notes: Notes
     weights: UsedVersion

@@ -1,0 +1,37 @@
+"""Notes on filters: what no document can match, most likely because of a typo."""
+
+from collections.abc import Iterator
+
+from chamfer.index.fields import short
+from chamfer.index.filters import Filter
+from chamfer.index.snapshot import Snapshot
+
+KINDS = {"number": "numbers", "text": "text", "boolean": "booleans"}
+# A note names at most this many of the fields that there are.
+LISTED = 20
+
+
+def filter_notes(index: Snapshot, where: Filter | None) -> list[str]:
+    """One sentence for each field of a filter that no document has, or that holds values of other kinds only.
+
+    Args:
+        index: snapshot of the index.
+        where: the filter; without one there are no notes.
+    """
+    return [] if where is None else list(_notes(index, where))
+
+
+def _notes(index: Snapshot, where: Filter) -> Iterator[str]:
+    unknown = [name for name in dict.fromkeys(name for name, _ in where.compared()) if not index.has_field(name)]
+    if unknown:
+        known = index.fields
+        listed = f"{', '.join(map(short, known[:LISTED]))}{', …' if len(known) > LISTED else ''}"
+        hint = f"known fields: {listed}" if known else "documents in this index have no metadata"
+        yield f"no document has the field {', '.join(repr(short(name)) for name in unknown)}; {hint}"
+    for name, kind in where.compared():
+        if name not in unknown and kind is not None and not index.has_field(name, kind):
+            there = " and ".join(words for one, words in KINDS.items() if index.has_field(name, one))
+            yield (
+                f"the field {short(name)!r} holds {there}, never {KINDS[kind]}; "
+                "write text in single quotes, and numbers, true and false without quotes"
+            )
