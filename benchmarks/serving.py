@@ -139,7 +139,7 @@ def main() -> None:
             library += by_library(searcher, first[start : start + 50])
             server += asyncio.run(alone(port, first[start : start + 50]))
         closed = asyncio.run(load(port, pid, queries, 32, arguments.seconds))
-        crowd = asyncio.run(load(port, pid, queries, 256, arguments.seconds / 4))
+        crowd = asyncio.run(load(port, pid, queries, 120, arguments.seconds / 4))
     second = closed["memory_mb"][len(closed["memory_mb"]) // 2 - 1 :]
     measured = {
         "environment": environment(),
