@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from chamfer.cli.app import main
+from chamfer.cli.search import print_hits
 from chamfer.encode.encoder import Encoder
 from chamfer.index import building
 from chamfer.index.writing import Writer
+from chamfer.search.hits import Hit
 from tests.conftest import DOCUMENTS, write_lines
 from tests.test_cli import Done, Run, assert_refused
 
@@ -84,8 +86,16 @@ class TestSearch:
         assert first.split()[0::2] == ["1", "d3"]
         assert float(first.split()[1]) == pytest.approx(0, abs=5e-3)
         assert text.strip() == DOCUMENTS["d3"]
-        assert json.loads(metadata) == {"year": 2002, "lang": "de"}
+        assert metadata == "    year: 2002 · lang: de"
         assert second.split()[0] == "2"
+
+    def test_a_long_text_keeps_its_indent(self, capsys: pytest.CaptureFixture[str]) -> None:
+        metadata = {"tags": ["a", "b"], "by": {"name": "Ada"}, "open": True, "title": "Owls"}
+        print_hits([Hit("d1", -0.5, "the cat sat on a mat " * 20, metadata)])
+        first, *others = capsys.readouterr().out.splitlines()
+        assert first == " 1  -0.5000  d1"
+        assert [len(line) - len(line.lstrip()) for line in others] == [4] * 4
+        assert others[-1].strip() == 'tags: a, b · by: {"name": "Ada"} · open: true · title: Owls'
 
     def test_programs_read_a_line_of_json(self, built: Run) -> None:
         [line] = built("search", "index", "blue sky", "-k", "3", "--json").stdout.splitlines()

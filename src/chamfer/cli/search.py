@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from chamfer.cli.checks import check_query
 from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName, Where
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from chamfer.search.hits import Hit
 
 SNIPPET_LENGTH = 300
+INDENT = " " * 4
 BATCH = 64
 
 
@@ -82,7 +84,7 @@ def search(
             if as_json or queries is not None:
                 sys.stdout.write(json.dumps(_as_json(identifier, hits), ensure_ascii=False) + "\n")
             else:
-                _print_hits(hits)
+                print_hits(hits)
     say_truncated("queries", truncated, len(ids), searcher.encoder.query_length)
 
 
@@ -105,14 +107,26 @@ def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:
     return {"id": identifier, "hits": [hit._asdict() | {"score": json_score(hit.score)} for hit in hits]}
 
 
-def _print_hits(hits: "Sequence[Hit]") -> None:
+def print_hits(hits: "Sequence[Hit]") -> None:
+    """Print hits for people: a line each, then the text and the metadata, indented."""
     if not hits:
         results.print("no documents found", markup=False)
     for rank, hit in enumerate(hits, start=1):
         text = " ".join(hit.text.split())
         results.print(f"[bold]{rank:>2}[/]  [cyan]{hit.score:.4f}[/]  ", end="")
         results.print(hit.id, markup=False, style="bold")
-        snippet = text if len(text) <= SNIPPET_LENGTH else text[:SNIPPET_LENGTH].rsplit(" ", 1)[0] + " …"
-        results.print(f"    {snippet}", markup=False)
+        _print_indented(text if len(text) <= SNIPPET_LENGTH else text[:SNIPPET_LENGTH].rsplit(" ", 1)[0] + " …")
         if hit.metadata:
-            results.print(f"    {json.dumps(hit.metadata, ensure_ascii=False)}", markup=False, style="dim")
+            _print_indented(" · ".join(f"{name}: {_spelt(value)}" for name, value in hit.metadata.items()), style="dim")
+
+
+def _print_indented(text: str, *, style: str = "") -> None:
+    for line in Text(text, style=style).wrap(results, results.width - len(INDENT)):
+        results.print(Text(INDENT) + line)
+
+
+def _spelt(value: Any) -> str:  # noqa: ANN401 -- JSON
+    """A metadata value as a person would write it."""
+    if isinstance(value, list):
+        return ", ".join(map(_spelt, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
