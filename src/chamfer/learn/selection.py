@@ -56,8 +56,9 @@ def choose_significant(
     gain, _ = _mean_gain(measured, favourite)
     p = p_value(favourite)
     if p > level:
-        tried = f"{favourite.name}: mean of nDCG@10 and Recall@10 {gain:+.4f} on held-out queries, p = {p:.3f}"
-        return Choice(UNIFORM, f"nothing beats uniform weights significantly ({tried})")
+        found = f"mean of nDCG@10 and Recall@10 {gain:+.4f} on held-out queries, p = {p:.3f}"
+        rest = "it is tested first, and where it fails nothing else is, because more tests are more chances to be lucky"
+        return Choice(UNIFORM, f"the {favourite.name} does not beat uniform weights significantly ({found}); {rest}")
     rivals = (contender for contender in measured if contender != UNIFORM)
     best = next(one for one in by_lower_bound(measured, rivals) if one == favourite or p_value(one) <= level)
     gain, _ = _mean_gain(measured, best)
@@ -83,7 +84,8 @@ def choose_best(
     contenders: list[Contender] = [*rivals, *by_name]
     return Choice(
         max(contenders, key=lambda one: measured[one].mean()),  # the first of equals
-        f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(contenders)} configurations",
+        f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(contenders)} configurations; "
+        "not compared with uniform weights",
     )
 
 

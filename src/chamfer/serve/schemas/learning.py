@@ -27,7 +27,10 @@ class LearnRequest(Request):
     judgements: Annotated[list[Judgement], Field(min_length=1, max_length=MOST_JUDGED)]
     recipe: Annotated[
         Recipe,
-        Field(description="`auto` keeps uniform weights unless another recipe is significantly better."),
+        Field(
+            description="`auto` keeps uniform weights unless another recipe is significantly better, which takes "
+            "dozens of judged queries; a recipe by name is not compared with them."
+        ),
     ] = "prior"
     name: VersionName = None
 
