@@ -27,6 +27,9 @@ from torture.tally import Attack
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "torture.json"
 
+# Attacks at once: most use one core.
+AT_ONCE = 2
+
 # What an attack may take longer than its limit, to end its last attempt; after that it counts as hung.
 GRACE = 120
 
@@ -44,14 +47,24 @@ def main() -> None:
     logging.getLogger("chamfer").setLevel(logging.ERROR)  # warnings of what is mended by itself
     os.environ |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     names = arguments.only.split(",") if arguments.only else attack_names()
-    started, found = time.monotonic(), {}
-    for name in names:
-        attack: Attack = import_module(f"torture.{name}").ATTACK
-        count = arguments.count or (attack.quick if arguments.quick else attack.count)
-        left = arguments.minutes * 60 - (time.monotonic() - started)
-        print(f"{name}: {count:,} {attack.unit}", file=sys.stderr, flush=True)
-        tally = run(name, count, arguments.seed, max(1.0, min(attack.seconds, left)))
-        found[name] = {"title": attack.title, "unit": attack.unit, "wanted": count, **tally}
+    attacks: dict[str, Attack] = {name: import_module(f"torture.{name}").ATTACK for name in names}
+    counts = {name: arguments.count or (one.quick if arguments.quick else one.count) for name, one in attacks.items()}
+    started = time.monotonic()
+    stop, found = started + arguments.minutes * 60, {}
+    waiting, running = sorted(names, key=lambda name: (attacks[name].alone, -attacks[name].seconds)), list[Run]()
+    while waiting or running:
+        if waiting and len(running) < (1 if attacks[waiting[0]].alone else AT_ONCE):
+            name = waiting.pop(0)
+            print(f"{name}: {counts[name]:,} {attacks[name].unit}", file=sys.stderr, flush=True)
+            seconds = max(1.0, min(attacks[name].seconds, stop - time.monotonic()))
+            running.append(Run(name, counts[name], arguments.seed, seconds))
+        for one in [one for one in running if one.has_ended()]:
+            running.remove(one)
+            attack = attacks[one.name]
+            described = {"title": attack.title, "unit": attack.unit, "wanted": counts[one.name]}
+            found[one.name] = {**described, **one.result()}
+        time.sleep(0.02)
+    found = {name: found[name] for name in names}
     seconds = time.monotonic() - started
     campaign = {"seed": arguments.seed, "quick": arguments.quick, "seconds": round(seconds, 1), "attacks": found}
     print("\n".join(lines(campaign)))
@@ -69,44 +82,47 @@ def attack_names() -> list[str]:
     return [name for name in modules if re.search(r"^ATTACK\b", (HERE / f"{name}.py").read_text(), re.MULTILINE)]
 
 
-def run(name: str, count: int, seed: int, seconds: float) -> dict[str, Any]:
-    """Run an attack in a process of its own, so that neither a crash nor a leak reaches the next one.
+class Run:
+    """An attack in a process of its own, so that neither a crash nor a leak reaches the others.
 
     A fork, because this process has imported everything and has no threads.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"torture-{name}-"))
-    (folder / "attacked").mkdir()
-    started = time.monotonic()
-    process = os.fork()
-    if process == 0:
-        try:
-            os.setsid()
-            module = import_module(f"torture.{name}")
-            found = module.run(count, seed=seed, folder=folder / "attacked", seconds=seconds)
-            (folder / "tally.json").write_text(json.dumps(asdict(found)))
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    status = _waited(process, started + seconds + GRACE)
-    if (folder / "tally.json").exists():
-        tally: dict[str, Any] = json.loads((folder / "tally.json").read_text())
-    else:
-        sentence = f"crashes: the attack itself failed, with status {status}"
-        tally = {"attempts": 0, **dict.fromkeys(HARM, 0), "crashes": 1, "facts": {}, "failures": [sentence]}
-    shutil.rmtree(folder, ignore_errors=True)
-    return {**tally, "seconds": round(time.monotonic() - started, 1)}
 
+    def __init__(self, name: str, count: int, seed: int, seconds: float) -> None:
+        self.name, self._started = name, time.monotonic()
+        self._until, self._status = self._started + seconds + GRACE, 0
+        self._folder = Path(tempfile.mkdtemp(prefix=f"torture-{name}-"))
+        self._process = os.fork()
+        if self._process == 0:
+            try:
+                os.setsid()
+                (self._folder / "attacked").mkdir()
+                module = import_module(f"torture.{name}")
+                found = module.run(count, seed=seed, folder=self._folder / "attacked", seconds=seconds)
+                (self._folder / "tally.json").write_text(json.dumps(asdict(found)))
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(0)
 
-def _waited(process: int, until: float) -> int:
-    """Wait for a process to end; kill it and all that it has started if it does not."""
-    while time.monotonic() < until:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(process, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    def has_ended(self) -> bool:
+        """Whether it is over; one that hangs is killed with all that it has started."""
+        ended, status = os.waitpid(self._process, os.WNOHANG)
+        if not ended and time.monotonic() > self._until:
+            os.killpg(self._process, signal.SIGKILL)
+            ended, status = os.waitpid(self._process, 0)
+        self._status = os.waitstatus_to_exitcode(status)
+        return bool(ended)
+
+    def result(self) -> dict[str, Any]:
+        """What it counted."""
+        if (self._folder / "tally.json").exists():
+            tally: dict[str, Any] = json.loads((self._folder / "tally.json").read_text())
+        else:
+            sentence = f"crashes: the attack itself failed, with status {self._status}"
+            tally = {"attempts": 0, **dict.fromkeys(HARM, 0), "crashes": 1, "facts": {}, "failures": [sentence]}
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return {**tally, "seconds": round(time.monotonic() - self._started, 1)}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tests.conftest import DOCUMENTS
 from chamfer import Encoder, build_index
 from torture.tally import Attack, Tally
 
-ATTACK = Attack("Hostile HTTP clients", "connections", count=10_000, quick=100, seconds=150)
+ATTACK = Attack("Hostile HTTP clients", "connections", count=10_000, quick=100, seconds=150, alone=True)
 
 # The 99th percentile of the good client's latency may grow by this factor.
 MOST_SLOWDOWN = 3.0

@@ -24,6 +24,7 @@ class Attack:
         count: attempts in a whole campaign.
         quick: attempts with ``--quick``, which take a few seconds and are part of ``make test``.
         seconds: time limit of the whole campaign; an attack that stops there before ``count`` is incomplete.
+        alone: whether it measures times, so that no other attack may run beside it.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Attack:
     count: int
     quick: int
     seconds: float
+    alone: bool = False
 
 
 @dataclass(slots=True)
