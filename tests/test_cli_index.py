@@ -1,6 +1,7 @@
 """``chamfer index`` and ``chamfer search`` as a person runs them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from chamfer.cli.app import main
 from chamfer.cli.search import print_hits
 from chamfer.encode.encoder import Encoder
 from chamfer.index import building
+from chamfer.index.index import Index
 from chamfer.index.writing import Writer
 from chamfer.search.hits import Hit
 from tests.conftest import DOCUMENTS, write_lines
@@ -191,10 +193,16 @@ class TestIndex:
         assert found(built, "sleep sleep", "-k", "1") == ["d6"]
         write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "it is a sky"}])
         assert_refused(built("index", "add", "index", "new.jsonl"), "'d6' is in the index already; replace it")
-        assert built("index", "add", "index", "new.jsonl", "--replace").returncode == 0
+        replaced = built("index", "add", "index", "new.jsonl", "--replace").stderr
+        assert replaced == "added 1 of 1 documents (1 replaced); index now holds 7\n"
         assert found(built, "it is a sky", "-k", "1") == ["d6"]
         done = built("index", "delete", "index", "d6", "d1", "d1", "none")
-        assert done.stderr == "deleted 2 documents (ids not found: 1)\n"
+        assert done.stderr == "deleted 2 documents\nnote: not in the index: none\n"
+        unknown = [f"no{place}" for place in range(12)]
+        done = built("index", "delete", "index", "d7", *unknown)
+        assert done.stderr == f"deleted 1 document\nnote: not in the index: {', '.join(unknown[:10])} and 2 more\n"
+        write_lines(tmp_path / "new.jsonl", [{"_id": "d7", "text": "at the mat"}])
+        assert built("index", "add", "index", "new.jsonl").returncode == 0
         assert sorted(found(built, "sky")) == ["d2", "d3", "d4", "d5", "d7"]
         assert built("index", "delete", "index", "--where", "lang = 'en'").stderr == "deleted 2 documents\n"
         assert sorted(found(built, "sky")) == ["d3", "d5", "d7"]
@@ -209,7 +217,7 @@ class TestIndex:
         write_lines(tmp_path / "more.jsonl", more)
         built("index", "add", "index", "some.jsonl")
         done = built("index", "add", "index", "more.jsonl")
-        assert "added 2 of 4 documents (2 were already there); index now holds 9" in done.stderr
+        assert "added 2 of 4 documents (2 already there); index now holds 9" in done.stderr
         write_lines(tmp_path / "more.jsonl", [{**more[0], "text": "another text"}])
         assert_refused(built("index", "add", "index", "more.jsonl"), "document 'more0' is in the index already")
 
@@ -243,7 +251,10 @@ class TestIndex:
         assert (told["documents"], told["precision"], told["encoder"]) == (5, "float16", str(plain_checkpoint))
         lines = built("index", "info", "index").stdout.splitlines()
         assert lines[0].split() == ["documents", "5"]
-        assert any(line.startswith("bytes of first stages") for line in lines)
+        assert any(re.fullmatch(r"size +[0-9.]+ [kM]?B|size +[0-9]+ bytes", line) for line in lines), lines
+        assert any(line.startswith("size of first stages") for line in lines)
+        assert any(re.fullmatch(r"commit +[0-9]+", line) for line in lines), "version would be that of chamfer"
+        assert told["commit"] == Index.open("index").snapshot.manifest.version
 
     def test_verify_finds_what_is_damaged(self, built: Run, tmp_path: Path) -> None:
         assert built("index", "verify", "index").stdout == "index is intact\n"

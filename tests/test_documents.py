@@ -61,7 +61,10 @@ def test_a_folder_is_read_like_its_corpus(tmp_path: Path) -> None:
 
 def test_documents_without_text_are_kept_only_on_request(tmp_path: Path) -> None:
     records: list[dict[str, Any]] = [{"_id": "1", "text": "a"}, {"_id": "2", "text": " \n", "year": 3}]
-    with pytest.raises(InputError, match=r"line 2: document '2' has no text; .* allow_empty=True \(--allow-empty"):
+    with pytest.raises(
+        InputError,
+        match=r"line 2: document '2' has no text under 'text' .*'year'.*allow_empty=True .--allow-empty",
+    ):
         read(tmp_path, *records)
     assert read(tmp_path, *records, allow_empty=True)[1] == Document("2", "", metadata={"year": 3})
 
@@ -209,6 +212,7 @@ class TestSources:
             ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], r"documents\[1\]: the id 'a' was used before"),
             ([{"id": 1, "text": "x"}], r"documents\[0\]: 'id' must be a string, not the integer 1"),
             ([{"text": "x"}], r"documents\[0\]: the id is missing; write a string under '_id' \(or 'id'\)"),
+            ([{"id": "a", "body": "x"}], r"document 'a' has no text under 'text' \(its other fields: 'body'\)"),
             ([{"id": "a"}], r"documents\[0\]: document 'a' has no text"),
             (pd.DataFrame({"text": ["x"]}), "row 0: the id is missing"),
         ],

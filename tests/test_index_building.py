@@ -240,9 +240,19 @@ class TestResuming:
     def test_a_finished_index_is_not_built_again(self, encoder: Encoder, tmp_path: Path, spy: Spy) -> None:
         build_index(tmp_path, texts(3), encoder)
         before = list(spy.encoded)
-        with pytest.raises(InputError, match="holds a finished index; add to it with: chamfer index add"):
+        with pytest.raises(
+            InputError, match=r"a finished index; add to it .*Index.open.folder..add., or delete"
+        ):
             build_index(tmp_path, texts(3), encoder)
         assert spy.encoded == before
+
+    def test_files_that_belong_to_no_index_are_left_alone(self, encoder: Encoder, tmp_path: Path) -> None:
+        (tmp_path / ".lock").touch()  # as a build leaves it that is killed at once
+        (tmp_path / "letter.txt").write_text("dear")
+        with pytest.raises(InputError, match="is not empty, but holds no index; choose a new or an empty folder"):
+            build_index(tmp_path, texts(3), encoder)
+        (tmp_path / "letter.txt").unlink()
+        assert build_index(tmp_path, texts(3), encoder).documents == 3
 
 
 def test_a_text_is_tokenised_once_beside_those_whose_length_is_looked_at(
@@ -373,7 +383,7 @@ class TestAdding:
     def test_an_id_that_is_there_is_replaced_only_on_request(self, encoder: Encoder, tmp_path: Path) -> None:
         build_index(tmp_path, texts(3), encoder)
         with writing(tmp_path) as writer:
-            with pytest.raises(InputError, match="'d01' is in the index already; replace it, or delete it first"):
+            with pytest.raises(InputError, match=r"'d01' is in the index already; .* replace=True \(--replace "):
                 add_documents(writer, [Document("d01", "night")], encoder)
             add_documents(writer, [Document("d01", "night")], encoder, replacing=True)
         assert [document.text for document, _ in contents(tmp_path) if document.id == "d01"][-1:] == ["night"]

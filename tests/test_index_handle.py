@@ -94,6 +94,9 @@ class TestChanging:
         assert report.seconds > 0
         assert "<table" in report._repr_html_()
         assert (len(index), index["e"].text) == (5, "night")
+        assert report.replaced == 0
+        report = index.add([{"id": "e", "text": "cats"}, {"id": "f", "text": "dog"}], replace=True, progress=False)
+        assert (report.documents, report.replaced) == (2, 1)
 
     def test_nothing_is_loaded_to_add_nothing(self, folder: Path) -> None:
         index = Index.open(folder)

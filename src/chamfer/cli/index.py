@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.filesize import decimal
 
 from chamfer.cli.commands import Command, Group
 from chamfer.cli.options import (
@@ -25,6 +26,9 @@ from chamfer.retrieve.stages import AUTO, check_stage, open_stage
 
 if TYPE_CHECKING:
     from chamfer.index.index import Index
+
+# Unknown ids that a note lists.
+MISSING_SHOWN = 10
 
 app = typer.Typer(cls=Group, help="Build, update and inspect an index.", no_args_is_help=True)
 
@@ -114,8 +118,10 @@ def add(
     if not given:
         raise InputError(f"{corpus} holds no documents; give at least one to add")
     say_truncated("documents", report.truncated, report.documents, index.info()["document_length"])
-    unchanged = f" ({report.skipped} were already there)" if report.skipped else ""
-    say(f"added {report.documents} of {given} documents{unchanged}; {folder} now holds {len(index)}")
+    counts = {"replaced": report.replaced, "already there": report.skipped}
+    details = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    details = f" ({details})" if details else ""
+    say(f"added {report.documents} of {given} documents{details}; {folder} now holds {len(index)}")
     _print_info(index, as_json)
 
 
@@ -136,10 +142,14 @@ def delete(
         raise InputError("give ids of documents to delete, or --where FILTER")
     if ids and where is not None:
         raise InputError("give ids or --where, not both")
-    index = Index.open(folder)
-    found = index.delete(ids or None, where=where)
-    missing = len(set(ids)) - found if ids else 0
-    say(f"deleted {found} documents" + (f" (ids not found: {missing})" if missing else ""))
+    with Index.open(folder) as index:
+        known = index.snapshot.find(ids or ())
+        found = index.delete(ids or None, where=where)
+    say(f"deleted {found} document{'' if found == 1 else 's'}")
+    missing = [identifier for identifier in dict.fromkeys(ids or ()) if identifier not in known]
+    if missing:
+        more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
+        say(f"note: not in the index: {', '.join(missing[:MISSING_SHOWN])}{more}")
     _print_info(index, as_json)
 
 
@@ -189,9 +199,11 @@ def info(folder: IndexFolder, as_json: AsJson = False) -> None:
     if as_json:
         print_json(facts)
         return
-    width = max(len(name) for name in facts)
-    for name, value in facts.items():
-        results.print(f"{name.replace('_', ' '):<{width}}  {value}", markup=False, soft_wrap=True)
+    shown = {name.replace("bytes", "size").replace("_", " "): value for name, value in facts.items()}
+    width = max(len(name) for name in shown)
+    for name, value in shown.items():
+        text = decimal(value) if name.startswith("size") else value
+        results.print(f"{name:<{width}}  {text}", markup=False, soft_wrap=True)
 
 
 @app.command("verify", cls=Command)

@@ -12,6 +12,9 @@ from chamfer.errors import InputError
 ID, OTHER_ID, TITLE, TEXT, METADATA = "_id", "id", "title", "text", "metadata"
 """Fields of a record. BEIR uses ``_id``; ``id`` is read if there is no ``_id``."""
 
+# Fields that an error lists.
+SHOWN_FIELDS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -86,9 +89,12 @@ def checked(documents: Iterable[tuple[str, Document]], *, allow_empty: bool) -> 
         check_new(document.id, known, where)
         known.add(document.id)
         if not allow_empty and not document.content.strip():
+            others = ", ".join(map(repr, list(document.metadata)[:SHOWN_FIELDS]))
             raise InputError(
-                f"{where}: document {document.id!r} has no text; remove it, or keep such documents, ranked last, "
-                "with allow_empty=True (--allow-empty on the command line)"
+                f"{where}: document {document.id!r} has no text"
+                + (f" under 'text' (its other fields: {others})" if others else "")
+                + "; remove it, or keep such documents, ranked last, with allow_empty=True (--allow-empty on the "
+                "command line)"
             )
         yield document
 

@@ -41,7 +41,7 @@ def add_documents(
     started = monotonic()
     check_finished(writer.manifest)
     check_encoder(writer.manifest.settings, encoder)  # before an hour of encoding
-    added = tokens = truncated = skipped = 0
+    added = tokens = truncated = skipped = replaced = 0
     sent: deque[list[Document]] = deque()
 
     def tables() -> Iterator[Table]:
@@ -58,8 +58,8 @@ def add_documents(
     for table in workers.map(EncodeDocuments(encoder), tables(), advance=advance, gpu=encoder.may_use_gpu):
         chunk = sent.popleft()
         encoded = from_table(table)
-        writer.add(chunk, encoded.tokens, encoded.distinct, replacing=replacing)
+        replaced += writer.add(chunk, encoded.tokens, encoded.distinct, replacing=replacing)
         added += len(chunk)
         tokens += len(encoded.tokens.vectors)
         truncated += sum(encoded.was_truncated)
-    return BuildReport(added, tokens, truncated, skipped, seconds=monotonic() - started)
+    return BuildReport(added, tokens, truncated, skipped, replaced=replaced, seconds=monotonic() - started)

@@ -20,7 +20,7 @@ def describe(folder: Path) -> dict[str, Any]:
         "deleted": sum(entry.dead for entry in manifest.segments),
         "tokens": sum(entry.tokens for entry in manifest.segments),
         "segments": len(manifest.segments),
-        "version": manifest.version,
+        "commit": manifest.version,
         "encoder": settings.encoder.get("name", "unknown"),
         "document_length": settings.encoder.get("document_length"),
         "arithmetic": settings.encoder.get("arithmetic"),

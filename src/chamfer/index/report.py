@@ -15,6 +15,7 @@ class BuildReport:
         truncated: documents of this run that were cut at the encoder's maximum length.
         skipped: documents that were skipped, because the index already held them unchanged.
         resumed: documents that an interrupted run had already indexed.
+        replaced: documents that replaced others with the same ids.
         seconds: wall time of this run.
     """
 
@@ -23,6 +24,7 @@ class BuildReport:
     truncated: int = 0
     skipped: int = 0
     resumed: int = 0
+    replaced: int = 0
     seconds: float = 0.0
 
     def _repr_html_(self) -> str:

@@ -111,8 +111,8 @@ class Writer:
         *,
         replacing: bool = False,
         building: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Add documents.
+    ) -> int:
+        """Add documents, and return how many of them replaced others.
 
         Args:
             documents: documents to add, which :func:`chamfer.index.texts.check_storable` accepts.
@@ -124,13 +124,16 @@ class Writer:
         settings = self.manifest.settings
         check_addition(documents, tokens, distinct, settings)
         if not documents:
-            return
+            return 0
         ids = [document.id for document in documents]
         known = self._find(ids)
         if known and not replacing:
             entry, places = next(iter(known.items()))
             name = self._segment(entry).database.ids(np.array(places[:1]))[0]
-            raise InputError(f"document {name!r} is in the index already; replace it, or delete it first")
+            raise InputError(
+                f"document {name!r} is in the index already; replace it with replace=True (--replace on the "
+                "command line), or delete it first"
+            )
         self._counts(tokens.token_ids)  # refuses ids outside the vocabulary
         counted = [
             np.unique(tokens[place].token_ids if distinct is None else distinct[place]) for place in range(len(tokens))
@@ -150,6 +153,7 @@ class Writer:
         ordered = [documents[n] for n in order]
         made = columns_in_parts(pooled, [counted[n] for n in order], settings, learnt)
         self._append((Rows(ordered[part], columns) for part, columns in made), added, known, **changes)
+        return sum(len(places) for places in known.values())
 
     def add_rows(self, rows: Rows, *, building: Mapping[str, Any]) -> None:
         """Add rows of a build, sorted by id and computed with this index's centroids.
