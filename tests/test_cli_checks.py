@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ ROWS: list[tuple[str, str]] = [
     ("search {index} ' '", "the query is empty"),
     ("search {index} cat --weights none.safetensors", "there is no weights file none.safetensors"),
     ("search {index} cat --weights heavy", "not 'heavy'"),
+    ("search {index} cat --weights broken.safetensors", "is damaged or not a chamfer weights file"),
     ("search {index} cat --where 'year >'", "a filter needs a value"),
     ("search {index} cat --first-stage plaid", "first stages are"),
     ("search nowhere cat", "nowhere holds no index"),
@@ -23,6 +25,7 @@ ROWS: list[tuple[str, str]] = [
     ("explain {index} ' '", "the query is empty"),
     ("explain {index} cat --weights none.json", "there is no weights file none.json"),
     ("explain {index} cat --html {index}", "cannot write"),
+    ("explain {index} cat nobody", "there is no document 'nobody'"),
     ("explain nowhere cat", "nowhere holds no index"),
     ("rerank nowhere", "nowhere is not a folder"),
     ("rerank {pets} --split train", "no split 'train'"),
@@ -49,11 +52,13 @@ ROWS: list[tuple[str, str]] = [
     ("learn {pets} --out w.safetensors --qrels test --recipe best", "not 'best'"),
     ("learn {pets} --out w.safetensors --qrels test --preset best", "not 'best'"),
     ("learn {pets} --out w.safetensors --plot w.gif", ".png, .svg, .pdf"),
+    ("learn empty.jsonl --out w.safetensors", "is not a folder"),
     ("learn {pets} --out w.json", "--out must end in .safetensors"),
     ("encode none.jsonl", "there is no file none.jsonl"),
     ("encode empty.jsonl", "holds no documents"),
     ("index build {pets} --out {index}", "holds a finished index"),
     ("index build empty.jsonl --out new", "holds no documents"),
+    ("index build {pets} --out {pets}", "is not empty, but holds no index; choose a new or an empty folder"),
     ("index build none.jsonl --out new", "there is no file none.jsonl"),
     ("index build {pets} --out {pets}/corpus.jsonl", "is a file, but an index is a folder"),
     ("index build {pets} --out new --first-stage plaid", "first stages are"),
@@ -86,6 +91,7 @@ def test_a_mistake_is_reported_before_the_model_is_loaded(
     monkeypatch.setattr(Encoder, "load", load)
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "empty.jsonl", [])
+    (tmp_path / "broken.safetensors").write_bytes(b"broken")
     words = [word.format(index=index, pets=collection_folder) for word in shlex.split(line)]
     monkeypatch.setattr(sys, "argv", ["chamfer", *words])
     with pytest.raises(SystemExit) as left:
@@ -104,3 +110,33 @@ def test_the_finished_index_is_found_before_the_corpus_is_read(
     with pytest.raises(SystemExit):
         main()
     assert "holds a finished index" in capsys.readouterr().err
+
+
+def test_checks_of_a_learning_command_do_not_wait_for_torch(tmp_path: Path) -> None:
+    script = """
+import sys
+from chamfer.cli.app import main
+sys.modules["matplotlib"] = None
+for extra in ([], ["--plot", "p.png"]):
+    sys.argv = ["chamfer", "learn", "none.jsonl", "--out", "w.safetensors", *extra]
+    try:
+        main()
+    except SystemExit:
+        pass
+sys.exit("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "torch was imported"
+    assert "is not a folder" in done.stderr
+    assert "plots need matplotlib" in done.stderr
+
+
+def test_a_model_from_a_hub_is_announced(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, said in (("nobody/nothing", True), (str(tmp_path), False), ("minilm", False)):
+        arguments = ["encode", "none.jsonl", "--encoder", name]
+        monkeypatch.setattr(sys, "argv", ["chamfer", *arguments])
+        with pytest.raises(SystemExit):
+            main()
+        assert ("loading the model nobody/nothing from the model hub" in capsys.readouterr().err) == said

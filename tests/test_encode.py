@@ -342,6 +342,12 @@ def test_the_fingerprint_follows_whatever_changes_the_vectors(plain_checkpoint: 
     assert same.fingerprint("query") == longer.fingerprint("query"), "queries do not change with document length"
 
 
+def test_punctuation_alone_is_a_query_and_space_alone_is_not(encoder: Encoder) -> None:
+    assert len(encoder.encode_queries(["???"]).vectors) > 2
+    with pytest.raises(InputError, match="the query ' ' has no tokens; give some text to search for"):
+        encoder.encode_queries([" "])
+
+
 def test_an_encoder_prints_in_one_line(plain_checkpoint: Path) -> None:
     loaded = Encoder.load(str(plain_checkpoint), device="cpu")
     assert repr(loaded) == f"Encoder({str(plain_checkpoint)!r}, dimensions={loaded.dimensions}, device='cpu')"

@@ -9,10 +9,11 @@ import pytest
 from chamfer import InputError
 from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
-from chamfer.learn.plot import check_plot, plot_learning
+from chamfer.learn.plot import plot_learning
 from chamfer.learn.registry import configurations_of
 from chamfer.learn.solver import PenaltyConfiguration
 from chamfer.learn.theory import generalisation_bound, pairs_needed, sample_complexity
+from chamfer.support.plots import check_plot
 from tests.problems import random_problem, start, uniform
 
 

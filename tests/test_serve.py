@@ -399,7 +399,7 @@ class TestWeights:
     def test_what_cannot_be_used_changes_nothing(self, client: TestClient, encoder: Encoder) -> None:
         binary = {"content-type": "application/octet-stream"}
         for answer, status, told in (
-            (client.put("/weights", json={"tokens": {"zebra": 1.0}}), 404, "no token 'zebra'"),
+            (client.put("/weights", json={"tokens": {"zebra": 1.0}}), 404, "no token 'zebra': it reads"),
             (client.put("/weights", json={}), 422, "weights is missing"),
             (client.put("/weights", json={"tokens": {"cat": -1.0}}), 422, "tokens.cat must be at least 0, not -1.0"),
             (
@@ -577,7 +577,7 @@ class TestRefusals:
             ('{"query": "a", "k": "ten"}', 422, 'k must be a whole number, not "ten"'),
             ('{"query": "a", "k": 0}', 422, "k must be at least 1, not 0"),
             ('{"query": "a", "typo": 1}', 422, "typo is not a known field; the known fields are query, k, weights"),
-            ('{"query": ""}', 400, "a query needs at least one word"),
+            ('{"query": ""}', 400, "give some text to search for"),
             ('{"query": "   "}', 400, "has no tokens"),
             ('{"query": "\\ud800"}', 400, "not valid JSON (it contains a lone surrogate)"),
             ('{"query": "a", "\\ud800": 1}', 400, "not valid JSON (it contains a lone surrogate)"),

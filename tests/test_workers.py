@@ -221,7 +221,7 @@ class TestOnRay:
 
     def test_an_input_error_on_a_worker_keeps_its_message(self, encoder: Encoder, on_ray: Workers) -> None:
         tables: list[Table] = [{"text": ["cat"]}, {"text": [" "]}]
-        with pytest.raises(InputError, match=r"^the query ' ' has no tokens; a query needs at least one word$"):
+        with pytest.raises(InputError, match=r"^the query ' ' has no tokens; give some text to search for$"):
             list(on_ray.map(EncodeTexts(TextEncoder(encoder, "query")), tables))
 
     def test_a_corpus_that_a_worker_cannot_open_is_an_error_and_not_retried_forever(

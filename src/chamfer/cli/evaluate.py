@@ -26,7 +26,7 @@ from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.retrieve.stages import BM25, check_stage
-from chamfer.weights.names import NAMES, UNIFORM, check_name
+from chamfer.weights.names import NAMES, UNIFORM, check_file
 from chamfer.weights.special import DEFAULT
 
 
@@ -75,7 +75,7 @@ def evaluate(
     if save_runs is not None and save_runs.exists() and not save_runs.is_dir():
         raise InputError(f"--save-runs needs a folder, but {save_runs} is a file")
     for name in weights:
-        check_name(name)
+        check_file(name, form)
     runs = {path.stem: read_run(path) for path in run or []}
     given = None if candidates is None else read_run(candidates)
     collection = load_collection(dataset, allow_empty=allow_empty)

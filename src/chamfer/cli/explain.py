@@ -11,7 +11,7 @@ from chamfer.cli.checks import check_output, check_query
 from chamfer.cli.options import FormOption, IndexFolder, WeightsName
 from chamfer.cli.terminal import print_json, results, say, say_truncated
 from chamfer.errors import InputError
-from chamfer.weights.names import DEFAULT_WEIGHTS, check_name
+from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,15 +42,16 @@ def explain(
     if html is not None:
         check_output(html)
 
-    from chamfer.index.manifest import needed_manifest
+    from chamfer.index.index import Index
 
-    needed_manifest(folder)
-    check_name(weights)
+    index = Index.open(folder)
+    check_file(weights, form)
+    asked = list(dict.fromkeys(identifier for identifier in (document, other) if identifier is not None))
+    index.snapshot.places(asked)  # an unknown id is an error
 
     from chamfer.search.searcher import Searcher
 
-    searcher = Searcher.open(folder, weights=weights, form=form)
-    asked = list(dict.fromkeys(identifier for identifier in (document, other) if identifier is not None))
+    searcher = Searcher.open(index, weights=weights, form=form)
     explained = searcher.explain(query, asked or None)
     if not explained:
         raise InputError(f"the index in {folder} has no documents; add some with: chamfer index add")

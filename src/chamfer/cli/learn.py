@@ -89,9 +89,9 @@ def learn(
     Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
     from chamfer.data.collection import load_collection
-    from chamfer.learn.plot import check_plot, plot_learning
     from chamfer.learn.presets import PRESETS
     from chamfer.learn.splits import splits_to_learn_from
+    from chamfer.support.plots import check_plot
 
     check_weights_output(out)
     check_recipe(recipe)
@@ -118,6 +118,7 @@ def learn(
     from chamfer.evaluate.setup import open_setup
     from chamfer.learn.curve import DEFAULT, learning_curve
     from chamfer.learn.on_collection import learn_collection
+    from chamfer.learn.plot import plot_learning
     from chamfer.learn.theory import sample_complexity
 
     model = Encoder.load(encoder, query_length=query_length, document_length=document_length)

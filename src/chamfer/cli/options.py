@@ -5,6 +5,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from chamfer.cli.terminal import say
+from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stages import choices
@@ -32,8 +34,20 @@ FirstStage: TypeAlias = Annotated[
     str,
     typer.Option("--first-stage", help=f"First stage: {choices()}.", metavar="NAME"),
 ]
+
+
+def _announce(name: str) -> str:
+    """Say that a model comes from a hub: a download takes long, and so does finding out that no hub can be reached."""
+    if name != MINILM and not Path(name).is_dir():
+        say(f"loading the model {name} from the model hub, or from its cache")
+    return name
+
+
 EncoderName: TypeAlias = Annotated[
-    str, typer.Option("--encoder", help="Encoder: model hub name, folder, or minilm (offline).", metavar="NAME")
+    str,
+    typer.Option(
+        "--encoder", help="Encoder: model hub name, folder, or minilm (offline).", metavar="NAME", callback=_announce
+    ),
 ]
 QueryLength: TypeAlias = Annotated[
     int | None,

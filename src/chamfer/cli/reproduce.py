@@ -62,7 +62,7 @@ def reproduce(
 
     Example: chamfer reproduce scifact --encoder minilm --data collections/
     """
-    from chamfer.learn.plot import check_plot
+    from chamfer.support.plots import check_plot
 
     for path in (markdown, latex, plot):
         if path is not None:

@@ -22,7 +22,7 @@ from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.retrieve.stage import DEFAULT_DEPTH
-from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, check_name
+from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, check_file
 
 
 def rerank(
@@ -81,7 +81,7 @@ def rerank(
     from chamfer.data.runs import format_run, read_run, write_run
 
     given = None if candidates is None else read_run(candidates)
-    check_name(chosen)
+    check_file(chosen, form)
     if dataset is None and corpus is None and chosen in COUNTED:
         raise InputError(f"{chosen} counts tokens in a corpus; give one with --corpus, or give a weights file")
     collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)

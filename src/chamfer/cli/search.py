@@ -15,7 +15,7 @@ from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 from chamfer.retrieve.stages import AUTO
 from chamfer.search.hits import DEFAULT_K, json_score
-from chamfer.weights.names import DEFAULT_WEIGHTS, check_name
+from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def search(
 
     needed_manifest(folder)
     condition = as_filter(where)
-    check_name(weights)
+    check_file(weights, form)
 
     from chamfer.retrieve.stages import check_stage
 

@@ -12,7 +12,7 @@ from chamfer.cli.terminal import say
 from chamfer.errors import InputError
 from chamfer.retrieve.stages import AUTO, check_stage
 from chamfer.serve.limits import SHARD_SECONDS, Limits
-from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_name
+from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_file
 
 if TYPE_CHECKING:
     from chamfer.search.query_encoder import QueryEncoder
@@ -94,7 +94,7 @@ def serve(
         check_finished(needed_manifest(folder), folder)
     check_stage(first_stage)
     first = weights or DEFAULT_WEIGHTS
-    check_name(first)
+    check_file(first, form)
     try:
         from chamfer.serve.app import create_app
         from chamfer.serve.running import listen

@@ -329,7 +329,7 @@ class Encoder:
 def _check_queries(tokenized: Tokenized) -> None:
     for text, ids in zip(tokenized.texts, tokenized.token_ids, strict=True):
         if len(ids) == 0 or not text.strip():
-            raise InputError(f"the query {text!r} has no tokens; a query needs at least one word")
+            raise InputError(f"the query {text!r} has no tokens; give some text to search for")
 
 
 def _check_choice(what: str, given: str, known: tuple[str, ...]) -> None:

@@ -7,30 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chamfer.errors import InputError
 from chamfer.learn.curve import Point
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.report import LearningReport
 from chamfer.support.files import atomic_write
+from chamfer.support.plots import check_plot
 from chamfer.weights.token_weights import TokenWeights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KINDS = (".png", ".svg", ".pdf")
 LEARNT, GIVEN, QUIET = "#2f6f9f", "#c77d2e", "#8a8a8a"
-
-
-def check_plot(path: Path) -> None:
-    """Raise an error if a plot could not be drawn, before any work is done for it."""
-    if path.suffix not in KINDS:
-        raise InputError(f"a plot is saved as {', '.join(KINDS)}, not {path.name!r}")
-    try:
-        import matplotlib.figure  # noqa: F401 -- only whether it is there
-    except ImportError as error:
-        raise InputError("plots need matplotlib: pip install 'chamfer[plot]'") from error
 
 
 def plot_learning(

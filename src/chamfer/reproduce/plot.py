@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chamfer.learn.plot import check_plot, save_figure
+from chamfer.learn.plot import save_figure
 from chamfer.reproduce.report import Report
 from chamfer.reproduce.systems import AUTO, IDF, RECIPE, SOFT, TITLES
 from chamfer.reproduce.tables import title
+from chamfer.support.plots import check_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,5 +1,6 @@
 """New versions of the weights: by name, with some tokens changed, or from a file."""
 
+import reprlib
 from io import BytesIO
 
 import numpy as np
@@ -15,6 +16,8 @@ from chamfer.weights.token_weights import TokenWeights
 
 # Largest number of changed tokens that the metadata of a version lists.
 NAMED_TOKENS = 100
+# Largest number of pieces of a word that an error lists.
+PIECES = 10
 
 
 def list_tokens(
@@ -40,7 +43,7 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
     table = weights.table.copy()
     for token, weight in asked.tokens.items():
         if token not in weights.vocabulary.ids:
-            raise UnknownNameError(f"the tokenizer has no token {token!r}; GET /weights/tokens lists its tokens")
+            raise UnknownNameError(_no_token(token, queries))
         table[weights.vocabulary.ids[token]] = weight
     is_current = asked.base == "current"
     metadata = {
@@ -51,6 +54,14 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
     changed = TokenWeights(table, weights.vocabulary, metadata, weights.context)
     base = f"version {current.number}" if is_current else asked.base
     return versions.put(changed, asked.name or f"{base}, edited")
+
+
+def _no_token(word: str, queries: QueryEncoder) -> str:
+    vocabulary = queries.encoder.vocabulary
+    [read] = queries.encoder.tokenize([word], "document").token_ids
+    pieces = [vocabulary.tokens[one] for one in read.tolist() if one not in vocabulary.special_ids]
+    hint = f"it reads {', '.join(map(repr, pieces[:PIECES]))}; weight these instead" if pieces else "check its spelling"
+    return f"the tokenizer has no token {reprlib.repr(word)}: {hint}, or see GET /weights/tokens for its tokens"
 
 
 def put_file(queries: QueryEncoder, versions: Versions, content: bytes, name: str | None) -> WeightsVersion:

@@ -67,6 +67,16 @@ def check_name(name: str) -> None:
     check_exists(Path(name))
 
 
+def check_file(name: str, form: Form) -> None:
+    """Like :func:`check_name`, and raise an error if a weights file is damaged or was learnt for another form.
+
+    The other formats can only be read with the vocabulary of a model.
+    """
+    check_name(name)
+    if Path(name).suffix == SUFFIXES[0]:
+        TokenWeights.load(name).check_form(form)
+
+
 def cache_key(name: str) -> Hashable:
     """A key that changes when the weights behind a name do, for caches of loaded weights.
 

@@ -19,12 +19,12 @@ def _whole(number: Any) -> Any:  # noqa: ANN401 -- whatever was sent
 
 WHOLE = BeforeValidator(_whole)
 
-# The formats state what a text needs beyond its length: a query has a word, a filter can be parsed.
+# The formats state what a text needs beyond its length: a query has a token, a filter can be parsed.
 Query = Annotated[
     str,
     Field(
         max_length=MOST_QUERY_CHARACTERS,
-        description="Query text with at least one word.",
+        description="Query text; punctuation alone is text too, spaces alone are not.",
         json_schema_extra={"format": "query"},
     ),
 ]
