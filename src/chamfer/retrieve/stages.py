@@ -42,7 +42,7 @@ def stage_named(name: str) -> Stage:
 
 def choices() -> str:
     """The valid names of first stages, for help texts and errors."""
-    return f"{AUTO}, {', '.join(stage_names())}, or two joined as in bm25+centroids"
+    return f"{AUTO}, {', '.join(stage_names())}, or several joined by +, as in bm25+centroids"
 
 
 def check_stage(name: str) -> None:
