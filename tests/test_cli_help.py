@@ -42,3 +42,9 @@ def test_help_is_what_a_person_expects(path: tuple[str, ...]) -> None:
 def test_an_invalid_option_is_told_in_plain_words(line: str, told: str) -> None:
     done = CliRunner().invoke(app, line.split())
     assert (done.exit_code, told in " ".join(done.output.replace("│", "").split())) == (2, True), done.output
+
+
+def test_completion_and_docs_announce_no_model(capsys: pytest.CaptureFixture[str]) -> None:
+    command: Any = typer.main.get_command(app)
+    command.commands["reproduce"].make_context("reproduce", [], resilient_parsing=True)
+    assert capsys.readouterr().err == ""

@@ -36,9 +36,9 @@ FirstStage: TypeAlias = Annotated[
 ]
 
 
-def _announce(name: str) -> str:
+def _announce(context: typer.Context, name: str) -> str:
     """Say that a model comes from a hub: a download takes long, and so does finding out that no hub can be reached."""
-    if name != MINILM and not Path(name).is_dir():
+    if not context.resilient_parsing and name != MINILM and not Path(name).is_dir():
         say(f"loading the model {name} from the model hub, or from its cache")
     return name
 
