@@ -264,6 +264,7 @@ class TestEngine:
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "openvino"
+        monkeypatch.setattr("chamfer.encode.openvino._last", {})
         monkeypatch.setattr("chamfer.encode.openvino.MIN_COSINE", 2)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match="disagree on the token states of this model; use the engine 'torch'"):
@@ -271,6 +272,14 @@ class TestEngine:
         monkeypatch.setattr("chamfer.encode.openvino.Compiled._compile", lambda *_args, **_options: 1 / 0)
         with pytest.raises(InputError, match=r"cannot run this model \(division by zero\); use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
+
+    def test_a_model_is_compiled_once(self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = Encoder.load(str(plain_checkpoint), engine="openvino").encode_queries(["bread"])
+        monkeypatch.setattr("chamfer.encode.openvino.Compiled._compile", lambda *_args, **_options: 1 / 0)
+        again = Encoder.load(str(plain_checkpoint), engine="openvino").encode_queries(["bread"])
+        np.testing.assert_array_equal(first.vectors, again.vectors)
+        with pytest.raises(InputError, match="cannot run this model"):
+            Encoder.load(str(plain_checkpoint), engine="openvino", arithmetic="bfloat16")
 
     def test_where_it_is_not_installed_it_is_named(
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch

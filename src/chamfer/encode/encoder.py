@@ -100,6 +100,7 @@ class Encoder:
         openvino = try_openvino and run_with_openvino(
             model,
             ModelTokenizer(model, lengths),
+            parameters=parameters or "",
             bfloat16=bfloat16,
             required=engine == "openvino",
         )
