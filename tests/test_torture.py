@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SERVERS = ("server", "servers")  # these start real servers, as tests of the server do
+SERVERS = ("server", "servers")  # in test_serve_attacked.py, which needs the extra chamfer[serve]
 
 
 def test_a_short_campaign_breaks_nothing(tmp_path: Path) -> None:

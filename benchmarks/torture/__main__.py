@@ -21,8 +21,8 @@ from pkgutil import iter_modules
 from typing import Any
 
 from chamfer.reproduce.environment import environment
-from torture.table import HARM, lines
-from torture.tally import Attack
+from torture.table import HARM, is_incomplete, lines
+from torture.tally import Attack, Tally
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "torture.json"
@@ -71,7 +71,7 @@ def main() -> None:
     out = arguments.out or (None if arguments.quick or arguments.only or arguments.count else RESULTS)
     if out is not None:
         out.write_text(json.dumps({**campaign, **environment()}, indent=2, ensure_ascii=False) + "\n")
-    failed = [name for name, one in found.items() if any(one[kind] for kind in HARM) or one["attempts"] < one["wanted"]]
+    failed = [name for name, one in found.items() if any(one[kind] for kind in HARM) or is_incomplete(one)]
     if failed:
         sys.exit(f"failed or incomplete: {', '.join(failed)}")
 
@@ -120,7 +120,7 @@ class Run:
             tally: dict[str, Any] = json.loads((self._folder / "tally.json").read_text())
         else:
             sentence = f"crashes: the attack itself failed, with status {self._status}"
-            tally = {"attempts": 0, **dict.fromkeys(HARM, 0), "crashes": 1, "facts": {}, "failures": [sentence]}
+            tally = asdict(Tally(crashes=1, failures=[sentence]))
         shutil.rmtree(self._folder, ignore_errors=True)
         return {**tally, "seconds": round(time.monotonic() - self._started, 1)}
 

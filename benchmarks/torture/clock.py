@@ -11,8 +11,10 @@ import numpy as np
 from tests.index_kills import planned
 from tests.index_model import VOCABULARY, Model, read, settings_of
 
+from chamfer.errors import DamagedError
 from chamfer.index.settings import Precision
 from chamfer.index.snapshot import Snapshot
+from chamfer.index.soundness import files_of
 from chamfer.index.writing import writing
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.names import cache_key
@@ -42,6 +44,8 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
         try:
             with _clock_at(now):
                 model = _jump(index, model, precision, seed, number, now, tally)
+                if model:
+                    _damage(index, chance, now, tally, f"seed {seed}, jump {number} to {now:.0f}")
         except Exception as error:
             tally.fail("raw", f"seed {seed}, jump {number} to {now:.0f}: {type(error).__name__}: {error}")
             model = read(index) if index.exists() else {}
@@ -65,6 +69,30 @@ def _jump(index: Path, model: Model, precision: Precision, seed: int, number: in
     return model
 
 
+def _damage(index: Path, chance: random.Random, now: float, tally: Tally, where: str) -> None:
+    """A file that was found to be sound, and is then damaged at the same time as before, must be read again."""
+    files = files_of(index, Snapshot.open(index, verify=True).manifest)
+    folder, file = chance.choice([(folder, file) for folder, file in files if file.bytes])
+    place = chance.randrange(file.bytes)
+    _flip(folder / file.name, place, now)
+    try:
+        Snapshot.open(index, verify=True)
+        tally.fail("wrong", f"{where}: damage to {file.name} was not noticed")
+    except DamagedError:
+        pass
+    finally:
+        _flip(folder / file.name, place, now)
+
+
+def _flip(path: Path, place: int, now: float) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        byte = file.read(1)
+        file.seek(place)
+        file.write(bytes([byte[0] ^ 1]))
+    os.utime(path, (now, now))
+
+
 def _rewrite_weights(path: Path, number: int, now: float, tally: Tally) -> None:
     """Weights of the same size and time as before must not be taken for those before."""
     before = cache_key(str(path))
@@ -78,9 +106,9 @@ def _rewrite_weights(path: Path, number: int, now: float, tally: Tally) -> None:
 @contextmanager
 def _clock_at(now: float) -> Iterator[None]:
     """Every look at the clock shows a time that goes backwards."""
-    original, looks = time.time, iter(range(1 << 62))
-    time.time = lambda: now - next(looks)
+    originals, looks = (time.time, time.time_ns), iter(range(1 << 62))
+    time.time, time.time_ns = lambda: now - next(looks), lambda: int(1e9 * (now - next(looks)))
     try:
         yield
     finally:
-        time.time = original
+        time.time, time.time_ns = originals

@@ -21,6 +21,8 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
 
     tally, stop = Tally(), time.monotonic() + seconds
     tally.facts["guided by coverage"] = int(find_spec("atheris") is not None)
+    if count >= ATTACK.count and not tally.facts["guided by coverage"]:
+        tally.incomplete.append("atheris is not installed")
     each = -(-count // len(PARSERS))
     for number, name in enumerate(PARSERS):
         if time.monotonic() > stop:

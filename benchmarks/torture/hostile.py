@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 # Every attack comes from these addresses; the good client has another one.
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -18,8 +19,8 @@ ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 # two cores shares them with its attackers.
 HELD, PAUSE = 300, 0.004
 
-# The longest that one attack goes on.
-LONGEST = 12.0
+# The longest that one attack goes on: longer than a server waits for a request.
+LONGEST = 14.0
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Kind = Callable[[random.Random, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -142,14 +143,16 @@ async def foreign(chance: random.Random, reader: asyncio.StreamReader, writer: a
 
 
 LONG: tuple[Kind, ...] = (silent, slow_head, slow_body, slow_reader)
+MUST_END: tuple[Kind, ...] = (silent, slow_head, slow_body)  # the last of them sends whole requests
 QUICK: tuple[Kind, ...] = (large_head, large_body, odd_body, noise, pipeline, flood, foreign)
 
 
-async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, dict[str, int]]:
-    """Attack a server, and count what was tried and what was answered first."""
+async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, Any]:
+    """Attack a server, and count what was tried, what was answered first, and which connections it closed in time."""
     chance, stop = random.Random(seed), time.monotonic() + seconds
     tried: Counter[str] = Counter()
     answered: Counter[str] = Counter()
+    ended: Counter[bool] = Counter()
     running: dict[bool, set[asyncio.Task[None]]] = {True: set(), False: set()}
 
     async def one(kind: Kind, own: random.Random) -> None:
@@ -167,12 +170,16 @@ async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, 
             feed(data)
 
         reader.feed_data = watched  # type: ignore[method-assign, assignment]
+        limit = min(LONGEST, max(0.1, stop - time.monotonic()))
         try:
-            await asyncio.wait_for(kind(own, reader, writer), min(LONGEST, max(0.1, stop - time.monotonic())))
+            await asyncio.wait_for(kind(own, reader, writer), limit)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass
         finally:
+            is_closed = bool(reader._eof or reader.exception())  # type: ignore[attr-defined]  # even with bytes unread
             writer.transport.abort()
+        if kind in MUST_END and limit == LONGEST:
+            ended[is_closed] += 1
         answered[start[9:].decode("latin-1") if start.startswith(b"HTTP/1.1 ") else "nothing"] += 1
 
     while sum(tried.values()) < count and time.monotonic() < stop:
@@ -189,7 +196,7 @@ async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, 
     for task in running[True]:
         task.cancel()
     await asyncio.gather(*running[True], *running[False], return_exceptions=True)
-    return {"tried": dict(tried), "answered": dict(answered)}
+    return {"tried": dict(tried), "answered": dict(answered), "closed": ended[True], "held": ended[False]}
 
 
 if __name__ == "__main__":

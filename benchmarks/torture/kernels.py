@@ -28,6 +28,8 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
     tally, stop = Tally(), time.monotonic() + seconds
     command, environment = interpreter()
     tally.facts["under sanitizers"] = int(VARIABLE in os.environ)
+    if count >= ATTACK.count and VARIABLE not in os.environ:
+        tally.incomplete.append(f"without sanitizers, because {VARIABLE} names no environment")
     first = 0
     while first < count and time.monotonic() < stop:
         first = _some(tally, command, environment, seed, first, min(first + AT_A_TIME, count), stop)

@@ -52,6 +52,8 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
         until = stop - (3 - place) * seconds / 4
         _kill_writers(folder / f"{precision}-written", precision, seed, share - builders, until, tally)
         _kill_builders(folder / f"{precision}-built", precision, seed, builders, until, tally)
+    if count >= ATTACK.count and not tally.facts.get("commits searched by readers meanwhile"):
+        tally.incomplete.append("no reader ever searched")
     return tally
 
 
@@ -66,16 +68,14 @@ def _kill_writers(folder: Path, precision: Precision, seed: int, kills: int, unt
         if time.monotonic() > until:
             break
         seconds = chance.uniform(0, longest)
-        told = _killed(lambda telling: work(folder, telling, model, precision, seed, number), seconds)  # noqa: B023
+        where = f"{precision}, seed {seed}, operation {number}"
+        told = _killed(lambda telling: work(folder, telling, model, precision, seed, number), seconds, tally, where)  # noqa: B023
         began, finished = told.count(b"b"), told.count(b"f")
         states = [model]
         for later in range(number, number + began):
             states.append(planned(seed, later, states[-1]).after(states[-1], precision))
-        tally.attempts += 1
         tally.count("within an operation", began > finished)
-        if b"x" in told:
-            tally.fail("raw", f"{precision}, operation {number}: {told.decode()}")
-        place = _checked(folder, states, finished, precision, tally, f"{precision}, seed {seed}, operation {number}")
+        place = _checked(folder, states, finished, precision, tally, where)
         if place is None:  # what is left is not what was committed: begin again
             break
         tally.count("after the commit of that operation", began > finished and place > finished)
@@ -88,39 +88,46 @@ def _kill_writers(folder: Path, precision: Precision, seed: int, kills: int, unt
 
 def _kill_builders(folder: Path, precision: Precision, seed: int, kills: int, until: float, tally: Tally) -> None:
     chance, generator = random.Random(seed), np.random.default_rng([seed, 2])
-    for _ in range(kills):
-        if time.monotonic() > until:
-            break
+    where, wanted = f"{precision}, seed {seed}, a build", tally.attempts + kills
+    while tally.attempts < wanted and time.monotonic() < until and not tally.failures:
         if not folder.exists():
             plan = addition(generator, [f"d{number:02}" for number in range(60)])
             plan = plan._replace(distinct=[np.unique(plan.tokens[n].token_ids) for n in range(60)])
             whole = plan.after({}, precision)
             longest = LONGEST
-        _killed(lambda telling: _build(folder, plan, precision, telling), chance.uniform(0, longest))  # noqa: B023
+        seconds = chance.uniform(0, longest)
+        _killed(lambda telling: _build(folder, plan, precision, telling), seconds, tally, where)  # noqa: B023
         longest = min(LONGEST_EVER, 1.2 * longest)
-        tally.attempts += 1
         manifest = read_manifest(folder) if folder.exists() else None
         if manifest is None or manifest.trained is None:
             continue
-        done = len(whole) if manifest.building is None else manifest.building["done"]
         if manifest.building is not None:
+            done = manifest.building["done"]
             tally.count("of builders, within the build")
             if manifest.documents != done:
                 tally.fail("lost", f"{precision}: the manifest of a build counts {manifest.documents}, not {done}")
             continue
         if manifest.segments:
-            states = [dict(list(whole.items())[:done])]
-            _checked(folder, states, 0, precision, tally, f"{precision}, a build")
+            _checked(folder, [whole], 0, precision, tally, where)
+        tally.count("builds that were resumed until they were finished")
         shutil.rmtree(folder)
+    if folder.exists():  # undisturbed, the last one ends with all documents
+        try:
+            in_child(lambda: _build(folder, plan, precision))
+        except ChildError as error:
+            tally.fail(error.kind, f"{where}: {error}")  # type: ignore[arg-type]
+        else:
+            _checked(folder, [whole], 0, precision, tally, where)
 
 
-def _build(folder: Path, plan: Operation, precision: Precision, telling: int) -> None:
-    os.write(telling, b"b")
+def _build(folder: Path, plan: Operation, precision: Precision, telling: int | None = None) -> None:
+    if telling is not None:
+        os.write(telling, b"b")
     encoded.build_encoded(folder, plan.documents, plan.tokens, settings_of(precision))
 
 
-def _killed(job: Callable[[int], None], seconds: float) -> bytes:
-    """Fork a worker, kill it some time after it began, and return what it has told."""
+def _killed(job: Callable[[int], None], seconds: float, tally: Tally, where: str) -> bytes:
+    """Fork a worker, kill it some time after it began, and return what it has told. Counts only real kills."""
     reading, telling = os.pipe()
     worker = os.fork()
     if worker == 0:
@@ -135,10 +142,17 @@ def _killed(job: Callable[[int], None], seconds: float) -> bytes:
     told = os.read(reading, 1)
     time.sleep(seconds)
     os.kill(worker, signal.SIGKILL)
-    os.waitpid(worker, 0)
+    _, status = os.waitpid(worker, 0)
     while more := os.read(reading, 4096):
         told += more
     os.close(reading)
+    told, failed, reason = told.partition(b"x ")
+    code = os.waitstatus_to_exitcode(status)
+    tally.attempts += code == -signal.SIGKILL
+    if failed:
+        tally.fail("raw", f"{where}: {reason.decode()}")
+    elif code not in (0, -signal.SIGKILL):
+        tally.fail("crashes", f"{where}: a worker ended with status {code}")
     return told
 
 

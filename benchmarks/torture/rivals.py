@@ -13,6 +13,7 @@ from tests.index_model import Model, addition, contents, read, settings_of
 from chamfer.errors import InputError
 from chamfer.index.settings import Precision
 from chamfer.index.snapshot import Snapshot
+from chamfer.index.verify import verify
 from chamfer.index.writing import writing
 from chamfer.retrieve.stages import stage_named, stage_names
 from chamfer.support.files import InUseError
@@ -27,12 +28,14 @@ WRITERS = 3
 
 
 def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
-    """Half of the changes by rival writers, half to the folder under a reader."""
+    """Half of the changes by rival writers, a quarter to a folder under a reader, a quarter by copying over a build."""
     for name in stage_names():  # imported once, before any fork
         stage_named(name)
     tally, stop = Tally(), time.monotonic() + seconds
     _rivals(folder / "rivals", count // 2, seed, stop - seconds / 2, tally)
-    _replacements(folder, count - tally.attempts, seed, stop, tally)
+    _replacements(folder, count - count // 2, seed, stop, tally)
+    if count >= ATTACK.count and not tally.facts.get("searches meanwhile"):
+        tally.incomplete.append("no reader ever searched")
     return tally
 
 
@@ -107,7 +110,10 @@ def _replacements(folder: Path, count: int, seed: int, stop: float, tally: Tally
         if time.monotonic() > stop:
             break
         place = chance.randrange(4)
-        CHANGES[number % len(CHANGES)](index, builds / str(place), place, seed)
+        if number % 2:
+            _copied_over(folder / "copied", builds / str(place), tally, f"seed {seed}, change {number}")
+        else:
+            CHANGES[number // 2 % len(CHANGES)](index, builds / str(place), place, seed)
         tally.attempts += 1
         time.sleep(chance.uniform(0, 0.1))
     ended.touch()
@@ -121,6 +127,21 @@ def _replacements(folder: Path, count: int, seed: int, stop: float, tally: Tally
     for line in failures:
         kind, _, what = line.partition(" ")
         tally.fail(kind, f"while the index was replaced: {what}")  # type: ignore[arg-type]
+
+
+def _copied_over(index: Path, build: Path, tally: Tally, where: str) -> None:
+    """A build is copied over another one, whose derived files stay behind: none of them is used.
+
+    In a folder without other readers, because copying writes into files that they have mapped.
+    """
+    shutil.copytree(build, index, dirs_exist_ok=True)
+    try:
+        found = in_child(lambda: [*wrong_rankings(Snapshot.open(index), read(build), queries()), *verify(index)])
+    except ChildError as error:
+        tally.fail(error.kind, f"{where}: a build copied over another: {error}")  # type: ignore[arg-type]
+        return
+    for sentence in found:
+        tally.fail("wrong", f"{where}: a build copied over another: {sentence}")
 
 
 def _precision(place: int) -> Precision:

@@ -20,7 +20,11 @@ from torture.tally import Attack, Tally
 ATTACK = Attack("Two servers on one folder that changes", "requests", count=600, quick=40, seconds=120)
 
 TEXTS = {f"d{number}": f"the cat sat on a mat and {'dog ' * (number % 5)}barks" for number in range(30)}
-CHANGE_EVERY = 20
+QUERY = "why do cats sleep"
+CHANGE_EVERY = 8
+
+# Seconds after the last change within which both servers must know it; they look every second.
+LATEST = 30.0
 
 
 def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
@@ -32,7 +36,8 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
     encoder = Encoder.load(str(checkpoint), device="cpu")
     build_index(index, TEXTS, encoder)
     with ExitStack() as stack:
-        servers = [stack.enter_context(_served(index)) for _ in range(2)]
+        started = [stack.enter_context(_started(index, number)) for number in range(2)]
+        servers = [(_port(*one), one[0]) for one in started]
         for number in range(count):
             if time.monotonic() > stop:
                 break
@@ -40,9 +45,12 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
                 _change(index, encoder, number // CHANGE_EVERY + seed)
             _ask(servers[number % 2][0], tally, f"seed {seed}, request {number}")
             tally.attempts += 1
-        for _, process in servers:
+        _change_last(index, encoder)
+        for port, process in servers:
             if process.poll() is not None:
                 tally.fail("crashes", f"a server ended with status {process.returncode}")
+            else:
+                _expect_last(port, tally)
     return tally
 
 
@@ -62,8 +70,24 @@ def _change(index: Path, encoder: Encoder, number: int) -> None:
             opened.add({f"d{number % 30}": TEXTS[f"d{number % 30}"]}, replace=True)
 
 
-def _ask(port: int, tally: Tally, where: str) -> None:
-    body = json.dumps({"query": "why do cats sleep", "k": 5}).encode()
+def _change_last(index: Path, encoder: Encoder) -> None:
+    """Add a document that both servers must find first from now on."""
+    with Index.open(index, encoder=encoder) as opened:
+        opened.add({"last": QUERY})
+
+
+def _expect_last(port: int, tally: Tally) -> None:
+    stop = time.monotonic() + LATEST
+    while not (hits := _ask(port, tally, "after the last change")) or hits[0]["id"] != "last":
+        if time.monotonic() > stop:
+            tally.fail("lost", "a server does not answer, or not with the last change")
+            return
+        time.sleep(0.1)
+
+
+def _ask(port: int, tally: Tally, where: str) -> list[dict[str, Any]] | None:
+    """The hits of a search; None if it was refused."""
+    body = json.dumps({"query": QUERY, "k": 5}).encode()
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/search", body, {"content-type": "application/json"}, method="POST"
     )
@@ -74,12 +98,14 @@ def _ask(port: int, tally: Tally, where: str) -> None:
         tally.count(f"answered with {error.code}")
         if error.code == 500:
             tally.fail("raw", f"{where}: 500: {error.read()[:200]!r}")
-        return
+        return None
     except OSError as error:
         tally.fail("broken", f"{where}: no answer: {error}")
-        return
+        return None
     tally.count("answered")
-    _check(found["hits"], tally, where)
+    hits: list[dict[str, Any]] = found["hits"]
+    _check(hits, tally, where)
+    return hits
 
 
 def _check(hits: list[dict[str, Any]], tally: Tally, where: str) -> None:
@@ -87,7 +113,7 @@ def _check(hits: list[dict[str, Any]], tally: Tally, where: str) -> None:
     if len(hits) != 5 or scores != sorted(scores, reverse=True):
         tally.fail("wrong", f"{where}: {len(hits)} hits, or not sorted")
     for hit in hits:
-        if TEXTS.get(hit["id"]) != hit["text"]:
+        if {**TEXTS, "last": QUERY}.get(hit["id"]) != hit["text"]:
             tally.fail("wrong", f"{where}: {hit['id']} has a text that it never had")
     by_text: dict[str, set[float]] = {}
     for hit in hits:
@@ -97,14 +123,22 @@ def _check(hits: list[dict[str, Any]], tally: Tally, where: str) -> None:
 
 
 @contextmanager
-def _served(index: Path) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
+def _started(index: Path, number: int) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """A server that has been started, and its log."""
     command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(index), "--port", "0"]
-    log = index.with_name(f"server-{time.monotonic_ns()}.log")
-    with log.open("w") as errors, subprocess.Popen(command, stderr=errors, text=True) as process:
+    log = index.with_name(f"server-{number}.log")
+    with log.open("w") as errors, subprocess.Popen(command, stderr=errors) as process:
         try:
-            until = time.monotonic() + 90
-            while " at http://" not in log.read_text() and process.poll() is None and time.monotonic() < until:
-                time.sleep(0.05)
-            yield int(log.read_text().split(" at http://")[1].split()[0].rpartition(":")[2]), process
+            yield process, log
         finally:
             process.terminate()
+
+
+def _port(process: "subprocess.Popen[bytes]", log: Path) -> int:
+    """The port of a server, once it listens."""
+    until = time.monotonic() + 90
+    while " at http://" not in (told := log.read_text()):
+        if process.poll() is not None or time.monotonic() > until:
+            raise RuntimeError(f"the server did not start: {told}")
+        time.sleep(0.05)
+    return int(told.split(" at http://")[1].split()[0].rpartition(":")[2])

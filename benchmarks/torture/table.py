@@ -13,7 +13,7 @@ HARM = {
 
 
 def lines(campaign: dict[str, Any]) -> list[str]:
-    """Markdown: one row per attack, their sum, then what else each counted and how it failed."""
+    """Markdown: one row per attack, their sum, then of each its facts, failures and gaps."""
     attacks = campaign["attacks"].values()
     rows = [
         f"| attack | attempts | {' | '.join(HARM.values())} | s |",
@@ -31,7 +31,13 @@ def lines(campaign: dict[str, Any]) -> list[str]:
             facts = "; ".join(f"{name}: {value:,}" for name, value in one["facts"].items())
             rows.append(f"- {one['title']}: {facts}.")
         rows += [f"- **{one['title']}, {sentence}**" for sentence in one["failures"]]
+        rows += [f"- **{one['title']}, incomplete: {sentence}**" for sentence in one.get("incomplete", ())]
     return rows
+
+
+def is_incomplete(one: dict[str, Any]) -> bool:
+    """Whether an attack ended before all attempts, or could not judge all that it is for."""
+    return one["attempts"] < one["wanted"] or bool(one.get("incomplete"))
 
 
 def _row(title: str, attempts: str, counts: list[int], seconds: float) -> str:

@@ -47,6 +47,7 @@ class Tally:
         crashes: processes that died or hung by themselves.
         raw: exceptions that are not the project's own, or answers of 500.
         broken: other promises that were not kept, such as a latency.
+        incomplete: a sentence about each promise that could not be judged; such a campaign has not passed.
         facts: other numbers of interest, named in plain English.
         failures: a sentence about each of the first failures.
     """
@@ -58,6 +59,7 @@ class Tally:
     crashes: int = 0
     raw: int = 0
     broken: int = 0
+    incomplete: list[str] = field(default_factory=list)
     facts: dict[str, int | float] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
