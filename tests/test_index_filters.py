@@ -319,8 +319,14 @@ def test_the_largest_filters_still_run(text: str, places: list[int]) -> None:
     ("text", "sentence"),
     [
         ("a = 1" + " " * LONGEST, f"may have {LONGEST} characters, not {LONGEST + 5}; add a field for it"),
-        ("(" * 9000, f"may nest {DEEPEST} parentheses, not one more at position {DEEPEST + 1}; flatten it"),
-        (repeated(MOST_COMPARISONS + 1, "or"), f"may have {MOST_COMPARISONS} comparisons, not one more at position"),
+        (
+            "(" * 9000,
+            f"may nest at most {DEEPEST} parentheses, but opens another at position {DEEPEST + 1}; flatten it",
+        ),
+        (
+            repeated(MOST_COMPARISONS + 1, "or"),
+            f"may have at most {MOST_COMPARISONS} comparisons, but another begins at position",
+        ),
     ],
 )
 def test_a_larger_filter_is_refused_before_sqlite_sees_it(text: str, sentence: str) -> None:

@@ -46,6 +46,10 @@ class TestReading:
             index["x"]
         assert repr(index) == f"Index({str(folder)!r}, documents=3)"
 
+    def test_one_that_cannot_be_read_can_be_printed(self, folder: Path) -> None:
+        (folder / MANIFEST).write_text("{}")
+        assert repr(Index.open(folder)) == f"Index({str(folder)!r})"
+
     def test_frequencies_info_and_verify_are_those_of_the_folder(self, folder: Path) -> None:
         index = Index.open(str(folder))
         assert index.frequencies.documents == index.info()["documents"] == 3

@@ -18,6 +18,7 @@ from chamfer.index.manifest import SEGMENTS
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.texts import TEXTS
 from chamfer.index.writing import writing
+from chamfer.retrieve.postings import COUNTS
 from chamfer.search.searcher import Searcher
 from tests.conftest import DOCUMENTS
 
@@ -198,6 +199,20 @@ def test_a_file_that_is_truncated_under_a_reader_is_an_error_and_no_signal(
         for use in (lambda: searcher.search(QUERY), lambda: searcher.explain(QUERY, "d1")):
             with pytest.raises(DamagedError, match="was truncated while it was open"):
                 use()
+
+
+def test_a_derived_file_that_is_truncated_under_a_reader_is_an_error_and_no_signal(
+    large: Path, encoder: Encoder
+) -> None:
+    searcher = Searcher.open(large, encoder=encoder, first_stage="bm25")
+    searcher.search(QUERY)
+    [path] = large.glob(f"{derived.DERIVED}/*/*/{COUNTS}")
+    os.truncate(path, 10)
+    for _ in range(2):
+        with pytest.raises(DamagedError, match=f"{COUNTS} is damaged: it was truncated while it was open; delete"):
+            searcher.search(QUERY)
+        shutil.rmtree(path.parent, ignore_errors=True)  # what is mapped stays truncated
+    assert Searcher.open(large, encoder=encoder, first_stage="bm25").search(QUERY)
 
 
 def test_scores_that_are_not_numbers_are_damage(large: Path, encoder: Encoder) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 import httpx
 
 from chamfer import Encoder, Searcher, build_index
-from chamfer.serve import reading
+from chamfer.serve import bodies
 from chamfer.serve.app import create_app
 from chamfer.serve.asgi import Receive, Scope, Send
 from chamfer.serve.connections import MOST_HEADERS, network
@@ -91,7 +91,7 @@ class TestBodiesThatAreNotRead:
             assert statuses(one_answer(client)) == [200]
 
     def test_are_awaited_only_for_a_moment(self, locked: Address, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "DISCARDING_SECONDS", SHORT)
+        monkeypatch.setattr(bodies, "DISCARDING_SECONDS", SHORT)
         assert statuses(locked.ask(POST + b"content-length: 9\r\n\r\nx")) == [401]
 
 

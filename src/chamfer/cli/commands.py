@@ -27,7 +27,7 @@ class _Plain:
         return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
-        """Parse the command line; an invalid value is told in our words, not in pydantic's."""
+        """Parse the command line; an invalid value is reported in our words, not in pydantic's."""
         try:
             rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
         except typer.BadParameter as error:

@@ -46,7 +46,7 @@ def serve(
         typer.Option(
             "--allow-host",
             help="Host name to answer to, besides IP addresses, localhost and --host. Repeatable.",
-            show_default="with an API key and --host, any",
+            show_default="none; any name, with an API key on a network address",
             metavar="NAME",
         ),
     ] = None,

@@ -26,6 +26,11 @@ def missing(path: object, remedy: str = REMEDY) -> DamagedError:
     return DamagedError(f"{path} is missing; {remedy}")
 
 
+def truncated(path: Path, remedy: str = REMEDY) -> DamagedError:
+    """An error about a file that became shorter while it was open."""
+    return damaged(path, "it was truncated while it was open", remedy)
+
+
 def forbidden(path: object) -> InputError:
     """An error about a file that the operating system does not let this user read."""
     return InputError(f"{path} may not be read by this user; change its permissions")

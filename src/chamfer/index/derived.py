@@ -12,20 +12,19 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.damage import damaged, forbidden, missing
+from chamfer.index.damage import damaged, forbidden, missing, truncated
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, read_manifest
 from chamfer.index.signed import checksum, read_signed, write_signed
-from chamfer.support.files import errors_name, sync_file, sync_folder
+from chamfer.support.files import LOCK, UNFINISHED, errors_name, sync_file, sync_folder, unfinished_name
 from chamfer.support.records import from_json, need
 
 Content = TypeVar("Content")
@@ -39,8 +38,7 @@ SMALL = 1 << 20
 
 # Our own folders. Without a digest: those of versions that named them by segment alone.
 OWN = re.compile(r"\d{8,}(?:-[0-9a-f]{32})?")
-UNFINISHED = re.compile(r"\.[^/]+\.\d+-[0-9a-f]{8}")
-LOCK = ".lock"
+LEFT = re.compile(rf"\.[^/]+{UNFINISHED}")  # by a killed reader
 
 # The index cannot be written by this user, or on this file system; or its folder was deleted, though it is still open.
 UNWRITABLE = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOLCK, errno.ENOTSUP)
@@ -65,11 +63,13 @@ class Derived:
         index: folder of the index.
         entry: entry of the segment in the manifest.
         key: see :func:`key_of`.
+        opened: sizes of the files that were opened, by path.
     """
 
     index: Path
     entry: Entry
     key: str
+    opened: dict[Path, int] = field(default_factory=dict, compare=False)
 
     def open(
         self,
@@ -97,7 +97,9 @@ class Derived:
         try:
             if folder.is_dir():
                 check_derived(folder, whole=False)
-                return read(folder)
+                content = read(folder)
+                self._remember(folder)
+                return content
         except PermissionError as error:
             raise forbidden(error.filename or folder) from error
         except FileNotFoundError:
@@ -106,12 +108,25 @@ class Derived:
             discard(folder, error)
         if self._may_be_kept(sources):
             try:
-                return self._kept(folder, made)
+                content = self._kept(folder, made)
+                self._remember(folder)
+                return content
             except OSError as error:
                 if error.errno not in UNWRITABLE:
                     raise
         with TemporaryDirectory(prefix="chamfer-") as place:
             return made(Path(place))
+
+    def check_lengths(self) -> None:
+        """Refuse a file that was truncated after it was opened; one that was removed is still complete."""
+        for path, size in list(self.opened.items()):  # a copy, because another thread may be opening more
+            with suppress(OSError):
+                if path.stat().st_size < size:
+                    raise truncated(path, remedy_for(path.parent))
+
+    def _remember(self, folder: Path) -> None:
+        with suppress(InputError, OSError):  # it was removed meanwhile
+            self.opened.update({folder / file.name: file.bytes for file in listed_files(folder)})
 
     def _may_be_kept(self, sources: Collection[str] | None) -> bool:
         """Whether other readers can use what is made now: the newest commit has the segment, as it was opened.
@@ -139,7 +154,7 @@ class Derived:
         sweep_derived(self.index)
         with _lock(derived, fcntl.LOCK_SH), errors_name(folder):
             folder.parent.mkdir(exist_ok=True)
-            unfinished = derived / f".{folder.name}.{os.getpid()}-{uuid4().hex[:8]}"
+            unfinished = unfinished_name(derived / folder.name)
             unfinished.mkdir()  # not by tempfile, which allows no other user to read it
             try:
                 content = made(unfinished)
@@ -177,7 +192,7 @@ def sweep_derived(index: Path, manifest: Manifest | None = None) -> None:
         manifest = manifest or read_manifest(index)
         kept = set() if manifest is None else keys_of(manifest)
         for path in derived.iterdir():
-            if (OWN.fullmatch(path.name) and path.name not in kept) or UNFINISHED.fullmatch(path.name):
+            if (OWN.fullmatch(path.name) and path.name not in kept) or LEFT.fullmatch(path.name):
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -226,10 +241,10 @@ def check_derived(folder: Path, *, whole: bool) -> None:
 
 
 def load_array(path: Path, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Memory-map a one-dimensional array that ``np.save`` wrote, if its numbers are of a kind."""
+    """Memory-map a one-dimensional array of a type that ``np.save`` wrote, and refuse anything else."""
     try:
         values = np.asarray(np.load(path, mmap_mode="r"))
-        need(values.dtype == kind and values.ndim == 1, "it does not hold the numbers that it should")
+        need(values.dtype == kind and values.ndim == 1, "it has the wrong type or shape")
     except PermissionError:
         raise
     except Exception as error:  # a damaged header can raise anything, TokenError and OverflowError included

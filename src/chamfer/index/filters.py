@@ -179,7 +179,9 @@ class _Parser:
             return self._comparison(negated=negated)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise InputError(f"a filter may nest {DEEPEST} parentheses, not one more at position {start}; flatten it")
+            raise InputError(
+                f"a filter may nest at most {DEEPEST} parentheses, but opens another at position {start}; flatten it"
+            )
         node = self._any(negated=negated)
         if not self._took(")"):
             self._fail(f"'and', 'or' or the ')' for position {start}")
@@ -190,8 +192,10 @@ class _Parser:
         self._comparisons += 1
         if self._comparisons > self._most:
             start = self._next.position
-            rule = f"a filter may have {self._most} comparisons"
-            raise InputError(f"{rule}, not one more at position {start}; write 'field in (a, b)' for many values")
+            raise InputError(
+                f"a filter may have at most {self._most} comparisons, but another begins at position {start}; "
+                "write 'field in (a, b)' for many values"
+            )
         name = self._name()
         if self._took("is"):
             present = self._took("not")

@@ -113,7 +113,11 @@ class Index:
         return document
 
     def __repr__(self) -> str:
-        return f"Index({str(self._folder)!r}, documents={len(self)})"
+        try:
+            documents = f", documents={len(self)}"
+        except (InputError, OSError):  # it is unfinished or damaged, which info and verify explain
+            documents = ""
+        return f"Index({str(self._folder)!r}{documents})"
 
     def add(
         self,

@@ -2,6 +2,8 @@
 
 import re
 
+from chamfer.support.files import UNFINISHED
+
 TRAINED = r"trained-\d{8,}\.safetensors"
 FREQUENCIES = r"frequencies-\d{8,}\.i64"
 DELETED = r"deleted-\d{8,}-\d{8,}\.bits"
@@ -9,9 +11,7 @@ SEGMENT = r"\d{8,}"
 PLAIN = r"[a-z0-9][a-z0-9_.-]*"
 
 # Our own files outside the segments, finished or not. Any other file in the folder must stay.
-OWN = re.compile(
-    rf"(?:{TRAINED}|{FREQUENCIES}|{DELETED})|\.(?:index|trained-|frequencies-|deleted-).*\.\d+-[0-9a-f]{{8}}"
-)
+OWN = re.compile(rf"(?:{TRAINED}|{FREQUENCIES}|{DELETED})|\.(?:index|trained-|frequencies-|deleted-).*{UNFINISHED}")
 OWN_SEGMENT = re.compile(SEGMENT)
 
 

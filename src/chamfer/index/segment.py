@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.index.columns import BOUNDS, CENTROIDS, CODES, DISTINCT_LENGTHS, KINDS, LENGTHS, SCALES, TOKEN_IDS, VECTORS
-from chamfer.index.damage import damaged
+from chamfer.index.damage import truncated
 from chamfer.index.derived import Content, Derived, key_of
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest
 from chamfer.index.rows import Columns, Rows, Source, decoded
@@ -214,7 +214,8 @@ class Segment:
         """Refuse a mapped file that was truncated after it was opened."""
         for name, pages in self._pages.items():
             if pages.size() < len(pages):  # the size of the file that is open, even if its name is gone
-                raise damaged(self._folder / name, "it was truncated while it was open")
+                raise truncated(self._folder / name)
+        self._derived.check_lengths()
 
     def forget(self) -> None:
         """Release the pages of mapped files, which otherwise count as memory of this process."""

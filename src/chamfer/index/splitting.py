@@ -39,7 +39,7 @@ from chamfer.index.shards import (
     write_set,
 )
 from chamfer.index.snapshot import Snapshot
-from chamfer.support.files import sync_folder, writer_lock
+from chamfer.support.files import LOCK, UNFINISHED, sync_folder, writer_lock
 from chamfer.support.progress import Progress, quiet
 
 Places = npt.NDArray[np.int64]
@@ -48,8 +48,9 @@ Places = npt.NDArray[np.int64]
 COMMIT = 1
 SEGMENT, TRAINED, FREQUENCIES = segment_name(COMMIT), trained_name(COMMIT), frequencies_name(COMMIT)
 OWN = re.compile(r"\.?\d{8}")
-UNFINISHED = re.compile(rf"\.{re.escape(CURRENT)}\.\d+-[0-9a-f]{{8}}")
-OURS = re.compile(rf"{OWN.pattern}|{UNFINISHED.pattern}|\.lock")  # may be left by an interrupted first split
+UNFINISHED_LIST = re.compile(rf"\.{re.escape(CURRENT)}{UNFINISHED}")
+# What an interrupted first split may have left.
+OURS = re.compile(rf"{OWN.pattern}|{UNFINISHED_LIST.pattern}|{re.escape(LOCK)}")
 # The previous version is kept: a server may still use it, and a replica that restarts opens it again.
 KEPT = 2
 
@@ -95,7 +96,7 @@ def split_index(folder: str | Path, out: str | Path, *, shards: int, progress: P
         for path in out.iterdir():
             if OWN.fullmatch(path.name) and int(path.name.lstrip(".")) <= last + 1 - KEPT:
                 shutil.rmtree(path, ignore_errors=True)
-            elif UNFINISHED.fullmatch(path.name):
+            elif UNFINISHED_LIST.fullmatch(path.name):
                 path.unlink(missing_ok=True)
     return whole
 

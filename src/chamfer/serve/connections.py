@@ -142,7 +142,7 @@ class Connection(HttpToolsProtocol):
             self._give_up_after(self._limits.head_seconds)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser, or a method above, does not take."""
+        """Answer what the parser, or a method above, does not accept."""
         if not self._ignoring:
             self._refuse(*self._refusal or (400, "this is not a valid HTTP request"))
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Collection, Mapping
 
 from chamfer.serve.asgi import RETRY, Application, Event, Receive, Refused, Scope, Send
+from chamfer.serve.bodies import Bodies
 from chamfer.serve.hosts import check_host
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
-from chamfer.serve.reading import Bodies
 
 HEADERS = [
     (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"),

@@ -1,4 +1,4 @@
-"""A question that is asked at most once at a time, and once in a while, however many want to know."""
+"""The answer to a slow question, shared by everybody who asks it at about the same time."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ Answer = TypeVar("Answer")
 
 
 class Recent(Generic[Answer]):
-    """The answer to a slow question, at most so old.
+    """The answer to a slow question, asked once at a time, and again once the answer is too old.
 
     Args:
         ask: asks the question; runs in a thread.
@@ -22,7 +22,7 @@ class Recent(Generic[Answer]):
         self._until = 0.0
 
     async def get(self) -> Answer:
-        """The answer; those who come while the question is asked share it."""
+        """The latest answer; callers who come while the question is being asked wait for it together."""
         if self._asked is None or (self._asked.done() and time.monotonic() >= self._until):
             self._asked = asyncio.create_task(self._answer())
         return await asyncio.shield(self._asked)  # the others still wait if one of them gives up

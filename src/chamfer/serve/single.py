@@ -15,7 +15,7 @@ from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.service import Service
-from chamfer.serve.state import DAMAGED, Problem, State
+from chamfer.serve.state import DAMAGED, Problem, State, still_holds
 from chamfer.serve.versions import Versions
 from chamfer.weights.names import NAMES
 
@@ -75,7 +75,7 @@ class IndexBackend:
         try:
             searcher = self.reader.searcher.refreshed()
         except (InputError, OSError) as error:
-            if isinstance(error, OSError) or is_index(self.reader.searcher.index.folder):
+            if still_holds(is_index, self.reader.searcher.index.folder):
                 self._state.set(Problem("stale", "the newest commit of the index cannot be opened", str(error)))
             else:
                 self._state.set(Problem("failing", "the index folder is gone", str(error)))

@@ -1,6 +1,8 @@
 """Whether a backend is well: what ``/health`` reports, and what the log says once."""
 
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 DAMAGED = "files of the index are damaged; the log of the server names them"
@@ -21,6 +23,19 @@ class Problem(NamedTuple):
     details: str
 
 
+def still_holds(holds: Callable[[Path], bool], folder: Path) -> bool:
+    """Whether a folder still holds what is served; so it seems if this user may not look into it any more.
+
+    Args:
+        holds: looks for the index or the shards.
+        folder: the folder.
+    """
+    try:
+        return holds(folder)
+    except OSError:
+        return True
+
+
 class State:
     """The current problem of a backend, if there is one; the log gets one line when it changes."""
 
@@ -36,4 +51,4 @@ class State:
         if problem is not None:
             log.warning("%s: %s", problem.reason, problem.details)
         elif before is not None:
-            log.warning("no longer: %s", before.reason)
+            log.warning("resolved: %s", before.reason)

@@ -3,16 +3,17 @@
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.files import InUseError, write_json, writer_lock
 from chamfer.support.plain_json import parse_json
+from chamfer.support.records import from_json, need
+from chamfer.weights.names import NAMES
 from chamfer.weights.token_weights import TokenWeights
 
 LIST = "versions.json"
@@ -45,6 +46,21 @@ class WeightsVersion:
         recipe = self.weights.metadata.get("recipe")
         edited = ", edited" if "edited" in self.weights.metadata else ""
         return None if recipe is None else f"{recipe}{edited}"
+
+
+@dataclass(frozen=True)
+class _Listed:
+    version: int
+    name: str
+    made: str
+    weights: str | None  # by name; None if they are in a file
+
+
+@dataclass(frozen=True)
+class _List:
+    current: int
+    next: int
+    versions: tuple[_Listed, ...]
 
 
 class Versions:
@@ -159,33 +175,29 @@ class Versions:
     def _write(self, versions: dict[int, WeightsVersion], current: int, following: int) -> None:
         if self._folder is None:
             return
-        listed = [
-            {
-                "version": one.number,
-                "name": one.name,
-                "made": one.made,
-                "weights": one.weights if isinstance(one.weights, str) else None,
-            }
+        listed = tuple(
+            _Listed(one.number, one.name, one.made, one.weights if isinstance(one.weights, str) else None)
             for one in versions.values()
-        ]
-        write_json(self._folder / LIST, {"current": current, "next": following, "versions": listed})
+        )
+        write_json(self._folder / LIST, asdict(_List(current, following, listed)))
 
     def _read(self) -> None:
         assert self._folder is not None
         try:
-            read: dict[str, Any] = parse_json((self._folder / LIST).read_bytes())
-            listed = [(int(one["version"]), one["name"], one["made"], one["weights"]) for one in read["versions"]]
-            self._current, self._next = int(read["current"]), int(read["next"])
-        except (ValueError, KeyError, TypeError) as error:
+            read = from_json(_List, parse_json((self._folder / LIST).read_bytes()))
+            for one in read.versions:
+                need(one.weights is None or one.weights in NAMES, f"there are no weights {one.weights!r}")
+        except ValueError as error:
             raise InputError(f"{self._folder / LIST} is damaged; move it away to start over") from error
-        if self._current not in [number for number, *_ in listed]:
+        self._current, self._next = read.current, read.next
+        if self._current not in [one.version for one in read.versions]:
             raise InputError(f"{self._folder / LIST} does not say which version is in use; move it away to start over")
-        for number, name, made, weights in listed:
+        for one in read.versions:
             try:
-                stored = weights or TokenWeights.load(self._file(number))
+                stored = one.weights or TokenWeights.load(self._file(one.version))
             except InputError as error:  # damaged, or accepted by an older server; the others still work
-                logging.getLogger("chamfer").warning("version %d of the weights is skipped: %s", number, error)
+                logging.getLogger("chamfer").warning("version %d of the weights is skipped: %s", one.version, error)
                 continue
-            self._versions[number] = WeightsVersion(number, name, made, stored)
+            self._versions[one.version] = WeightsVersion(one.version, one.name, one.made, stored)
         if self._current not in self._versions:  # a later version was never in use, or was replaced
             self._current = max((number for number in self._versions if number < self._current), default=0)

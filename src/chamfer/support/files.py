@@ -13,6 +13,17 @@ from uuid import uuid4
 
 from chamfer.errors import InputError
 
+LOCK = ".lock"
+"""Name of the lock file in a folder."""
+
+UNFINISHED = r"\.\d+-[0-9a-f]{8}"
+"""Pattern of what :func:`unfinished_name` adds to a name, for those who remove what a killed process has left."""
+
+
+def unfinished_name(path: Path) -> Path:
+    """A hidden name for a file or folder until it is complete, different in every process and thread."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex[:8]}")
+
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
@@ -26,7 +37,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         with path.open("wb") as file:
             yield file
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex[:8]}")
+    unfinished = unfinished_name(path)
     try:
         with errors_name(path):
             with unfinished.open("xb") as file:
@@ -49,7 +60,7 @@ def append_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def errors_name(path: Path) -> Iterator[None]:
-    """Name a file in errors that name none, as the error for a full disk."""
+    """Name a file in errors that name none, such as that for a full disk."""
     try:
         yield
     except OSError as error:
@@ -151,7 +162,7 @@ def writer_lock(folder: Path) -> Iterator[WriterLock]:
     The operating system releases the lock when the process ends, even after a crash. A forked child does not have it.
     """
     make_folder(folder)
-    path = folder / ".lock"
+    path = folder / LOCK
     try:  # never through a link, which somebody else may have put there
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:

@@ -18,7 +18,7 @@ from chamfer.weights.files import check_exists
 SUFFIXES = (".json", ".txt")
 
 WEIGHT_BYTES = 256
-"""Space for a weight and what stands between it and the next, of which 20 are usual."""
+"""Most bytes that a weight and its separators may take on average; about 20 are usual."""
 
 
 def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> npt.NDArray[np.float32]:
@@ -33,7 +33,7 @@ def read_table(path: Path, vocabulary: Vocabulary, *, missing: float = 0.0) -> n
         ``(vocabulary,)`` float32.
     """
     check_exists(path)
-    # Every token, escaped, and next to it a weight of any number of digits that anybody writes.
+    # Every token, escaped, with more digits in its weight than anybody writes.
     most = len(json.dumps(vocabulary.tokens)) + WEIGHT_BYTES * (len(vocabulary) + 1)
     if path.stat().st_size > most:
         raise InputError(

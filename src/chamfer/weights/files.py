@@ -75,7 +75,7 @@ def read_weights(file: BinaryIO, name: str, vocabulary: Vocabulary | None = None
             raise ValueError("its tokenizer or its special tokens are damaged")
         made = parse_json(header.metadata["made"].encode())
         if not isinstance(made, dict):
-            raise ValueError("its metadata are no object")
+            raise ValueError("its metadata is not an object")
         if vocabulary is None:
             vocabulary = Vocabulary(_parse_tokens(file, tokens), frozenset(special))
             is_same = vocabulary.fingerprint == fingerprint

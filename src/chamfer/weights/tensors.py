@@ -57,10 +57,10 @@ def read_header(file: BinaryIO) -> Header:
         raise ValueError("its header is too large")
     header = parse_json(file.read(length))
     if not isinstance(header, dict):
-        raise ValueError("its header is no object")
+        raise ValueError("its header is not an object")
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise ValueError("its metadata are not strings")
+        raise ValueError("its metadata has values other than strings")
     return Header(metadata, header, 8 + length, end)
 
 

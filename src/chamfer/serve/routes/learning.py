@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.serve.answers import as_json
-from chamfer.serve.bodies import PlainJsonRoute
+from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.problems import ConflictError
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse

@@ -6,7 +6,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Response
 
 from chamfer.serve.answers import as_json, public_name
-from chamfer.serve.bodies import PlainJsonRoute
+from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.rerank import Ranked, RerankRequest, RerankResponse, TextDocument
 from chamfer.serve.service import Service, Texts

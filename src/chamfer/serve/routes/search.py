@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 
 from chamfer.serve.answers import as_json
-from chamfer.serve.bodies import PlainJsonRoute
+from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.search import SearchRequest, SearchResponse
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 
 from chamfer.serve import editing
 from chamfer.serve.answers import as_json
-from chamfer.serve.bodies import PlainJsonRoute, raw_body
+from chamfer.serve.json_bodies import PlainJsonRoute, raw_body
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.weights import ListedVersion, NewWeights, TokensResponse, UseRequest, WeightsResponse
 from chamfer.serve.service import Service

@@ -13,7 +13,7 @@ from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.sharded.head import open_queries
 from chamfer.serve.sharded.reader import ShardReader
 from chamfer.serve.sharded.scatter import Scatter
-from chamfer.serve.state import Problem, State
+from chamfer.serve.state import Problem, State, still_holds
 from chamfer.serve.versions import Versions
 
 # Seconds that shards may take to open a new version, and the pause before they are asked again.
@@ -69,7 +69,7 @@ class ShardBackend:
             newest = current_version(self.reader.queries.index.folder)
         except Exception as error:
             self._not_before = time.monotonic() + AGAIN_SECONDS
-            if holds_shards(self.reader.queries.index.folder):
+            if still_holds(holds_shards, self.reader.queries.index.folder):
                 self._state.set(Problem("stale", "the new version cannot be served yet", last_line(error)))
             else:
                 self._state.set(Problem("failing", "the folder of the shards is gone", last_line(error)))

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
 
 from chamfer.serve.asgi import Event, Refused
+from chamfer.serve.bodies import FILE, SMALL, Bodies, Body
 from chamfer.serve.limits import Limits
-from chamfer.serve.reading import FILE, SMALL, Bodies, Body
 
 LIMITS = Limits(body_bytes=4 * SMALL, file_bytes=8 * SMALL, waiting=2)
 
