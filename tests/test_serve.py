@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, rerank
 from chamfer.data.documents import Document
 from chamfer.index.adding import add_documents
+from chamfer.index.filters import SlowFilterError
 from chamfer.index.writing import writing
 from chamfer.kernels.limits import LARGEST
 from chamfer.serve.app import REFRESH_SECONDS, create_app
@@ -150,7 +151,7 @@ class TestSearch:
         assert str(folder) not in told.text
         assert caplog.text.count("the newest commit of the index cannot be opened") == 1
         assert newest.name in caplog.text
-        assert service.search([SearchRequest(query=QUERY)])[0].hits
+        assert client.post("/search", json={"query": QUERY}).json()["hits"]
 
     def test_a_folder_that_is_gone_is_reported_once_until_it_is_back(
         self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
@@ -163,7 +164,7 @@ class TestSearch:
         told = client.get("/health")
         assert (told.status_code, told.json()["status"]) == (503, "failing")
         assert told.json()["problem"] == "the index folder is gone"
-        assert service.search([SearchRequest(query=QUERY)])[0].hits
+        assert client.post("/search", json={"query": QUERY}).json()["hits"]
         away.rename(folder)
         for _ in range(2):
             service.backend.refresh()
@@ -259,6 +260,15 @@ class TestSearch:
         answer = client.post(path, json={"query": QUERY, "where": "length > 1"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.json() == {"message": "the filter timed out; use fewer comparisons"}
+
+    def test_a_slow_filter_is_tried_once_and_does_not_delay_the_others_of_its_batch(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("chamfer.index.texts.STEPS", 1)
+        monkeypatch.setattr("chamfer.serve.service.FILTER_SECONDS", 0)
+        slow, fast = SearchRequest(query=QUERY, where="length > 1"), SearchRequest(query=QUERY)
+        answers = service.search([slow, fast, slow])
+        assert [isinstance(answer, SlowFilterError) for answer in answers] == [True, False, True]
 
     def test_one_bad_request_does_not_spoil_the_others_of_its_batch(self, client: TestClient) -> None:
         def ask(query: str) -> int:

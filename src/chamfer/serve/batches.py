@@ -21,7 +21,8 @@ class Batches(Generic[Item, Answer]):
     runs their batches in turn.
 
     Args:
-        work: answers a batch of items, in order; runs in the executor.
+        work: answers a batch of items, in order; runs in the executor. An answer that is an exception is raised for
+            its item alone; one that is raised makes the items of the batch be tried again, one by one.
         executor: executor to run it in, usually of one thread.
         most: largest number of items in a batch.
         waiting: largest number of items that may wait; one more raises :class:`BusyError`.
@@ -30,7 +31,7 @@ class Batches(Generic[Item, Answer]):
 
     def __init__(
         self,
-        work: Callable[[Sequence[Item]], Sequence[Answer]],
+        work: Callable[[Sequence[Item]], Sequence[Answer | Exception]],
         executor: Executor,
         *,
         most: int,
@@ -87,5 +88,9 @@ class Batches(Generic[Item, Answer]):
                     await self._answer([one])
             return
         for (_, future), answer in zip(batch, answers, strict=True):
-            if not future.done():
+            if future.done():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
                 future.set_result(answer)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from chamfer.explain.words import Spelling
-from chamfer.index.filters import Filter, parse_filter
+from chamfer.index.filters import Filter, SlowFilterError, parse_filter
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
@@ -51,16 +51,24 @@ class Service:
         """Encodes queries for the commit that is served now."""
         return self.backend.reader.queries
 
-    def search(self, asked: Sequence[search_schemas.SearchRequest]) -> list[search_schemas.SearchResponse]:
-        """Answer several searches; those with the same settings are answered as a batch."""
+    def search(
+        self, asked: Sequence[search_schemas.SearchRequest]
+    ) -> list[search_schemas.SearchResponse | SlowFilterError]:
+        """Answer several searches; those with the same settings are answered as a batch.
+
+        A filter that times out is an answer: raised, it would be tried again for each search of the batch.
+        """
         version, reader = self.versions.current, self.backend.reader
         groups: dict[tuple[object, ...], list[int]] = {}
         for place, one in enumerate(asked):
             groups.setdefault((one.k, one.weights, one.where, one.normalise), []).append(place)
-        answers: dict[int, search_schemas.SearchResponse] = {}
+        answers: dict[int, search_schemas.SearchResponse | SlowFilterError] = {}
         for places in groups.values():
             group = [asked[place] for place in places]
-            answers |= dict(zip(places, self._search(group, version, reader), strict=True))
+            try:
+                answers |= dict(zip(places, self._search(group, version, reader), strict=True))
+            except SlowFilterError as error:
+                answers |= dict.fromkeys(places, error)
         return [answers[place] for place in range(len(asked))]
 
     def _search(
