@@ -824,6 +824,21 @@ class TestBatches:
         assert asyncio.run(ask()) == [2 * number for number in range(11)]
         assert sizes == [1, 8, 2]
 
+    def test_only_items_that_are_alike_are_worked_on_together(self) -> None:
+        seen: list[list[int]] = []
+
+        def work(items: Sequence[int]) -> Sequence[int]:
+            seen.append(list(items))
+            return items
+
+        async def ask() -> list[int]:
+            with ThreadPoolExecutor(1) as thread:
+                batches = Batches(work, thread, most=2, waiting=100, alike=lambda number: number % 2)
+                return await asyncio.gather(*(batches.ask(number) for number in range(6)))
+
+        assert asyncio.run(ask()) == list(range(6))
+        assert seen == [[0, 2], [1, 3], [4], [5]]
+
     def test_any_failure_reaches_the_waiting_client(self) -> None:
         class Panic(BaseException):
             """As compiled libraries raise it."""

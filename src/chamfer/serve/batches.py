@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor
 from typing import Generic, TypeVar
 
@@ -26,6 +26,7 @@ class Batches(Generic[Item, Answer]):
         executor: executor to run it in, usually of one thread.
         most: largest number of items in a batch.
         waiting: largest number of items that may wait; one more raises :class:`BusyError`.
+        alike: key of an item; the items of a batch have the same key. All of them, by default.
         observe: called with the size of every batch.
     """
 
@@ -36,9 +37,11 @@ class Batches(Generic[Item, Answer]):
         *,
         most: int,
         waiting: int,
+        alike: Callable[[Item], Hashable] = lambda item: None,
         observe: Callable[[int], None] = lambda size: None,
     ) -> None:
-        self._work, self._executor, self._most, self._limit, self._observe = work, executor, most, waiting, observe
+        self._work, self._executor, self._most, self._limit = work, executor, most, waiting
+        self._alike, self._observe = alike, observe
         self._waiting: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
         self._running: asyncio.Task[None] | None = None
 
@@ -58,17 +61,19 @@ class Batches(Generic[Item, Answer]):
 
     async def _run(self) -> None:
         try:
-            while self._waiting:
-                batch: list[tuple[Item, asyncio.Future[Answer]]] = []
-                while self._waiting and len(batch) < self._most:
-                    item, future = self._waiting.popleft()
-                    if not future.done():
-                        batch.append((item, future))
-                if batch:
-                    self._observe(len(batch))
-                    await self._answer(batch)
+            while batch := self._next():
+                self._observe(len(batch))
+                await self._answer(batch)
         finally:
             self._running = None
+
+    def _next(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
+        """The item that has waited longest, and others like it."""
+        waiting = [(item, future) for item, future in self._waiting if not future.done()]
+        batch = [one for one in waiting if self._alike(one[0]) == self._alike(waiting[0][0])][: self._most]
+        taken = {future for _, future in batch}
+        self._waiting = deque(one for one in waiting if one[1] not in taken)
+        return batch
 
     async def _answer(self, batch: Sequence[tuple[Item, asyncio.Future[Answer]]]) -> None:
         loop = asyncio.get_running_loop()

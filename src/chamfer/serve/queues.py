@@ -7,7 +7,7 @@ from typing import Any
 from chamfer.serve.batches import Batches
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
-from chamfer.serve.service import Service
+from chamfer.serve.service import Service, settings_of
 
 Call = Callable[[], Any]
 
@@ -25,7 +25,12 @@ class Queues:
         self._worker, self._learner = ThreadPoolExecutor(1, "serve-work"), ThreadPoolExecutor(1, "serve-learn")
         worker, waiting = self._worker, limits.waiting
         self.searches = Batches(
-            service.search, worker, most=limits.batch, waiting=waiting, observe=metrics.batches.observe
+            service.search,
+            worker,
+            most=limits.batch,
+            waiting=waiting,
+            alike=settings_of,
+            observe=metrics.batches.observe,
         )
         self.texts = Batches(service.score_texts, worker, most=1, waiting=waiting)
         self.explanations = Batches(service.explain, worker, most=1, waiting=waiting)

@@ -61,7 +61,7 @@ class Service:
         version, reader = self.versions.current, self.backend.reader
         groups: dict[tuple[object, ...], list[int]] = {}
         for place, one in enumerate(asked):
-            groups.setdefault((one.k, one.weights, one.where, one.normalise), []).append(place)
+            groups.setdefault(settings_of(one), []).append(place)
         answers: dict[int, search_schemas.SearchResponse | SlowFilterError] = {}
         for places in groups.values():
             group = [asked[place] for place in places]
@@ -152,6 +152,14 @@ class Service:
     def learn(self, asked: learning_schemas.LearnRequest) -> learning_schemas.LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
         return self.backend.learn(self.versions, asked)
+
+
+def settings_of(asked: search_schemas.SearchRequest) -> tuple[object, ...]:
+    """All of a search but its query. Searches with equal settings are answered as a batch, others one after another.
+
+    Each of them may take as long as a filter may, so a request that has timed out meanwhile can be dropped.
+    """
+    return asked.k, asked.weights, asked.where, asked.normalise
 
 
 def _filter(where: str | None) -> Filter | None:
