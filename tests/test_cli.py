@@ -394,7 +394,7 @@ def test_a_reader_that_leaves_early_is_no_error_worth_a_traceback(command: Calla
     line = json.dumps({"query": "dog", "documents": ["cat"]})
     chamfer = shlex.join([sys.executable, "-m", "chamfer.cli.app", *command("rerank")])
     done = subprocess.run(
-        ["bash", "-c", f"yes '{line}' | head -200 | {chamfer} | head -1"], capture_output=True, text=True
+        ["bash", "-c", f"yes '{line}' | head -100 | {chamfer} | head -1"], capture_output=True, text=True
     )
     assert json.loads(done.stdout)["id"] == "1"
     assert "Traceback" not in done.stderr

@@ -290,6 +290,7 @@ class TestEngine:
         with pytest.raises(InputError, match=r"not installed; run: pip install 'chamfer\[openvino\]'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
 
+    @pytest.mark.long
     def test_openvino_sends_no_telemetry(self, plain_checkpoint: Path, tmp_path: Path) -> None:
         code = (
             "import sys; from chamfer import Encoder; "

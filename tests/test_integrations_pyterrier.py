@@ -187,6 +187,7 @@ def test_an_experiment_measures_it(encoder: Encoder, weights: TokenWeights) -> N
     assert measured["ndcg"][0] == pytest.approx(measured["ndcg"][1])
 
 
+@pytest.mark.long
 def test_no_java_is_started() -> None:
     code = (
         "import sys; sys.modules['jnius'] = None\n"

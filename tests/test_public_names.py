@@ -40,6 +40,7 @@ def test_every_public_name_can_be_imported() -> None:
         chamfer.nothing  # noqa: B018
 
 
+@pytest.mark.long
 def test_a_subpackage_never_replaces_a_public_name() -> None:
     subprocess.run([sys.executable, "-c", IMPORT_EVERYTHING], check=True)
 

@@ -273,6 +273,7 @@ class TestOnRay:
         assert answers[0] == answers[1]
         assert answers[0][-1].count('"truncated"') == 5
 
+    @pytest.mark.long
     def test_a_worker_has_a_gpu_of_its_own(self, cluster: Workers) -> None:
         """Which GPU Ray assigns to each worker, and in which order results arrive."""
         tables: list[Table] = [{"number": [number]} for number in range(6)]
