@@ -16,7 +16,7 @@ from chamfer.index.manifest import read_manifest
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
-from chamfer.index.writing import Writer
+from chamfer.index.writing import Writer, writing
 from chamfer.kernels.codes import Codes
 from chamfer.tokens.batch import TokenBatch, TokenIds
 from chamfer.weights.frequencies import DocumentFrequencies
@@ -88,6 +88,16 @@ def addition(generator: np.random.Generator, ids: list[str], *, name: str = "add
         for identifier, year in zip(ids, years, strict=True)
     ]
     return Operation(name, documents, tokens, distinct)
+
+
+def written(folder: Path, precision: Precision, steps: Sequence[Operation]) -> Model:
+    """Make an index by some operations; returns what it holds."""
+    model: Model = {}
+    with writing(folder, settings_of(precision)) as writer:
+        for step in steps:
+            step.perform(writer)
+            model = step.after(model, precision)
+    return model
 
 
 def operation(generator: np.random.Generator, model: Model) -> Operation:

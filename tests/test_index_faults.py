@@ -24,7 +24,7 @@ from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
 from chamfer.retrieve.stages import open_stage
 from chamfer.support.files import InUseError
-from tests.index_model import Model, Operation, addition, at_step, contents, read, settings_of
+from tests.index_model import Model, Operation, addition, at_step, contents, read, written
 
 BASE = [f"d{number}" for number in range(12)]
 
@@ -45,12 +45,7 @@ def make(folder: Path, precision: Precision = "float16") -> Model:
     """A small index of two segments, one with deleted documents."""
     generator = np.random.default_rng(0)
     steps = [addition(generator, BASE[:8]), addition(generator, BASE[8:]), Operation("delete", ids=["d1", "d3"])]
-    model: Model = {}
-    with writing(folder, settings_of(precision)) as writer:
-        for step in steps:
-            step.perform(writer)
-            model = step.after(model, precision)
-    return model
+    return written(folder, precision, steps)
 
 
 def files_of(folder: Path) -> list[Path]:

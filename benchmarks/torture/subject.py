@@ -5,13 +5,12 @@ from pathlib import Path
 
 import faiss
 import numpy as np
-from tests.index_model import DIMENSIONS, VOCABULARY, Model, Operation, addition, settings_of
+from tests.index_model import DIMENSIONS, VOCABULARY, Model, Operation, addition, written
 from tests.vectors import unit
 
 from chamfer.errors import InputError
 from chamfer.index.settings import PRECISIONS, Precision
 from chamfer.index.snapshot import Snapshot
-from chamfer.index.writing import writing
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import stage_names
@@ -37,12 +36,7 @@ def make(folder: Path, precision: Precision, *, seed: int = 0) -> Model:
         Operation("delete", ids=DELETED),
         addition(generator, ids[22:]),
     ]
-    model: Model = {}
-    with writing(folder, settings_of(precision)) as writer:
-        for step in steps:
-            step.perform(writer)
-            model = step.after(model, precision)
-    return model
+    return written(folder, precision, steps)
 
 
 def queries(seed: int = 0) -> Queries:
