@@ -110,7 +110,8 @@ def test_requests_made_from_the_description_find_nothing(
     program = "from schemathesis.cli import schemathesis; schemathesis()"
     command = [sys.executable, "-c", program, "run", f"{address}/openapi.json"]
     examples = "200" if long else "5"
-    options = ["--header", "Authorization: Bearer secret", "--max-examples", examples, "--seed", "1", "--workers", "2"]
+    # One worker: with two, ast.parse of CPython 3.11, which hypothesis calls, fails if a thread is switched inside it.
+    options = ["--header", "Authorization: Bearer secret", "--max-examples", examples, "--seed", "1", "--workers", "1"]
     phases = ["--phases", "examples,coverage,fuzzing"]
     environment = {
         **os.environ,
