@@ -24,6 +24,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.retrieve.stages import BM25, check_stage
 from chamfer.weights.names import NAMES, UNIFORM, check_file
@@ -47,7 +48,7 @@ def evaluate(
         typer.Option("--run", help="TREC run to evaluate as well. Repeatable.", metavar="FILE"),
     ] = None,
     depth: Depth = DEFAULT_DEPTH,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     special: SpecialOption = f"{DEFAULT:g}",
     validation: ValidationOption = "dev",
     baseline: Annotated[

@@ -11,6 +11,7 @@ from chamfer.cli.checks import check_output, check_query
 from chamfer.cli.options import FormOption, IndexFolder, WeightsName
 from chamfer.cli.terminal import print_json, results, say, say_truncated
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def explain(
         str | None, typer.Argument(help="Id of a second document, to compare with.", show_default="none")
     ] = None,
     weights: WeightsName = DEFAULT_WEIGHTS,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     html: Annotated[Path | None, typer.Option("--html", help="Also write the explanation as an HTML page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:

@@ -22,6 +22,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.learn.recipe_names import AUTO, NAMES, check_recipe
 from chamfer.learn.splits import FOLDS
 from chamfer.retrieve.stage import DEFAULT_DEPTH
@@ -75,7 +76,7 @@ def learn(
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = FOLDS,
     seed: Seed = 0,
     depth: Depth = DEFAULT_DEPTH,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     encoder: EncoderName = MINILM,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,

@@ -9,6 +9,7 @@ from chamfer.cli.checks import check_output
 from chamfer.cli.options import AsJson, CacheFolder, Depth, DocumentLength, EncoderName, FormOption, QueryLength, Seed
 from chamfer.cli.terminal import print_json, progress_bar, results, say
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.reproduce.paper import ALL_MEASURES, DEPTH, ENCODER, MOST_QUERIES, SETTINGS
 
 PRINTED = ["R@10", "nDCG@10"]
@@ -49,7 +50,7 @@ def reproduce(
         int, typer.Option("--max-queries", min=2, help="Maximum number of queries per split to learn from.")
     ] = MOST_QUERIES,
     seed: Seed = 0,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,

@@ -21,6 +21,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, check_file
 
@@ -52,7 +53,7 @@ def rerank(
         int | None, typer.Option("--depth", min=1, help="Candidates per query.", show_default=str(DEFAULT_DEPTH))
     ] = None,
     k: Annotated[int | None, typer.Option("-k", "--top-k", min=1, help="Keep the top k.", show_default="all")] = None,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the TREC run to this file.", show_default="stdout")
     ] = None,

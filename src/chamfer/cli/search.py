@@ -13,6 +13,7 @@ from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName
 from chamfer.cli.terminal import results, say_truncated
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO
 from chamfer.search.hits import DEFAULT_K, json_score
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
@@ -45,7 +46,7 @@ def search(
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Divide scores by the total weight: 0 is a perfect match.")
     ] = False,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per query.")] = False,
 ) -> None:
     """Search an index.

@@ -10,6 +10,7 @@ import typer
 from chamfer.cli.options import WEIGHTS_HELP, FirstStage, FormOption, checked_address
 from chamfer.cli.terminal import say
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO, check_stage
 from chamfer.serve.limits import SHARD_SECONDS, Limits
 from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_file
@@ -36,7 +37,7 @@ def serve(
         typer.Option("--versions", help="Folder for versions of the weights.", show_default="in memory"),
     ] = None,
     first_stage: FirstStage = AUTO,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.")

@@ -25,6 +25,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
+from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.weights.idf import POWER
 from chamfer.weights.special import DEFAULT
 
@@ -57,7 +58,7 @@ def idf(
     validation: ValidationOption = "dev",
     sample: Annotated[float, typer.Option("--sample", help="Fraction of the documents to count.")] = 1.0,
     seed: Seed = 0,
-    form: FormOption = "l2",
+    form: FormOption = DEFAULT_FORM,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,

@@ -14,7 +14,7 @@ from chamfer.evaluate.on_collection import evaluate_collection
 from chamfer.evaluate.on_index import evaluate_index
 from chamfer.evaluate.setup import open_setup
 from chamfer.evaluate.weightings import Weightings
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stages import BM25
 from chamfer.support.progress import shown
 from chamfer.weights.names import NAMES
@@ -33,7 +33,7 @@ def evaluate(
     candidates: Sequence[Ranking] | None = None,
     runs: Mapping[str, Sequence[Ranking]] | None = None,
     depth: int | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     special: Special = DEFAULT,
     validation: str = "dev",
     baseline: str | None = None,

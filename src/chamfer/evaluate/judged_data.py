@@ -12,7 +12,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stages import AUTO
 from chamfer.search.searcher import Searcher
 
@@ -60,7 +60,7 @@ def open_collection(data: Data, queries: "QuerySource | None", judgements: "Judg
 
 
 def open_searcher(
-    data: Data, *, encoder: Encoder | str | None = None, first_stage: str | None = None, form: Form = "l2"
+    data: Data, *, encoder: Encoder | str | None = None, first_stage: str | None = None, form: Form = DEFAULT_FORM
 ) -> Searcher | None:
     """Open a searcher if ``data`` is an index or the folder of one; None if it is a collection."""
     if isinstance(data, Searcher):

@@ -9,7 +9,7 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.setup import Setup, open_setup
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.bm25 import BM25
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.search.rerank_all import rerank_all
@@ -35,7 +35,7 @@ def rerank_collection(
     candidates: Sequence[Ranking] | None = None,
     depth: int | None = None,
     k: int | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     cache: Path | None = None,
     progress: bool | None = None,
     ray: str | None = None,

@@ -15,7 +15,7 @@ from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.weights.counting import count_tokens
@@ -44,7 +44,7 @@ class Setup:
     collection: Collection
     encoder: Encoder
     cache: Path
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     depth: int = DEFAULT_DEPTH
     progress: Progress = quiet
     workers: Workers = IN_PROCESS
@@ -122,7 +122,7 @@ def open_setup(
     *,
     encoder: Encoder | str | None = None,
     cache: str | Path | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     depth: int | None = None,
     progress: bool | None = None,
     ray: str | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from chamfer.errors import InputError
 from chamfer.explain.matches import Difference, Match, Word
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.notebook import Row, marked, table
 
 
@@ -35,7 +35,7 @@ class Explanation:
     """
 
     matches: tuple[Match, ...]
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     document_id: str = ""
     document: str | None = None
     query_was_truncated: bool = False

@@ -10,7 +10,7 @@ from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.matches import Match
 from chamfer.explain.words import Span, Spelling, placed
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch, Vectors
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.names import check_weights
@@ -23,7 +23,7 @@ def explain(
     *,
     encoder: Encoder,
     weights: TokenWeights | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
 ) -> Explanation:
     """Explain the score of a text: what each query token matched, and what that contributed.
 
@@ -65,7 +65,7 @@ def explain_tokens(
     document: TokenBatch,
     vocabulary: Vocabulary,
     *,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     read: Sequence[tuple[int, Span | None]] | None = None,
     document_id: str = "",
     document_text: str | None = None,

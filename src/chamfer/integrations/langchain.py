@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.search.hits import DEFAULT_K
 from chamfer.search.relevance import relevance
 
@@ -39,7 +39,7 @@ class WeightedReranker(BaseDocumentCompressor):
 
     encoder: InstanceOf[Encoder]
     weights: InstanceOf[TokenWeights] | None = None
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     top_n: PositiveInt | None = None
 
     def compress_documents(

@@ -1,7 +1,7 @@
 """LlamaIndex: a node postprocessor that re-ranks with token weights."""
 
 from chamfer import Encoder, InputError, TokenWeights, rerank
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -37,7 +37,7 @@ class WeightedRerank(BaseNodePostprocessor):
 
     encoder: InstanceOf[Encoder] = Field(exclude=True)  # a model cannot be serialised to JSON
     weights: InstanceOf[TokenWeights] | None = Field(default=None, exclude=True)
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     top_n: PositiveInt | None = None
     metadata_mode: MetadataMode = MetadataMode.EMBED
 

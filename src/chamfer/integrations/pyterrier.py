@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from chamfer import Encoder, InputError, TokenBatch, TokenWeights
 from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.weights.names import check_weights
 
 try:
@@ -37,7 +37,7 @@ class QueryEncoder(pt.Transformer):
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
-    def __init__(self, encoder: Encoder, weights: TokenWeights | None = None, *, form: Form = "l2") -> None:
+    def __init__(self, encoder: Encoder, weights: TokenWeights | None = None, *, form: Form = DEFAULT_FORM) -> None:
         self.encoder = encoder
         self.weights = weights or TokenWeights.uniform(encoder.vocabulary)
         check_weights(self.weights, encoder, form)
@@ -74,7 +74,7 @@ class Reranker(pt.Transformer):
     ['b', 'a']
     """
 
-    def __init__(self, encoder: Encoder, weights: TokenWeights | None = None, *, form: Form = "l2") -> None:
+    def __init__(self, encoder: Encoder, weights: TokenWeights | None = None, *, form: Form = DEFAULT_FORM) -> None:
         self._queries = QueryEncoder(encoder, weights, form=form)
         self.encoder, self.weights = encoder, self._queries.weights
         self.form: Form = form

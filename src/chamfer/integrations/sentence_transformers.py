@@ -14,7 +14,7 @@ from torch import Tensor
 
 from chamfer import Encoder, InputError, TokenBatch, TokenWeights
 from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.devices import scoring_device
 from chamfer.weights.names import check_weights
 
@@ -63,11 +63,11 @@ class WeightedMaxSim:
         form: ``l2`` or ``cosine``.
     """
 
-    def __init__(self, weights: Sequence[npt.NDArray[np.float32]], *, form: Form = "l2") -> None:
+    def __init__(self, weights: Sequence[npt.NDArray[np.float32]], *, form: Form = DEFAULT_FORM) -> None:
         self.weights, self.form = list(weights), form
 
     @classmethod
-    def of(cls, encoder: Encoder, texts: Sequence[str], weights: TokenWeights, *, form: Form = "l2") -> Self:
+    def of(cls, encoder: Encoder, texts: Sequence[str], weights: TokenWeights, *, form: Form = DEFAULT_FORM) -> Self:
         """Make the similarity function for query texts, in the order in which the model will get them.
 
         >>> encoder = Encoder.load("minilm")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import DamagedError, InputError
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.kernels.limits import NOISE
 from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch, Vectors, offsets_of, rows_of
@@ -17,7 +17,7 @@ BLOCK = 8192
 
 
 def minima(
-    query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = "l2"
+    query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = DEFAULT_FORM
 ) -> npt.NDArray[np.float32]:
     """Compute :func:`chamfer.kernels.reference.minima` for the candidates, in their order.
 

@@ -11,7 +11,7 @@ from chamfer.kernels import blas, native
 from chamfer.kernels.best import Best
 from chamfer.kernels.checks import check_queries, checked_candidates, checked_k, checked_weights
 from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.devices import CPU
 from chamfer.support.threads import free_cores, map_in_threads
 from chamfer.tokens.batch import TokenBatch
@@ -31,7 +31,7 @@ def minima(
     documents: TokenBatch | Documents,
     *,
     candidates: npt.ArrayLike | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
 ) -> Floats:
     """Compute the distance from each token of one query to the closest token of each candidate.
 
@@ -116,7 +116,7 @@ def best(
     *,
     k: int,
     candidates: Sequence[npt.ArrayLike] | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
 ) -> list[Best]:
     """Find the top k documents for each query.
 

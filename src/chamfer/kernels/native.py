@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import DamagedError, InputError
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.threads import free_cores
 from chamfer.tokens.batch import TokenBatch, Vectors
 
@@ -57,7 +57,7 @@ def _warn_that_it_is_missing() -> None:
 
 
 def minima(
-    query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = "l2"
+    query: Vectors, documents: TokenBatch, candidates: npt.NDArray[np.int64], form: Form = DEFAULT_FORM
 ) -> npt.NDArray[np.float32]:
     """Compute :func:`chamfer.kernels.reference.minima` for candidates among 16-bit documents, in their order."""
     with _input_errors():

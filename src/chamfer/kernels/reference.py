@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch, Vectors
 
 
-def minima(query: Vectors, documents: TokenBatch, form: Form = "l2") -> npt.NDArray[np.float64]:
+def minima(query: Vectors, documents: TokenBatch, form: Form = DEFAULT_FORM) -> npt.NDArray[np.float64]:
     """Compute the distance from each query token to the closest token of each document.
 
     ``l2``: ``min_j ||q_i - d_j||``, as in the paper. ``cosine``: ``min_j -<q_i, d_j>``, the negative cosine for unit
@@ -20,7 +20,7 @@ def minima(query: Vectors, documents: TokenBatch, form: Form = "l2") -> npt.NDAr
 
 
 def match(
-    query: Vectors, documents: TokenBatch, form: Form = "l2"
+    query: Vectors, documents: TokenBatch, form: Form = DEFAULT_FORM
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Like :func:`minima`, and also return which token of each document is the closest (-1 if it has none).
 
@@ -40,7 +40,7 @@ def match(
 
 
 def score(
-    query: Vectors, weights: npt.NDArray[np.floating], documents: TokenBatch, form: Form = "l2"
+    query: Vectors, weights: npt.NDArray[np.floating], documents: TokenBatch, form: Form = DEFAULT_FORM
 ) -> npt.NDArray[np.float64]:
     """Score one query against every document.
 

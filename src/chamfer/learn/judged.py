@@ -13,7 +13,7 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.devices import CPU
 from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.progress import Advance, ignore
@@ -115,7 +115,7 @@ def judged_minima(
     candidates: Sequence[Ranking],
     judgements: Mapping[str, Mapping[str, int]],
     *,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
 ) -> list[JudgedQuery]:

@@ -9,7 +9,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_searcher, read_judged
 from chamfer.evaluate.setup import open_setup
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_collection import learn_collection
 from chamfer.learn.on_index import DEPTH, judge_in_index, learn_judged
@@ -34,7 +34,7 @@ def learn(
     preset: Preset | None = None,
     encoder: Encoder | str | None = None,
     depth: int | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     folds: int = FOLDS,
     seed: int = 0,
     cache: str | Path | None = None,

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from chamfer.errors import InputError
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 
@@ -40,7 +40,7 @@ class SampleComplexity(NamedTuple):
 
 
 def sample_complexity(
-    queries: Sequence[JudgedQuery], *, form: Form = "l2", delta: float = 0.05, epsilon: float = 0.5
+    queries: Sequence[JudgedQuery], *, form: Form = DEFAULT_FORM, delta: float = 0.05, epsilon: float = 0.5
 ) -> SampleComplexity:
     """Estimate ``lambda_min(A)`` from the minima of judged queries, and the bound of Theorem 1.
 

@@ -13,7 +13,7 @@ from chamfer.evaluate.measures import DEPTH as MEASURED
 from chamfer.evaluate.measures import PerQuery
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import bootstrap_interval, compare
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
@@ -47,7 +47,7 @@ class Protocol:
 
     cache: Path
     depth: int = DEPTH
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     most: int = MOST_QUERIES
     seed: int = 0
 

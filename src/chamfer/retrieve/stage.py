@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Queries(NamedTuple):
     texts: Sequence[str]
     tokens: TokenBatch
     weights: npt.NDArray[np.float32]
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     was_truncated: Sequence[bool] = ()
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:

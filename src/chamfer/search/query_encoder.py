@@ -9,7 +9,7 @@ from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.matching import explain_tokens
 from chamfer.index.snapshot import Snapshot
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, cache_key, check_weights, weights_by_name
@@ -30,7 +30,12 @@ class QueryEncoder:
     """
 
     def __init__(
-        self, index: Snapshot, encoder: Encoder, *, weights: str | TokenWeights = DEFAULT_WEIGHTS, form: Form = "l2"
+        self,
+        index: Snapshot,
+        encoder: Encoder,
+        *,
+        weights: str | TokenWeights = DEFAULT_WEIGHTS,
+        form: Form = DEFAULT_FORM,
     ) -> None:
         built_with = index.settings.encoder.get("model", encoder.model_fingerprint)
         if built_with != encoder.model_fingerprint:

@@ -9,7 +9,7 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.tokenizing import Tokenized
 from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.strings import list_of_strings
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
@@ -21,7 +21,7 @@ def rerank(
     *,
     encoder: Encoder,
     weights: TokenWeights | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     k: int | None = None,
     query_id: str = "query",
     normalise: bool = False,

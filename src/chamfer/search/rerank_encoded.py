@@ -11,7 +11,7 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.token_weights import TokenWeights
@@ -30,7 +30,7 @@ def rerank_encoded(
     corpus: EncodedCorpus,
     weightings: Mapping[str, TokenWeights],
     *,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     k: int | None = None,
 ) -> dict[str, Ranking]:
     """Re-rank the candidates of one query with each of several weightings, from vectors on disk.
@@ -78,7 +78,7 @@ class RerankEncoded:
     queries: EncodedCorpus
     corpus: EncodedCorpus
     weightings: Mapping[str, TokenWeights]
-    form: Form = "l2"
+    form: Form = DEFAULT_FORM
     k: int | None = None
 
     def key(self, tables: Sequence[Table]) -> str:

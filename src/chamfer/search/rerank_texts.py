@@ -8,7 +8,7 @@ from typing import NamedTuple
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.search.rerank import score_texts
 from chamfer.search.rerank_all import QUERIES_PER_TABLE
 from chamfer.support.progress import Advance
@@ -45,7 +45,7 @@ def rerank_requests(
     *,
     encoder: Encoder,
     weights: TokenWeights,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     k: int | None = None,
     workers: Workers = IN_PROCESS,
 ) -> Iterator[Response]:

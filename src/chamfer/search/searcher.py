@@ -17,7 +17,7 @@ from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
 from chamfer.index.notes import filter_notes
 from chamfer.index.snapshot import Snapshot
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.ranker import Ranker, whole
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.search.hits import DEFAULT_K, Hits, make_hits
@@ -60,7 +60,7 @@ class Searcher:
         *,
         weights: str | TokenWeights = DEFAULT_WEIGHTS,
         first_stage: str = "auto",
-        form: Form = "l2",
+        form: Form = DEFAULT_FORM,
         verify: bool = False,
     ) -> None:
         self.index, self.encoder, self.form = index, encoder, form
@@ -75,7 +75,7 @@ class Searcher:
         *,
         weights: str | TokenWeights = DEFAULT_WEIGHTS,
         first_stage: str = "auto",
-        form: Form = "l2",
+        form: Form = DEFAULT_FORM,
         encoder: Encoder | None = None,
         device: str = AUTO,
         verify: bool = False,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chamfer.errors import InputError
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.special import DEFAULT, Special
@@ -32,7 +32,7 @@ def weights_by_name(
     special: Special = DEFAULT,
     validate: Validate | None = None,
     made_from: Mapping[str, Any] | None = None,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
 ) -> TokenWeights:
     """Make or load weights.
 

@@ -25,7 +25,7 @@ from chamfer.integrations.qdrant.points import (
     snapshot_of,
 )
 from chamfer.kernels.fold import fold
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import DEFAULT_DEPTH, Queries
 from chamfer.retrieve.stages import EXACT
@@ -59,7 +59,7 @@ class QdrantSearcher:
         encoder: Encoder,
         weights: TokenWeights | None = None,
         *,
-        form: Form = "l2",
+        form: Form = DEFAULT_FORM,
         index: Index | Snapshot | None = None,
     ) -> None:
         self.client, self.name, self.encoder, self.form = client, name, encoder, form

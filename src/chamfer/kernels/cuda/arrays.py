@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch
 
 Precision = Literal["float32", "float16", "bfloat16", "int8", "fp8"]
@@ -83,7 +83,7 @@ class DeviceQueries:
     """
 
     def __init__(
-        self, queries: TokenBatch, weights: npt.NDArray[np.float32], device: torch.device, form: Form = "l2"
+        self, queries: TokenBatch, weights: npt.NDArray[np.float32], device: torch.device, form: Form = DEFAULT_FORM
     ) -> None:
         self.form = form
         self.rows, self.pieces = rows_and_pieces(int(queries.lengths.max()), queries.dimensions)

@@ -18,7 +18,7 @@ from chamfer.kernels.best import Best
 from chamfer.kernels.cuda.arrays import DeviceQueries, Packed, power_of_two, rows_and_pieces, to_device
 from chamfer.kernels.cuda.documents import NO_MEMORY, DeviceDocuments, Places, are_units, on, vectors_of
 from chamfer.kernels.cuda.launch import read_keys, refine_kept, refine_pairs, score_all, score_pairs, top
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch, offsets_of, parts
 
 # Bytes of scores computed at a time, and the most queries scored at a time.
@@ -72,7 +72,7 @@ def _memory_errors() -> Iterator[None]:
 
 
 def minima(
-    query: TokenBatch, documents: DeviceDocuments, candidates: Places | None = None, form: Form = "l2"
+    query: TokenBatch, documents: DeviceDocuments, candidates: Places | None = None, form: Form = DEFAULT_FORM
 ) -> npt.NDArray[np.float32]:
     """Compute :func:`chamfer.kernels.reference.minima` for the chosen documents, in their order, in 64 bits."""
     tokens = len(query.vectors)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from chamfer.errors import InputError
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, read_set
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import AUTO
 from chamfer.serve.rankings import Ranked
@@ -111,7 +111,7 @@ def deployed(
     *,
     replicas: int = 1,
     cpus: float = 1.0,
-    form: Form = "l2",
+    form: Form = DEFAULT_FORM,
     first_stage: str = AUTO,
     verify: bool = False,
 ) -> Iterator[dict[str, RayReplicas]]:

@@ -5,12 +5,12 @@ from pathlib import Path
 from chamfer.encode.encoder import Encoder
 from chamfer.index.encoder import load_encoder
 from chamfer.index.shards import ShardVersion, open_head
-from chamfer.kernels.form import Form
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.search.query_encoder import QueryEncoder
 
 
 def open_queries(
-    folder: Path, version: ShardVersion, encoder: Encoder | None = None, *, form: Form = "l2"
+    folder: Path, version: ShardVersion, encoder: Encoder | None = None, *, form: Form = DEFAULT_FORM
 ) -> QueryEncoder:
     """Open the query encoder for a version of the shards; ``idf`` counts the documents of all shards.
 
