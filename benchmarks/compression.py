@@ -19,7 +19,7 @@ from chamfer.cache.encoded import encode_cached
 from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
-from chamfer.evaluate.measures import PerQuery, measure
+from chamfer.evaluate.measures import MAIN_MEASURES, PerQuery, measure
 from chamfer.evaluate.significance import compare
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.snapshot import Snapshot
@@ -45,7 +45,6 @@ KEPT: tuple[tuple[Precision, int, int | None], ...] = (
     ("int8", 2, 128),
     ("4bit", 2, 128),
 )
-MEASURES = ("nDCG@10", "R@10")
 
 
 def main() -> None:
@@ -66,7 +65,7 @@ def main() -> None:
         for kept in KEPT:
             row, values = measure_one(kept, encoder, collection, documents, asked, tokens)
             first = first or values
-            row["against_float16"] = {name: compare(values[name], first[name])._asdict() for name in MEASURES}
+            row["against_float16"] = {name: compare(values[name], first[name])._asdict() for name in MAIN_MEASURES}
             rows.append(row)
             print(row, flush=True)
         record = {"environment": measured_on, "collection": folder.name, "queries": len(asked), "rows": rows}
@@ -111,7 +110,7 @@ def measure_one(
         "precision": precision,
         "pool": pool,
         "dimensions": projected or encoder.dimensions,
-        **{name: round(float(values[name].mean()), 5) for name in MEASURES},
+        **{name: round(float(values[name].mean()), 5) for name in MAIN_MEASURES},
         "bytes_per_document": round(used / len(documents)),
         "vector_bytes_per_document": round(vectors / len(documents)),
         "seconds_to_build": round(built, 1),
@@ -122,13 +121,15 @@ def measure_one(
 
 def show(record: dict[str, Any]) -> None:
     """Print the rows of one collection."""
-    table = Table("precision", "pool", "dimensions", *MEASURES, "p", "bytes/document", "ms", title=record["collection"])
+    table = Table(
+        "precision", "pool", "dimensions", *MAIN_MEASURES, "p", "bytes/document", "ms", title=record["collection"]
+    )
     for row in record["rows"]:
         table.add_row(
             row["precision"],
             str(row["pool"]),
             str(row["dimensions"]),
-            *(f"{row[name]:.4f}" for name in MEASURES),
+            *(f"{row[name]:.4f}" for name in MAIN_MEASURES),
             f"{row['against_float16']['nDCG@10']['p_value']:.3f}",
             str(row["vector_bytes_per_document"]),
             f"{row['milliseconds']:.1f}",

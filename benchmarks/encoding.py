@@ -25,7 +25,7 @@ from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.encode.checkpoint import minilm_folder
 from chamfer.encode.settings import Arithmetic, Engine
-from chamfer.evaluate.measures import PerQuery, measure
+from chamfer.evaluate.measures import MAIN_MEASURES, PerQuery, measure
 from chamfer.evaluate.significance import compare
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
@@ -36,7 +36,6 @@ from corpora import DOCUMENT_LENGTH, QUERY_LENGTH
 RESULT = Path(__file__).parent / "results" / "encoding.json"
 COLLECTIONS = ("scifact", "acl-titles")
 BASELINE = "sentence-transformers"
-MEASURES = ("nDCG@10", "R@10")
 DEPTH = 100
 ENGINES: tuple[Engine, ...] = ("torch", "openvino")
 ARITHMETICS: tuple[Arithmetic, ...] = ("float32", "bfloat16")
@@ -194,9 +193,9 @@ def qualities(folder: Path, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
                 "queries": asking,
                 "documents": answering,
                 "weights": weights,
-                "measures": {name: round(float(values[name].mean()), 6) for name in MEASURES},
+                "measures": {name: round(float(values[name].mean()), 6) for name in MAIN_MEASURES},
                 "against_exact": {
-                    name: compare(values[name], found[EXACT, EXACT, weights][name])._asdict() for name in MEASURES
+                    name: compare(values[name], found[EXACT, EXACT, weights][name])._asdict() for name in MAIN_MEASURES
                 },
             }
             for (asking, answering, weights), values in found.items()

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
-from chamfer.index.columns import CODES
+from chamfer.index.columns import CODES_FILE
 from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.trained import sample_size
@@ -141,7 +141,7 @@ def serve(folder: Path, size: int) -> dict[str, Any]:
         "milliseconds_95": round(float(np.percentile(times, 95)), 2),
         "exhaustive_milliseconds": round(float(np.median(exact)), 2),
         "overlap": round(float(np.mean(same)), 4),
-        "code_megabytes": round(sum(segment.columns[CODES].nbytes for segment in index.segments) / 1e6, 1),
+        "code_megabytes": round(sum(segment.columns[CODES_FILE].nbytes for segment in index.segments) / 1e6, 1),
         "interpreter_megabytes": before,
         **served,
     }

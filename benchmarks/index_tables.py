@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from chamfer.evaluate.measures import MAIN_MEASURES
+from chamfer.evaluate.significance import SIGNIFICANCE
+
 RESULTS = Path(__file__).parent / "results"
 EXACT = "exhaustive"
 
@@ -60,7 +63,7 @@ def compression() -> str:
     for record in _records("compression"):
         for row in record["rows"]:
             marks = {
-                name: "*" if row["against_float16"][name]["p_value"] < 0.05 else "" for name in ("nDCG@10", "R@10")
+                name: "*" if row["against_float16"][name]["p_value"] < SIGNIFICANCE else "" for name in MAIN_MEASURES
             }
             cells = [
                 record["collection"],

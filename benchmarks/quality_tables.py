@@ -5,8 +5,10 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from chamfer.evaluate.measures import MAIN_MEASURES
+from chamfer.evaluate.significance import SIGNIFICANCE
+
 RESULTS = Path(__file__).parent / "results"
-MEASURES = ("nDCG@10", "R@10")
 # The README shows these and the mean of all; docs/ has every collection.
 BEIR = ("arguana", "climate-fever-sent", "dbpedia-entity-50q", "nfcorpus", "scifact")
 
@@ -36,7 +38,7 @@ def zero_shot_summary() -> str:
         ("idf-soft-query-mean", "Softened IDF divided by the mean over query tokens"),
     ):
         parts = []
-        for measure in MEASURES:
+        for measure in MAIN_MEASURES:
             found = [
                 next(system for system in record["systems"] if system["name"] == name)["against_baseline"][measure]
                 for record in measured
@@ -68,7 +70,7 @@ def few_shot_table() -> str:
             f"{learnt['uniform']['nDCG@10']:.3f}",
             _value(record["systems"]["idf-soft"], "nDCG@10"),
             _value(learnt, "nDCG@10"),
-            *(_change(learnt, measure, record["report"]["chosen"]) for measure in MEASURES),
+            *(_change(learnt, measure, record["report"]["chosen"]) for measure in MAIN_MEASURES),
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -100,8 +102,8 @@ def few_shot_recipes() -> str:
         f"| --- | ---: | --- | ---: |{' ---: |' * len(names)} --- |",
     ]
     for record in _records("few-shot"):
-        for measure in MEASURES:
-            first = measure == MEASURES[0]
+        for measure in MAIN_MEASURES:
+            first = measure == MAIN_MEASURES[0]
             head = [record["dataset"], "/".join(map(str, record["splits"].values()))] if first else ["", ""]
             uniform = f"{record['systems']['auto']['uniform'][measure]:.3f}"
             cells = [_value(record["systems"][name], measure) for name in names]
@@ -117,7 +119,7 @@ def few_shot_summary() -> str:
     sentences = []
     for name, spoken in (("auto", "Recipe `auto`"), ("paper", "The paper's recipe")):
         parts = []
-        for measure in MEASURES:
+        for measure in MAIN_MEASURES:
             found = [record["systems"][name]["against_uniform"][measure] for record in measured]
             above, certain = _counts(found, 1)
             below, harmed = _counts(found, -1)
@@ -169,7 +171,7 @@ def _counts(comparisons: list[dict[str, Any]], sign: int) -> tuple[int, int]:
 
 
 def _mark(comparison: dict[str, Any]) -> str:
-    return "*" if comparison["p_value"] < 0.05 else ""
+    return "*" if comparison["p_value"] < SIGNIFICANCE else ""
 
 
 def _cell(system: dict[str, Any], measure: str) -> str:

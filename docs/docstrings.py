@@ -1,4 +1,4 @@
-"""Griffe extension: docstrings as Markdown, whatever of reStructuredText they hold."""
+"""Griffe extension: docstrings as Markdown, whatever of reStructuredText they hold, and without internals."""
 
 import inspect
 import re
@@ -7,6 +7,9 @@ from typing import Any
 import griffe
 
 import chamfer
+
+INTERNAL = "Internal:"
+"""How the docstring of a member begins that other rooms of the package need, but users do not."""
 
 ROLE = re.compile(r":(?:class|func|meth|attr|mod|data):`~?([\w.]+)`")
 
@@ -18,6 +21,12 @@ class Docstrings(griffe.Extension):
         """Rewrite one docstring."""
         if obj.docstring:
             obj.docstring.value = linked(fenced(obj.docstring.value))
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:  # noqa: ANN401 -- as Griffe calls it
+        """Leave out what is internal."""
+        for name, member in list(cls.members.items()):
+            if not member.is_alias and member.docstring and member.docstring.value.startswith(INTERNAL):
+                del cls.members[name]
 
 
 def fenced(docstring: str) -> str:

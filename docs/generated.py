@@ -6,12 +6,15 @@ A page holds a line such as ``<!-- generated: command-line -->``, which is repla
 import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
 from unittest.mock import MagicMock
 
 import typer.main
 
 import chamfer
+from chamfer import InputError, errors
+from docstrings import INTERNAL
 
 # Public names are grouped by the room that they come from, in the order in which data flows.
 GROUPS = {
@@ -27,6 +30,10 @@ GROUPS = {
     "learn": "Learning",
     "errors": "Errors",
 }
+
+
+# Names in hints that modules import for type checkers only.
+_NAMES = {"Encoder": chamfer.Encoder}
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
@@ -49,7 +56,54 @@ def python_api() -> Iterator[str]:
         if names:
             yield f"\n## {title}\n"
         for name in names:
-            yield f"::: {homes[name]}.{name}\n    options:\n      heading_level: 3\n"
+            yield _rendered(getattr(chamfer, name))
+    yield "The other classes of the public module `chamfer.errors` can be imported from there, to be caught:\n"
+    yield from (_rendered(one) for one in vars(errors).values() if inspect.isclass(one) and one is not InputError)
+    yield "\n## Types that you get, but do not import\n\nAttributes and results of the classes above.\n"
+    yield from (_rendered(one) for one in types_you_get())
+
+
+def _rendered(thing: Any) -> str:  # noqa: ANN401 -- a function or a class
+    return f"::: {inspect.unwrap(thing).__module__}.{thing.__name__}\n    options:\n      heading_level: 3\n"
+
+
+def types_you_get() -> list[type]:
+    """Classes of chamfer that public names return or hold, without being public names themselves."""
+    public = [getattr(chamfer, name) for name in chamfer.__all__]
+    found: list[type] = []
+    for thing in (waiting := list(public)):
+        for one in classes_in(_results(thing)):
+            if one not in public and one not in found:
+                found.append(one)
+                waiting.append(one)
+    return found
+
+
+def _results(thing: Any) -> list[Any]:  # noqa: ANN401 -- a function or a class
+    """The types of what a function returns; of a class, those of its attributes and of what its methods return."""
+    if not inspect.isclass(thing):
+        # Of the return type only: parameters may have hints that only type checkers can resolve.
+        result = SimpleNamespace(__annotations__={"return": thing.__annotations__["return"]})
+        return [*get_type_hints(result, thing.__globals__, _NAMES).values()]
+    found = list(get_type_hints(thing, localns=_NAMES).values())
+    for name, member in vars(thing).items():
+        function = getattr(member, "fget", None) or getattr(member, "func", None) or getattr(member, "__func__", member)
+        if inspect.isfunction(function) and not name.startswith("_") and not is_internal(function):
+            found += _results(function)
+    return found
+
+
+def is_internal(function: Callable[..., object]) -> bool:
+    """Whether a function is for other rooms of the package only."""
+    return (function.__doc__ or "").startswith(INTERNAL)
+
+
+def classes_in(hints: list[Any]) -> Iterator[type]:
+    """Classes of chamfer in type hints, in unions and in containers too."""
+    for hint in hints:
+        if inspect.isclass(hint) and hint.__module__.startswith("chamfer."):
+            yield hint
+        yield from classes_in([one for one in get_args(hint) if not isinstance(one, str)])
 
 
 def command_line() -> Iterator[str]:

@@ -344,9 +344,9 @@ void to_halves(const float* values, int count, uint16_t* out) {
     }
 }
 
-constexpr Path kPath{"avx512", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>, products,
-                     to_halves};
+constexpr Path kPath{"avx512", take_codes, scales_within, square_sum, group_bytes, lay_out, maxima, bounds, code_dots,
+                     above, pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>,
+                     products, to_halves};
 
 }  // namespace
 

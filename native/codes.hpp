@@ -33,6 +33,19 @@ float take_codes(float* token, int dimensions, int8_t* codes) {
     return scale;
 }
 
+// Numbers that are not negative compare as their bits do; those of NaN and of negative numbers are larger.
+bool scales_within(const float* scales, int64_t tokens, float least, float most) {
+    uint32_t low, high, outside = 0;
+    std::memcpy(&low, &least, sizeof low);
+    std::memcpy(&high, &most, sizeof high);
+    for (int64_t j = 0; j < tokens; ++j) {
+        uint32_t here;
+        std::memcpy(&here, scales + j, sizeof here);
+        outside |= here - low > high - low;
+    }
+    return outside == 0;
+}
+
 double square_sum(const float* token, int dimensions) {
     double sums[8] = {};
     int k = 0;

@@ -46,6 +46,11 @@ inline void check_number(float part_of_a_score) {
         throw std::runtime_error("a document got a score that is not a number; its vectors are damaged");
 }
 
+// Vectors, codes and scales are read from mapped files, which may be damaged; the bounds of a document tell.
+inline void check_sound(bool sound) {
+    if (!sound) throw std::runtime_error("the vectors of a document contradict their bounds; they are damaged");
+}
+
 // One query and its candidates.
 struct Request {
     const float* query = nullptr;    // (tokens, dimensions)

@@ -55,6 +55,8 @@ struct Path {
 
     // Round a token to codes from -127 to 127, leave the rounding error in it, and return the scale.
     float (*take_codes)(float* token, int dimensions, int8_t* codes);
+    // Whether no scale is below `least`, which is not negative, or above `most`; NaN is.
+    bool (*scales_within)(const float* scales, int64_t tokens, float least, float most);
     double (*square_sum)(const float* token, int dimensions);
 
     // Size in bytes of one group of query codes.

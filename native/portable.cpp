@@ -107,9 +107,9 @@ void to_halves(const float* values, int count, uint16_t* out) {
     for (int k = 0; k < count; ++k) out[k] = to_half(values[k]);
 }
 
-constexpr Path kPath{"portable", take_codes, square_sum, group_bytes, lay_out, maxima, bounds, code_dots, above,
-                     pairs<false>, pairs<true>, sum_of<double, false>, sum_of<double, true>, products,
-                     to_halves};
+constexpr Path kPath{"portable", take_codes, scales_within, square_sum, group_bytes, lay_out, maxima, bounds,
+                     code_dots, above, pairs<false>, pairs<true>, sum_of<double, false>, sum_of<double, true>,
+                     products, to_halves};
 
 }  // namespace
 

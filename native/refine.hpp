@@ -15,7 +15,7 @@ class Refine {
     Refine(const Path& path, const Documents& documents, const WeightedQuery& query, const Request& request,
            const Screen& screen)
         : path_(path), documents_(documents), query_(query), request_(request), screen_(screen),
-          closest_(query.tokens), group_(path.group_bytes(documents.dimensions)) {}
+          origin_(documents.dimensions), closest_(query.tokens), group_(path.group_bytes(documents.dimensions)) {}
 
     // Narrow the bounds of a score with the vectors that appear closest; false as soon as it cannot reach the bar.
     bool narrow(int64_t document, const Screened& found, float bar, Bounds& score) const {
@@ -38,6 +38,8 @@ class Refine {
                 high += (query_.weight[from + i] * most - found.most[from + i]) * screen_.mean();
                 low += static_cast<double>(query_.weight[from + i]) * here.low;
             }
+            check_norms(document, vectors, count);
+            check_sound(!(high < score.low));  // which the codes promise
             if (high < bar) return false;
         }
         score = {static_cast<float>(high), static_cast<float>((low - kTiny * query_.total) * screen_.mean())};
@@ -66,6 +68,19 @@ class Refine {
 
     const uint16_t* vector(int64_t document, int64_t place) const {
         return documents_.vector(documents_.offsets[document] + place);
+    }
+
+    // Refuse vectors that are longer or shorter than any of their document; the rest of a search would trust them.
+    template <int Count>
+    void check_norms(int64_t document, const uint16_t* const (&vectors)[Count], int count) const {
+        const float* origins[Count];
+        float squares[Count];
+        std::fill_n(origins, count, origin_.data());
+        path_.squares(origins, vectors, count, documents_.dimensions, squares);
+        const float least = documents_.shortest[document], most = documents_.longest[document];
+        for (int i = 0; i < count; ++i)
+            check_sound(squares[i] >= least * least * (1 - query_.rounding) &&
+                        squares[i] <= most * most * (1 + query_.rounding));
     }
 
     // What a query token adds, before weighting, for this squared distance or product to the closest token.
@@ -108,8 +123,9 @@ class Refine {
         for (int64_t n = 0; n < many; ++n) {
             const int at = unsettled[pairs_[n] % kGroup];
             const int64_t place = pairs_[n] / kGroup;
-            if (place != screened.token[at])
-                closest_[at] = std::min(closest_[at], distance(at, document, place));
+            if (place == screened.token[at]) continue;
+            check_norms<1>(document, {vector(document, place)}, 1);
+            closest_[at] = std::min(closest_[at], distance(at, document, place));
         }
     }
 
@@ -130,6 +146,7 @@ class Refine {
     const WeightedQuery& query_;
     const Request& request_;
     const Screen& screen_;
+    const std::vector<float> origin_;  // zeros: the distance from it is a norm
     std::vector<double> closest_;  // distance of each query token
     std::vector<int64_t> pairs_;   // of a document token and a query token
     Aligned group_;

@@ -89,6 +89,7 @@ class Screen {
                     piece.lift[n][i] = static_cast<int32_t>(std::max(std::min(kMostLift, loss[i] * error), 0.0f)) + 1;
                 path_.maxima(query_.group(portion.group), tokens, documents_.dimensions, codes, piece.lift[n],
                              piece.found[n]);
+                if (portion.group == 0) check_scales(piece.document[n], codes);  // they are in the cache now
                 computed += codes.tokens * tokens;
             }
             int kept = 0;
@@ -105,6 +106,14 @@ class Screen {
     }
 
    private:
+    // A scale is the largest number of a token divided by 127, which is between its norm and that by the root of the
+    // number of dimensions.
+    void check_scales(int64_t document, const Codes& codes) const {
+        const float least = documents_.shortest[document] * least_scale_ * (1 - kSlack);
+        const float most = documents_.longest[document] * kMostScale * (1 + kSlack);
+        check_sound(path_.scales_within(codes.scales, codes.tokens, least, most));
+    }
+
     // Error bound on 32-bit arithmetic.
     float slack_of(int64_t document) const {
         const double longest = documents_.longest[document];
@@ -172,6 +181,8 @@ class Screen {
     const Path& path_;
     const Documents& documents_;
     const WeightedQuery& query_;
+    static constexpr float kMostScale = 1.0f / 127, kSlack = 1e-5f;
+    const float least_scale_ = kMostScale / std::sqrt(static_cast<float>(documents_.dimensions));
     bool l2_;
     float mean_;
     double weight_ = 0, reach_ = 0;

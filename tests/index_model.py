@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chamfer.data.documents import Document
-from chamfer.index.columns import DISTINCT
+from chamfer.index.columns import DISTINCT_FILE
 from chamfer.index.manifest import read_manifest
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.snapshot import Snapshot
@@ -137,7 +137,7 @@ def contents(index: Snapshot) -> Model:
             assert document.id not in model
             own = tokens[place]
             rows = slice(*segment.source.offsets["distinct"][alive[place] : alive[place] + 2])
-            distinct = tuple(segment.columns[DISTINCT][rows].tolist())
+            distinct = tuple(segment.columns[DISTINCT_FILE][rows].tolist())
             model[document.id] = Kept(document, distinct, tuple(own.token_ids.tolist()), own.vectors.tobytes())
     counted = DocumentFrequencies.count([list(kept.distinct) for kept in model.values()], vocabulary_size=VOCABULARY)
     assert index.frequencies.documents == counted.documents == len(model)

@@ -181,8 +181,10 @@ def test_vectors_that_16_bits_cannot_hold_are_refused_and_nothing_is_committed(t
 
 
 def test_ids_must_be_unique(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="as many different ids"):
+    with pytest.raises(InputError, match="2 documents have only 1 distinct ids; ids must be unique"):
         encode_corpus(tmp_path, ["a", "a"], ["x", "y"], encode=encode, made_from=MADE_FROM)
+    with pytest.raises(InputError, match="got 3 ids for 2 documents"):
+        encode_corpus(tmp_path, ["a", "b", "c"], ["x", "y"], encode=encode, made_from=MADE_FROM)
 
 
 def test_dimensions_that_change_on_the_way_are_refused(tmp_path: Path) -> None:

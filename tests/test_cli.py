@@ -264,17 +264,23 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         (["learn", "{pets}", "--out", "w.safetensors", "--validation", "dev"], "has no train or dev split"),
         (["learn", "{pets}", "--out", "w.safetensors", "--qrels", "none.tsv"], "there is no qrels file none.tsv"),
         (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot write"),
-        (["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"], "or a corpus file with queries and qrels"),
+        (
+            ["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"],
+            "chamfer learn also takes a corpus file with --queries and --qrels",
+        ),
         (["learn", "{pets}", "--out", "w.safetensors", "--plot", "w.gif"], "saved as .png, .svg, .pdf"),
-        (["learn", "{pets}", "--out", "w.safetensors", "--test", "test", "--hold-out", "0.5"], "not on both"),
+        (
+            ["learn", "{pets}", "--out", "w.safetensors", "--test", "test", "--hold-out", "0.5"],
+            "give either a test split (--test) or hold_out (--hold-out), not both",
+        ),
         (["learn", "{pets}", "--out", "w.json"], "--out must end in .safetensors"),
         (
             ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "test", "--preset", "x"],
-            "--preset must be one of arguana",
+            "a preset is one of arguana",
         ),
         (
             ["learn", "{pets}", "--out", "w.safetensors", "--qrels", "dev", "--validation", "dev"],
-            "learnt from and chosen on the same split",
+            "cannot be both a split to learn from and the validation split",
         ),
         (["rerank", "--out", "x.trec"], "--out needs a BEIR folder"),
         (["rerank", "--depth", "3"], "--depth needs a BEIR folder"),
@@ -335,7 +341,7 @@ def test_learn_writes_weights_that_evaluate_takes(run: Run, collection_folder: P
     assert report["left_out"]["without_negatives"] == ["q2", "q3"]
     assert report["held_out"] is None
     done = run(*arguments, "--recipe", "prior")
-    assert "chosen: prior" in done.stdout
+    assert "parentheses list hyper-parameters: prior (prior, token penalty)\nchosen: prior" in done.stdout
     assert (
         "2 judged queries are left out because they have only relevant candidates, and so no negatives (q2, q3)"
         in done.stderr

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -13,7 +14,9 @@ from chamfer.cli.app import main
 from chamfer.cli.search import print_hits
 from chamfer.encode.encoder import Encoder
 from chamfer.index import building
+from chamfer.index.filters import parse_filter
 from chamfer.index.index import Index
+from chamfer.index.manifest import MANIFEST
 from chamfer.index.writing import Writer
 from chamfer.search.hits import Hit
 from tests.conftest import DOCUMENTS, write_lines
@@ -108,11 +111,24 @@ class TestSearch:
         assert scores == sorted(scores, reverse=True)
 
     def test_several_queries_come_from_a_file(self, built: Run, tmp_path: Path) -> None:
-        records = [{"_id": "x", "text": DOCUMENTS["d2"]}, {"text": DOCUMENTS["d4"]}]
+        records = [{"_id": "x", "text": DOCUMENTS["d2"]}, {"id": "y", "text": DOCUMENTS["d4"]}]
         write_lines(tmp_path / "queries.jsonl", records)
         lines = built("search", "index", "--queries", "queries.jsonl", "-k", "1").stdout.splitlines()
         answers = [json.loads(line) for line in lines]
-        assert [(answer["id"], answer["hits"][0]["id"]) for answer in answers] == [("x", "d2"), ("2", "d4")]
+        assert [(answer["id"], answer["hits"][0]["id"]) for answer in answers] == [("x", "d2"), ("y", "d4")]
+
+    def test_ids_of_queries_in_a_file_are_checked(self, built: Run, tmp_path: Path) -> None:
+        write_lines(tmp_path / "queries.jsonl", [{"_id": 7, "text": "the cat"}])
+        assert_refused(built("search", "index", "--queries", "queries.jsonl"), "'_id' must be a string")
+
+    def test_the_manifest_is_read_once_and_the_filter_parsed_once(self, built: Run) -> None:
+        with (
+            patch.object(Path, "read_bytes", autospec=True, side_effect=Path.read_bytes) as read,
+            patch("chamfer.index.filters.parse_filter", side_effect=parse_filter) as parsed,
+        ):
+            built("search", "index", "cat", "--where", "year > 2001")
+        assert [call.args[0].name for call in read.call_args_list].count(MANIFEST) == 1
+        assert parsed.call_count == 1
 
     def test_more_queries_than_are_asked_at_a_time(self, built: Run, tmp_path: Path) -> None:
         write_lines(tmp_path / "q.jsonl", [{"_id": f"q{n}", "text": "the cat"} for n in range(130)])
@@ -155,8 +171,8 @@ class TestSearch:
             (["index"], "give either a query or --queries FILE"),
             (["index", "cat", "--queries", "queries.jsonl"], "give either a query or --queries FILE"),
             (["index", "--queries", "none.jsonl"], "there is no file none.jsonl"),
-            (["index", "--queries", "twice.jsonl"], "twice.jsonl, line 2: the id '1' is used twice"),
-            (["index", "--queries", "blank.jsonl"], "line 1: 'text' must be a string that is not empty"),
+            (["index", "--queries", "twice.jsonl"], "twice.jsonl, line 2: the id '1' was used before"),
+            (["index", "--queries", "blank.jsonl"], "line 1: query '1' has no text"),
             (["index", "--queries", "nothing.jsonl"], "nothing.jsonl holds no queries"),
             (["index", " "], "the query is empty"),
             (["index", "cat", "--first-stage", "plaid"], "first stages are auto, bm25"),
@@ -192,7 +208,10 @@ class TestIndex:
         assert built("index", "add", "index", "new.jsonl").stderr == "added 2 of 2 documents; index now holds 7\n"
         assert found(built, "sleep sleep", "-k", "1") == ["d6"]
         write_lines(tmp_path / "new.jsonl", [{"_id": "d6", "text": "it is a sky"}])
-        assert_refused(built("index", "add", "index", "new.jsonl"), "'d6' is in the index already; replace it")
+        assert_refused(
+            built("index", "add", "index", "new.jsonl"),
+            "'d6' is in the index already, with another text or metadata; replace it",
+        )
         replaced = built("index", "add", "index", "new.jsonl", "--replace").stderr
         assert replaced == "added 1 of 1 documents (1 replaced); index now holds 7\n"
         assert found(built, "it is a sky", "-k", "1") == ["d6"]
@@ -311,7 +330,7 @@ class TestIndex:
             (["build", "/dev/stdin", "--out", "new"], "is not a regular file; a corpus is read more than once"),
             (["build", ".", "--out", "index"], "index holds a finished index; add to it with: chamfer index add"),
             (["build", "corpus.jsonl", "--out", "new", "--first-stage", "plaid"], "first stages are auto, bm25"),
-            (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to fewer"),
+            (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to 1 to "),
             (["build", "broken.jsonl", "--out", "new"], "broken.jsonl, line 2: not a JSON object"),
             (["add", "new", "corpus.jsonl"], "new holds no index; make one with: chamfer index build"),
             (["add", "index", "none.jsonl"], "there is no file none.jsonl"),

@@ -10,6 +10,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import PreTrainedTokenizerFast
 
 from chamfer import Encoder
+from chamfer.encode import cutting
 from chamfer.encode.cutting import CHARACTERS, cut
 
 SPECIAL = ["[UNK]", "[PAD]", "[SEP]", "<mask>"]
@@ -104,11 +105,21 @@ def texts() -> list[str]:
     return [*monotonous, *late, *mixed]
 
 
-@pytest.mark.parametrize("make", [word_piece, byte_level, digits_from_the_end, unigram, without_pieces])
-def test_a_cut_text_has_the_first_tokens_of_the_whole_one(make: Callable[[], Tokenizer]) -> None:
-    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=make(), unk_token="[UNK]", pad_token="[PAD]", sep_token="[SEP]", mask_token="<mask>"
+ENDLESS = ["7", "1234567890", "e\u0301", "a", "ab", "q", " ", " \n", "\u0301"]
+
+
+def tokenizer_of(made: Tokenizer) -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=made, unk_token="[UNK]", pad_token="[PAD]", sep_token="[SEP]", mask_token="<mask>"
     )
+
+
+MAKERS = [word_piece, byte_level, digits_from_the_end, unigram, without_pieces]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_cut_text_has_the_first_tokens_of_the_whole_one(make: Callable[[], Tokenizer]) -> None:
+    tokenizer = tokenizer_of(make())
     cuts = 0
     for text in texts():
         shorter = cut(text, LIMIT, tokenizer)
@@ -118,6 +129,35 @@ def test_a_cut_text_has_the_first_tokens_of_the_whole_one(make: Callable[[], Tok
         assert (len(read) > LIMIT) == (len(whole) > LIMIT)
         cuts += len(shorter) < len(text)
     assert (cuts < 20) if make is without_pieces else cuts > 30  # where all is one piece, only special tokens end it
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("piece", ENDLESS)
+def test_an_endless_piece_is_cut_and_keeps_its_first_tokens(
+    make: Callable[[], Tokenizer], piece: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "LONGEST", 1)
+    tokenizer = tokenizer_of(make())
+    for length in range(6_000, 6_007):  # the groups of a number depend on it
+        text = (piece * length)[:length]
+        shorter = cut(text, LIMIT, tokenizer)
+        assert text.startswith(shorter)
+        assert len(shorter) < 1_500
+        whole, read = (tokenizer(one, verbose=False)["input_ids"] for one in (text, shorter))
+        assert read[:LIMIT] == whole[:LIMIT]
+
+
+@pytest.mark.parametrize("piece", ["7", "e\u0301", "a", " "])
+def test_three_megabytes_without_a_word_boundary_take_a_fraction_of_a_second(
+    plain_checkpoint: Path, piece: str
+) -> None:
+    encoder = Encoder.load(str(plain_checkpoint), document_length=64)
+    text = piece * 3_000_000
+    started = time.process_time()
+    tokenized = encoder.tokenize([text], "document")
+    assert time.process_time() - started < 0.7
+    assert tokenized.was_truncated == [True]  # what follows would not be read
+    assert tokenized.token_ids[0].tolist() == encoder.tokenize([piece * 3_000], "document").token_ids[0].tolist()
 
 
 def test_thirty_megabytes_take_as_long_as_one_page(plain_checkpoint: Path) -> None:

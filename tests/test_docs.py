@@ -1,5 +1,6 @@
 """Examples in README and docs run and print what the page says, links resolve, and generated pages are complete."""
 
+import inspect
 import json
 import re
 import shlex
@@ -11,10 +12,12 @@ from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from textwrap import dedent
 
+import griffe
 import pytest
 import typer.main
 
 import chamfer
+from chamfer.encode.settings import Setup
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -171,11 +174,32 @@ def test_a_command_line_has_only_options_of_its_command(line: str) -> None:
 
 def test_the_reference_holds_every_public_name_command_and_endpoint() -> None:
     api = "\n".join(generated.python_api())
-    assert all(re.search(rf"^::: chamfer\.\S+\.{name}$", api, re.MULTILINE) for name in chamfer.__all__)
+    got = ("System", "Comparison", "Match", "Word", "Difference", "LearningReport", "HeldOut", "LeftOut", "Tokenized")
+    errors = ("DamagedError", "InputWarning", "UnknownNameError", "WorkerError")
+    for name in (*chamfer.__all__, *got, *errors):
+        assert re.search(rf"^::: chamfer\.\S+\.{name}$", api, re.MULTILINE), name
     commands = "\n".join(generated.command_line())
     assert all(f"## `chamfer {name}`" in commands for name in ("search", "index build", "weights convert", "serve"))
     endpoints = "\n".join(generated.http_api())
     assert all(f"## `{name}`" in endpoints for name in ("POST /search", "PUT /weights/file", "GET /health"))
+
+
+def test_a_public_function_takes_types_that_a_user_can_have() -> None:
+    known = [*(getattr(chamfer, name) for name in chamfer.__all__), *generated.types_you_get(), Setup]
+    for name in chamfer.__all__:
+        thing = getattr(chamfer, name)
+        members = [getattr(one, "__func__", one) for one in vars(thing).values()] if inspect.isclass(thing) else [thing]
+        for function in filter(inspect.isfunction, members):
+            hidden = re.match("_[^_]", function.__name__) or generated.is_internal(function)
+            taken = generated.classes_in([*function.__annotations__.values()])
+            assert hidden or not set(taken) - set(known), function.__qualname__
+
+
+def test_what_other_rooms_need_is_not_in_the_reference() -> None:
+    package = griffe.load("chamfer", search_paths=[ROOT / "src"], extensions=griffe.Extensions(docstrings.Docstrings()))
+    searcher = package["search.searcher.Searcher"]
+    assert "search" in searcher.members
+    assert not {"rank", "explain_places", "__init__"} & set(searcher.members)
 
 
 def test_docstrings_become_markdown() -> None:

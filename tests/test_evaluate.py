@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from chamfer.data import docstrings
 from chamfer.data.collection import load_collection, load_documents
 from chamfer.data.docstrings import docstring_collection
 from chamfer.data.runs import read_run, write_run
+from chamfer.errors import InputWarning
 from chamfer.evaluate import first_stage
 from chamfer.evaluate.experiment import evaluate
 from chamfer.evaluate.measures import MEASURES, measure
@@ -241,6 +243,17 @@ class TestExperiments:
             assert "d2" in [ranking.query_id for ranking in system.rankings]
             assert all(ranking.query_id not in ranking.document_ids for ranking in system.rankings)
 
+    def test_a_relevant_document_with_the_querys_id_is_reported(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        """Queries and documents that are both numbered from 1, say: the measures would be 0 in silence."""
+        collection = load_collection(collection_folder)
+        judged = replace(collection, judgements={"test": {"d2": {"d2": 1}}})
+        with pytest.warns(
+            InputWarning, match="1 of 1 queries have a relevant document with their own id, such as 'd2'"
+        ):
+            evaluate(judged, ["uniform"], encoder=encoder, cache=tmp_path / "cache")
+
     def test_candidates_and_runs_may_come_from_elsewhere(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
@@ -278,15 +291,24 @@ class TestExperiments:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"weights": ["idf"], "special": "auto", "validation": "test"}, "the split that is measured"),
+            (
+                {"weights": ["idf"], "special": "auto", "validation": "test"},
+                "cannot be tuned on 'test', the evaluation split; use another split",
+            ),
             ({"weights": ["uniform", "uniform"]}, "would be called 'uniform'"),
             ({"weights": []}, "at least one weighting"),
             ({"weights": ["uniform"], "baseline": "nothing"}, "baseline must be one of bm25, uniform"),
             ({"weights": ["heavy"]}, "not 'heavy'"),
             ({"weights": ["uniform"], "split": "train"}, "no split 'train'"),
             ({"weights": ["uniform"], "candidates": [Ranking("q1", ("d9",), (1.0,))]}, "'d9' of query 'q1'"),
-            ({"weights": ["uniform"], "candidates": [Ranking("q9", ("d1",), (1.0,))]}, "for none of the 4 queries"),
-            ({"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}}, "'old' is for none of the 4"),
+            (
+                {"weights": ["uniform"], "candidates": [Ranking("q9", ("d1",), (1.0,))]},
+                "the candidates contain none of the 4 queries",
+            ),
+            (
+                {"weights": ["uniform"], "runs": {"old": [Ranking("q9", ("d1",), (1.0,))]}},
+                "run 'old' contains none of the 4 queries",
+            ),
             ({"weights": ["uniform", "bm25.safetensors"]}, "would be called 'bm25'"),
             ({"weights": ["uniform"], "first_stage": "plaid"}, "first stages are auto, bm25"),
             ({"weights": ["uniform"], "depth": 0}, "at least 1 candidate, not 0"),

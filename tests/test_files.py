@@ -18,7 +18,7 @@ def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
     precious.write_text("kept")
     folder.mkdir()
     (folder / ".lock").symlink_to(precious)
-    with pytest.raises(InputError, match="is a symbolic link"), writer_lock(folder):
+    with pytest.raises(InputError, match="is a lock and must not be a symbolic link"), writer_lock(folder):
         pass
     assert precious.read_text() == "kept"
 

@@ -47,7 +47,7 @@ def test_queries_in_16_bits_are_folded_in_32() -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1, 1], "3 query tokens need one weight each"),
+        ([1, 1], "expected 3 weights, one per query token"),
         ([1, -1, 1], "not negative"),
         ([1, np.nan, 1], "finite"),
         ([1, 1, 2e9], "above 1e\\+09"),

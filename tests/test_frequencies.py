@@ -61,7 +61,7 @@ def test_what_cannot_be_counted_is_refused() -> None:
         count([[6]])
     with pytest.raises(InputError, match="above 0 and at most 1"):
         count([[1]], sample=0)
-    with pytest.raises(InputError, match="must be between 0 and 0"):
+    with pytest.raises(InputError, match="document frequencies must be between 0 and 0, the number of documents"):
         count([[1]]) - count([[2]])
     with pytest.raises(InputError, match="different tokenizers"):
         count([[1]]) + DocumentFrequencies.count([[1]], vocabulary_size=7)

@@ -334,9 +334,9 @@ class TestCorpora:
         ("settings", "message"),
         [
             ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
-            ({"dimensions": 16}, "can be projected to fewer, at least 1, not 16"),
+            ({"dimensions": 16}, "16 dimensions can be projected to 1 to 15, not 16"),
             ({"precision": "2bit", "dimensions": 7}, "2bit needs a multiple of 8 dimensions, not 7"),
-            ({"pool": 0}, "1 to 64 tokens, not 0"),
+            ({"pool": 0}, "pool must be from 1 to 64 tokens per vector, not 0"),
         ],
     )
     def test_settings_that_make_no_sense_are_refused(
@@ -381,7 +381,7 @@ class TestAdding:
     def test_an_id_that_is_there_is_replaced_only_on_request(self, encoder: Encoder, tmp_path: Path) -> None:
         build_index(tmp_path, texts(3), encoder)
         with writing(tmp_path) as writer:
-            with pytest.raises(InputError, match=r"'d01' is in the index already; .* replace=True \(--replace "):
+            with pytest.raises(InputError, match=r"'d01' is in the index already, .* replace=True \(--replace "):
                 add_documents(writer, [Document("d01", "night")], encoder)
             add_documents(writer, [Document("d01", "night")], encoder, replacing=True)
         assert [document.text for document, _ in contents(tmp_path) if document.id == "d01"][-1:] == ["night"]
@@ -507,10 +507,24 @@ class TestPasses:
 
 
 class TestRefusals:
-    def test_a_sample_that_is_too_small_leaves_no_folder(self, encoder: Encoder, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="projection"):
-            build_index(tmp_path / "index", {"a": "the cat"}, encoder, dimensions=8)
+    @pytest.mark.parametrize(("documents", "pool", "tokens"), [(1, 1, 3), (15, 64, 15)])
+    def test_a_corpus_that_is_too_small_for_a_projection_is_refused_before_anything_is_encoded(
+        self, encoder: Encoder, tmp_path: Path, spy: Spy, documents: int, pool: int, tokens: int
+    ) -> None:
+        corpus = {str(place): "cat" for place in range(documents)}
+        with pytest.raises(InputError, match=f"a projection is learnt from at least 16 tokens, not {tokens};"):
+            build_index(tmp_path / "index", corpus, encoder, dimensions=8, pool=pool)
+        assert spy.encoded == []
         assert not (tmp_path / "index").exists()
+
+    def test_a_sample_that_cannot_be_trained_on_is_kept(
+        self, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A tokenizer may count more tokens than the model has vectors for, so training may still be refused."""
+        monkeypatch.setattr("chamfer.index.building.check_projection", lambda *_: None)
+        with pytest.raises(InputError, match="a projection is learnt from at least 16 tokens"):
+            build_index(tmp_path / "index", {"a": "the cat"}, encoder, dimensions=8)
+        assert (tmp_path / "index" / SAMPLE).is_dir()
 
     def test_an_error_after_encoding_began_keeps_what_was_encoded(
         self, encoder: Encoder, tmp_path: Path, small_steps: None, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ import pytest
 
 from chamfer import InputError, TokenBatch
 from chamfer.data.documents import Document
-from chamfer.index.columns import CENTROIDS, DISTINCT, VECTORS
+from chamfer.index.columns import CENTROIDS_FILE, DISTINCT_FILE, VECTORS_FILE
 from chamfer.index.derived import check_derived
 from chamfer.index.description import describe
 from chamfer.index.manifest import SEGMENTS, File, needed_manifest, write_manifest
@@ -286,7 +286,8 @@ def test_damage_in_a_large_file_raises_our_own_error_or_nothing(
 
 
 @pytest.mark.parametrize(
-    ("stage", "name"), [("bm25", TEXTS), ("centroids", CENTROIDS), ("centroids", DISTINCT), ("dense", VECTORS)]
+    ("stage", "name"),
+    [("bm25", TEXTS), ("centroids", CENTROIDS_FILE), ("centroids", DISTINCT_FILE), ("dense", VECTORS_FILE)],
 )
 def test_nothing_is_derived_from_damaged_files(two: tuple[Path, Path], stage: str, name: str) -> None:
     folder, _ = two

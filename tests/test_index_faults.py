@@ -17,13 +17,14 @@ import pytest
 import chamfer.index.writing
 from chamfer.errors import InputError
 from chamfer.index import soundness
+from chamfer.index.derived import DERIVED
 from chamfer.index.manifest import MANIFEST, SEGMENTS, read_manifest
 from chamfer.index.settings import PRECISIONS, Precision
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
 from chamfer.retrieve.stages import open_stage
-from chamfer.support.files import InUseError
+from chamfer.support.files import LOCK, InUseError
 from tests.index_model import Model, Operation, addition, at_step, contents, read, written
 
 BASE = [f"d{number}" for number in range(12)]
@@ -185,6 +186,71 @@ def test_missing_files_are_named(tmp_path: Path, precision: Precision) -> None:
     for look in (Snapshot.open, verify):
         with pytest.raises(InputError, match="holds no index"):
             look(tmp_path)
+
+
+@pytest.mark.usefixtures("unsynced")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_writer_names_missing_files(tmp_path: Path, name: str) -> None:
+    make(tmp_path / "index")
+    for number, path in enumerate(files_of(tmp_path / "index")[1:]):
+        folder = tmp_path / str(number)
+        shutil.copytree(tmp_path / "index", folder)
+        gone = folder / path.relative_to(tmp_path / "index")
+        gone.unlink()
+        told = None  # if it was not needed
+        try:
+            with writing(folder) as writer:
+                OPERATIONS[name]().perform(writer)
+        except InputError as error:
+            told = str(error)
+        assert told in (None, f"{gone} is missing; delete the index and build it again")
+        assert told or name != "compact" or path.name.startswith("frequencies")
+        shutil.rmtree(folder)
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    make(tmp_path)
+    [segment, _] = sorted((tmp_path / SEGMENTS).iterdir())
+    for folder in (segment, tmp_path / SEGMENTS):
+        folder.rename(tmp_path / "away")
+        folder.touch()
+        for attempt in (Snapshot.open, compact):
+            with pytest.raises(InputError, match=r"is missing; delete the index and build it again"):
+                attempt(tmp_path)
+        assert "cannot be read" in verify(tmp_path)[0]
+        folder.unlink()
+        (tmp_path / "away").rename(folder)
+    open_stage("bm25", Snapshot.open(tmp_path))
+    stages = [path for path in sorted((tmp_path / DERIVED).glob("*/*")) if path.is_dir()]
+    for place in (stages[0], stages[0].parent, tmp_path / DERIVED):
+        shutil.rmtree(place)
+        place.touch()
+        with pytest.raises(InputError, match=rf"{place} is damaged: it is not a folder; delete it$"):
+            open_stage("bm25", Snapshot.open(tmp_path))
+        assert verify(tmp_path) == (
+            [] if place == stages[0] else [f"{place} is damaged: it is not a folder; delete it"]
+        )
+        place.unlink()
+    open_stage("bm25", Snapshot.open(tmp_path))
+    assert verify(tmp_path) == []
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_a_folder_in_place_of_a_lock_is_named(tmp_path: Path) -> None:
+    make(tmp_path)
+    (tmp_path / LOCK).unlink()
+    (tmp_path / LOCK).mkdir()
+    with pytest.raises(InputError, match=r"\.lock is a lock and must not be a folder; delete it"):
+        compact(tmp_path)
+    (tmp_path / DERIVED / LOCK).mkdir(parents=True)
+    with pytest.raises(InputError, match=r"derived/\.lock is damaged: it is a folder; delete it"):
+        open_stage("bm25", Snapshot.open(tmp_path))
+
+
+def compact(folder: Path) -> None:
+    with writing(folder) as writer:
+        writer.compact()
 
 
 @pytest.mark.usefixtures("unsynced")

@@ -318,7 +318,7 @@ def test_the_largest_filters_still_run(text: str, places: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a = 1" + " " * LONGEST, f"may have {LONGEST} characters, not {LONGEST + 5}; add a field for it"),
+        ("a = 1" + " " * LONGEST, f"may have at most {LONGEST} characters, not {LONGEST + 5}; add a field for it"),
         (
             "(" * 9000,
             f"may nest at most {DEEPEST} parentheses, but opens another at position {DEEPEST + 1}; flatten it",
@@ -351,6 +351,25 @@ def test_a_filter_stops_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.
         texts.matching(slow, stop=time.monotonic())
     assert len(texts.matching(slow, stop=time.monotonic() + 60)) == 9
     assert len(texts.matching(slow)) == 9
+
+
+def test_a_pattern_over_long_values_stops_too(tmp_path: Path) -> None:
+    writer = TextWriter(tmp_path / "documents.sqlite")
+    writer.append([Document(f"d{place:02}", "", metadata={"abstract": "e" * 24_000}) for place in range(60)])
+    writer.finish()
+    texts = Texts(tmp_path / "documents.sqlite", 60)
+    slow = parse_filter(f"abstract like '%e{'_' * 190}x'")  # 10 ms for each value
+    started = time.monotonic()
+    with pytest.raises(SlowFilterError):
+        texts.matching(slow, stop=started + 0.05)
+
+
+def test_the_length_of_patterns_can_be_limited() -> None:
+    assert parse_filter("a like '%it''s'", pattern=5)
+    told = "a pattern may have at most 4 characters, but that at position 8 has 5; look for a shorter part of the text"
+    with pytest.raises(InputError, match=re.escape(told)):
+        parse_filter("a like '%it''s'", pattern=4)
+    assert parse_filter("a = '%it''s'", pattern=4), "only patterns cost that much"
 
 
 def test_a_field_of_no_document_is_damage_and_not_an_index_error(tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ def restored(index: Path) -> Iterator[Path]:
     (index / MANIFEST).write_bytes(content)
 
 
+def delete(folder: Path) -> None:
+    with writing(folder) as writer:
+        writer.delete(["absent"])
+
+
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         yield value, key
@@ -105,6 +110,9 @@ def test_a_forged_manifest_is_refused_by_name_when_it_is_read(restored: Path) ->
     ("keys", "value"),
     [
         (["version"], True),
+        (["version"], 10**400),
+        (["segments", 0, "name"], "1" * 300),
+        (["segments", 0, "name"], "\u0661" * 8),
         (["settings", "dimensions"], 16),
         (["settings", "vocabulary_size"], 41),
         (["settings", "precision"], "2bit"),
@@ -132,7 +140,7 @@ def test_no_forgery_gets_past_opening_describing_and_verifying(restored: Path, k
         holder = holder[key]
     holder[keys[-1]] = value
     sign(restored / MANIFEST, "index", content)
-    for attempt in (lambda: describe(restored), lambda: Snapshot.open(restored)):
+    for attempt in (lambda: describe(restored), lambda: Snapshot.open(restored), lambda: delete(restored)):
         with suppress(InputError):
             attempt()
     assert (keys[-1] == "pool") == (verify(restored) == [])  # nothing that is stored contradicts it

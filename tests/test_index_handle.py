@@ -10,6 +10,7 @@ import pytest
 
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.data.documents import Document
+from chamfer.errors import InputWarning
 from chamfer.index import memory
 from chamfer.index.fields import fields_of
 from chamfer.index.index import Index
@@ -131,6 +132,10 @@ class TestChanging:
         assert index.delete(where="year > 2020") == 1
         assert list(index) == ["a"]
         assert index.frequencies.documents == 1
+
+    def test_a_filter_that_can_match_nothing_is_reported(self, folder: Path) -> None:
+        with pytest.warns(InputWarning, match="no document has the field 'yaer'"):
+            assert Index.open(folder).delete(where="yaer > 2020") == 0
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

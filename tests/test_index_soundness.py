@@ -12,13 +12,16 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import DamagedError, InputError
 from chamfer.index import derived, soundness
 from chamfer.index.building import build_index
-from chamfer.index.columns import CODES, SCALES, TOKEN_IDS, VECTORS
+from chamfer.index.columns import CODES_FILE, KINDS, SCALES_FILE, TOKEN_IDS_FILE, VECTORS_FILE
 from chamfer.index.index import Index
 from chamfer.index.manifest import SEGMENTS
+from chamfer.index.settings import Precision
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.texts import TEXTS
 from chamfer.index.writing import writing
+from chamfer.kernels import native
 from chamfer.retrieve.postings import COUNTS
+from chamfer.search.hits import Hit
 from chamfer.search.searcher import Searcher
 from tests.conftest import DOCUMENTS
 
@@ -60,7 +63,7 @@ def flip(path: Path) -> None:
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-@pytest.mark.parametrize("name", [VECTORS, CODES, SCALES, TOKEN_IDS, TEXTS])
+@pytest.mark.parametrize("name", [VECTORS_FILE, CODES_FILE, SCALES_FILE, TOKEN_IDS_FILE, TEXTS])
 def test_a_small_index_is_verified_when_it_is_opened(folder: Path, name: str) -> None:
     Snapshot.open(folder)
     flip(path_of(folder, name))
@@ -69,10 +72,10 @@ def test_a_small_index_is_verified_when_it_is_opened(folder: Path, name: str) ->
 
 
 def test_a_large_index_is_verified_on_request(large: Path, encoder: Encoder) -> None:
-    flip(path_of(large, VECTORS))
+    flip(path_of(large, VECTORS_FILE))
     assert Searcher.open(large, encoder=encoder).search(QUERY)
     for source in (large, Index.open(large)):
-        with pytest.raises(DamagedError, match=f"{VECTORS} is damaged"):
+        with pytest.raises(DamagedError, match=f"{VECTORS_FILE} is damaged"):
             Searcher.open(source, encoder=encoder, verify=True)
 
 
@@ -80,8 +83,8 @@ def test_a_verified_searcher_verifies_new_commits_too(large: Path, encoder: Enco
     searcher = Searcher.open(large, encoder=encoder, verify=True)
     with writing(large) as writer:
         writer.delete(["d1"])
-    flip(path_of(large, VECTORS))
-    with pytest.raises(DamagedError, match=f"{VECTORS} is damaged"):
+    flip(path_of(large, VECTORS_FILE))
+    with pytest.raises(DamagedError, match=f"{VECTORS_FILE} is damaged"):
         searcher.refreshed()
 
 
@@ -94,20 +97,20 @@ def test_files_are_read_once_unless_they_change(large: Path, monkeypatch: pytest
     pieces.clear()
     Snapshot.open(large).soundness.check_files(lambda: pieces.append(None))
     assert pieces == []
-    flip(path_of(large, CODES))
-    with pytest.raises(DamagedError, match=f"{CODES} is damaged"):
+    flip(path_of(large, CODES_FILE))
+    with pytest.raises(DamagedError, match=f"{CODES_FILE} is damaged"):
         Snapshot.open(large, verify=True)
 
 
 def test_damage_that_is_found_in_the_background_ends_searches(large: Path, encoder: Encoder) -> None:
     searcher = Searcher.open(large, encoder=encoder)
-    flip(path_of(large, VECTORS))
+    flip(path_of(large, VECTORS_FILE))
     before = searcher.search(QUERY)
     searcher.index.soundness.check_in_background()
     searcher.index.soundness.wait()
     assert before
     for use in (lambda: searcher.search(QUERY), lambda: searcher.explain(QUERY, "d1")):
-        with pytest.raises(DamagedError, match=f"{VECTORS} is damaged: checksum mismatch"):
+        with pytest.raises(DamagedError, match=f"{VECTORS_FILE} is damaged: checksum mismatch"):
             use()
 
 
@@ -191,7 +194,7 @@ def test_a_file_that_is_truncated_under_a_reader_is_an_error_and_no_signal(
     large: Path, encoder: Encoder, gone: bool
 ) -> None:
     searcher = Searcher.open(large, encoder=encoder)
-    path = path_of(large, VECTORS)
+    path = path_of(large, VECTORS_FILE)
     with path.open("r+b") as file:
         if gone:
             path.unlink()
@@ -216,8 +219,50 @@ def test_a_derived_file_that_is_truncated_under_a_reader_is_an_error_and_no_sign
 
 
 def test_scores_that_are_not_numbers_are_damage(large: Path, encoder: Encoder) -> None:
-    path = path_of(large, VECTORS)
+    path = path_of(large, VECTORS_FILE)
     path.write_bytes(np.full(path.stat().st_size // 2, np.nan, np.float16).tobytes())
     with pytest.raises(InputError, match="damaged") as caught:
         Searcher.open(large, encoder=encoder).search(QUERY)
     assert isinstance(caught.value, DamagedError)
+
+
+@pytest.mark.skipif(native.path() is None, reason="without the native kernel, only finite scores are checked")
+@pytest.mark.parametrize(
+    ("precision", "name", "value"),
+    [
+        *(("float16", VECTORS_FILE, value) for value in (np.nan, np.inf, 2, -6e4)),
+        *(
+            (precision, SCALES_FILE, value)
+            for precision in ("float16", "int8")
+            for value in (np.nan, np.inf, -0.01, -0.0, 0, 1, 1e-4)
+        ),
+    ],
+)
+def test_one_damaged_number_never_changes_a_ranking_in_silence(
+    encoder: Encoder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    precision: Precision,
+    name: str,
+    value: float,
+) -> None:
+    monkeypatch.setattr(soundness, "SMALL_INDEX", 0)
+    build_index(tmp_path, DOCUMENTS, encoder, precision=precision)
+
+    def found(k: int) -> list[Hit]:
+        return Searcher.open(tmp_path, encoder=encoder, first_stage="exhaustive").search(QUERY, k=k)
+
+    right = {k: found(k) for k in (1, 5)}
+    path = path_of(tmp_path, name)
+    numbers = np.fromfile(path, KINDS[path.suffix[1:]])
+    refused = 0
+    for place in range(0, len(numbers), 1 if name == SCALES_FILE else 37):
+        damaged = numbers.copy()
+        damaged[place] = value
+        path.write_bytes(damaged.tobytes())
+        for k, hits in right.items():
+            try:
+                assert found(k) == hits
+            except DamagedError:
+                refused += 1
+    assert refused

@@ -288,8 +288,8 @@ def added(writer: Writer, *documents: Document, tokens: TokenBatch | None = None
 REFUSED: dict[str, Callable[[Writer], object]] = {
     "added twice": lambda w: added(w, Document("n", ""), Document("m", ""), Document("n", "")),
     "'a' is in the index already": lambda w: added(w, Document("a", ""), Document("n", "")),
-    "need vectors of as many texts": lambda w: added(w, Document("n", ""), tokens=batch(1, 1)),
-    "one list of distinct tokens each": lambda w: added(w, Document("n", ""), distinct=[]),
+    "got vectors for 2 texts but 1 documents": lambda w: added(w, Document("n", ""), tokens=batch(1, 1)),
+    "got 0 lists of distinct tokens for 1 documents": lambda w: added(w, Document("n", ""), distinct=[]),
     "vectors of 8 dimensions, not 3": lambda w: added(w, tokens=TokenBatch.empty(3)),
     "unit length, not 2": lambda w: added(w, Document("n", ""), tokens=scaled(2.0)),
     "unit length, not 0": lambda w: added(w, Document("n", ""), tokens=scaled(0.0)),
@@ -372,8 +372,8 @@ def test_strange_ids_find_only_themselves(tmp_path: Path) -> None:
         ({"dimensions": 0}, "dimensions must be from 1 to 65,536, not 0"),
         ({"vocabulary_size": 0}, "vocabulary_size must be from 1 to"),
         ({"precision": "3bit"}, "one of float16, int8, 4bit, 2bit, not '3bit'"),
-        ({"pool": 0}, "1 to 64 tokens, not 0"),
-        ({"projected": 8}, "can be projected to fewer"),
+        ({"pool": 0}, "pool must be from 1 to 64 tokens per vector, not 0"),
+        ({"projected": 8}, "8 dimensions can be projected to 1 to 7, not 8"),
         ({"projected": 4, "precision": "2bit"}, "a multiple of 8 dimensions, not 4"),
     ],
 )
@@ -430,4 +430,4 @@ def test_verify_counts_tokens_and_ids_again(tmp_path: Path) -> None:
         write_manifest(tmp_path, replace(writer.manifest, segments=twice))
         assert "documents.sqlite holds 'a', as 00000001 does" in verify(tmp_path)[0]
         write_manifest(tmp_path, replace(writer.manifest, segments=alone.segments))
-        assert "its counts are not those of the documents" in verify(tmp_path)[0]
+        assert "its counts do not match the documents" in verify(tmp_path)[0]

@@ -159,7 +159,7 @@ def test_weights_of_other_queries_are_refused(
     similarity = WeightedMaxSim.of(encoder, ASKED, weights)
     with pytest.raises(InputError, match="the weights of 4 queries, but got 1; make one for these texts"):
         similarity(model.encode_query(ASKED[:1]), model.encode_document(TEXTS))
-    with pytest.raises(InputError, match="12 query tokens need one weight each"):
+    with pytest.raises(InputError, match="expected 12 weights, one per query token"):
         WeightedMaxSim([np.ones(3, np.float32)])(model.encode_query(ASKED[:1]), model.encode_document(TEXTS))
 
 

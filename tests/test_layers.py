@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import chamfer
+
 SOURCE = Path(__file__).parents[1] / "src" / "chamfer"
 
 # A room may import the rooms above it, never one below. The order is that of ARCHITECTURE.md.
@@ -47,8 +49,15 @@ def imports_of(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {module_named(f"{node.module}.{alias.name}") or node.module for alias in node.names}
+            found |= {home_of(node.module, alias.name) for alias in node.names}
     return {name for name in found if name.startswith("chamfer.")}
+
+
+def home_of(module: str, name: str) -> str:
+    """The module that an import of a name from a module makes a file depend on; a public name has one behind it."""
+    if module == "chamfer" and name in chamfer._HOME:
+        return f"chamfer.{chamfer._HOME[name]}"
+    return module_named(f"{module}.{name}") or module
 
 
 def module_named(name: str) -> str | None:
@@ -70,6 +79,28 @@ def test_imports_point_one_way(path: Path) -> None:
     assert room in ROOMS, f"{room} is not a room of the architecture"
     for name in imports_of(path):
         assert ROOMS.index(room_of(name)) <= ROOMS.index(room), f"{room} must not know {name}"
+
+
+@pytest.mark.parametrize(
+    ("source", "modules"),
+    [
+        ("from chamfer import Searcher, __version__", {"chamfer.search.searcher"}),
+        ("def late():\n    from chamfer import explain", {"chamfer.explain.matching"}),
+        ("from chamfer import retrieve", {"chamfer.retrieve"}),
+        ("from chamfer.errors import InputError", {"chamfer.errors"}),
+        ("import chamfer.cli.app, numpy", {"chamfer.cli.app"}),
+    ],
+)
+def test_public_names_count_as_imports_of_their_modules(tmp_path: Path, source: str, modules: set[str]) -> None:
+    (tmp_path / "file.py").write_text(source)
+    assert imports_of(tmp_path / "file.py") == modules
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_name_the_modules_that_they_use(path: Path) -> None:
+    """``import chamfer`` would hide from these tests which room is used."""
+    imported = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import)]
+    assert "chamfer" not in [alias.name for node in imported for alias in node.names]
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -79,13 +79,13 @@ def test_weights_are_refused_where_they_mean_something_else(
 def test_a_query_is_never_learnt_from_and_measured_on(collection: Collection, encoder: Encoder, tmp_path: Path) -> None:
     mixed = replace(collection, judgements={**collection.judgements, "more": collection.judgements["test"]})
     for splits, sentence in (
-        (["test"], "learnt from and measured on the same split, 'test'"),
+        (["test"], "'test' cannot be both a split to learn from and the test split"),
         (["more"], "is judged in 'more' and in 'test'"),
         ("train", r"splits must be a list of strings, .* \['train'\]"),
     ):
         with pytest.raises(InputError, match=sentence):
             learn(mixed, encoder=encoder, cache=tmp_path, splits=splits, test="test")
-    with pytest.raises(InputError, match="chosen and measured on the same split"):
+    with pytest.raises(InputError, match="cannot be both the validation and the test split"):
         learn(mixed, encoder=encoder, cache=tmp_path, validation="test", test="test")
     with pytest.raises(InputError, match="has no judgements to learn from"):
         learn(replace(collection, judgements={}), encoder=encoder, cache=tmp_path)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, Ranking, Searcher, build_index, evaluate, learn
+from chamfer.errors import InputWarning
 from chamfer.evaluate.measures import MEASURES
 from chamfer.index.index import Index
 from chamfer.kernels import reference
@@ -43,7 +44,13 @@ def test_weights_can_be_searched_with_and_say_where_they_come_from(searcher: Sea
     assert learnt.weights.metadata["learnt_from"] == 3
     assert learnt.weights.metadata["form"] == "l2"
     assert searcher.search("blue sky", k=1, weights=learnt.weights)
-    assert repr(learnt) == f"Learnt(chosen={learnt.report.choice.name!r}, queries=3)"
+    assert (learnt.chosen, learnt.why) == (learnt.report.choice.name, learnt.report.choice.why)
+    assert repr(learnt) == f"Learnt(chosen={learnt.chosen!r}, queries=3)"
+
+
+def test_the_recipe_of_the_paper_takes_a_published_preset(searcher: Searcher) -> None:
+    learnt = learn(searcher, judgements=JUDGED, recipe="paper", preset="scifact")
+    assert [row.name for row in learnt.report.rows if row.recipe == "paper"] == ["paper (0.1, 50, 250)"]
 
 
 def test_a_document_named_like_a_query_text_can_be_relevant(encoder: Encoder, tmp_path: Path) -> None:
@@ -51,7 +58,8 @@ def test_a_document_named_like_a_query_text_can_be_relevant(encoder: Encoder, tm
     searcher = Searcher.open(tmp_path / "index", encoder=encoder)
     (judged, ids), *_ = judge_in_index(searcher, {"sky": "sky"}, {"sky": {"sky": 1}})
     assert judged.grades[list(ids).index("sky")] == 1
-    (_, ids), *_ = judge_in_index(searcher, {"sky": "a text"}, {"sky": {"sky": 1}})
+    with pytest.warns(InputWarning, match="a relevant document with their own id"):
+        (_, ids), *_ = judge_in_index(searcher, {"sky": "a text"}, {"sky": {"sky": 1}})
     assert "sky" not in ids, "a query with an id of its own is that document, as in ArguAna"
     found = evaluate(searcher, ["uniform"], judgements={"sky": ["sky"]})
     assert "sky" in found.systems[0].rankings[0].document_ids
@@ -125,5 +133,5 @@ def test_an_index_may_be_given_by_its_folder(searcher: Searcher, encoder: Encode
     assert by_folder["idf"].measures == evaluate(searcher, "idf", judgements=JUDGED)["idf"].measures
     with pytest.raises(InputError, match="evaluating an index needs judgements"):
         evaluate(searcher)
-    with pytest.raises(InputError, match="need a collection"):
+    with pytest.raises(InputError, match="only available for a collection, not for an index"):
         evaluate(searcher, judgements=JUDGED, special="auto")

@@ -123,7 +123,7 @@ class TestJudgedMinima:
         assert quality(found, uniform_of(encoder)).tolist()[0] == [0, 0], "measured all the same"
         with pytest.raises(InputError, match="nothing can be learnt: of 2 judged queries, 1 have no relevant"):
             teachable(found[:2])
-        with pytest.raises(InputError, match="nothing can be learnt from query 'q1'"):
+        with pytest.raises(InputError, match="query 'q1' has no usable positive and negative"):
             fit_prior(found, uniform_of(encoder))
 
     def test_what_is_judged_not_relevant_is_learnt_from_too(self, parts: Parts, tmp_path: Path) -> None:

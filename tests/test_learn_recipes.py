@@ -1,16 +1,17 @@
 """Losses, gradients and the recipes that minimise them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chamfer import InputError, TokenWeights
+from chamfer import Collection, Encoder, InputError, TokenWeights, learn
 from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.objective import cross_entropy, pack
-from chamfer.learn.presets import PRESETS, Preset
+from chamfer.learn.presets import PRESETS, Preset, preset_from
 from chamfer.learn.quality import quality
 from chamfer.learn.recipe_names import NAMES
 from chamfer.learn.recipes.paper import fit_paper
@@ -107,6 +108,35 @@ def test_the_published_presets_are_complete() -> None:
     assert len(PRESETS) == 13
     assert PRESETS["scifact"] == Preset(0.1, 50, 250)
     assert Preset() == Preset(0.1, 10, 100)
+
+
+def test_a_preset_is_a_name_or_three_numbers() -> None:
+    assert preset_from("scifact", "paper") == (0.1, 50, 250)
+    assert preset_from((0.5, 5, 100), "auto") == Preset(0.5, 5, 100)
+    assert preset_from((0, 0, 100), "paper") == PRESETS["trec-covid"]
+    assert preset_from(None, "prior") is None
+
+
+@pytest.mark.parametrize(
+    ("preset", "recipe", "message"),
+    [
+        ("msmarco", "paper", "one of arguana, .* not 'msmarco'"),
+        ("scifact", "prior", "a preset needs the recipe paper or auto, not prior"),
+        ((0.1, 10), "paper", r"such as \(0.1, 10, 100\), not \(0.1, 10\)"),
+        ((1.1, 10, 100), "auto", "a number from 0 to 1"),
+        ((0.1, 0, 100), "auto", "two numbers of negatives"),
+        ((0.1, 10, 0), "auto", "two numbers of negatives"),
+        ((0.1, 10.5, 100), "auto", "two numbers of negatives"),
+        (0.1, "auto", "not 0.1"),
+    ],
+)
+def test_a_wrong_preset_is_refused_before_a_model_is_loaded(
+    preset: Any, recipe: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Encoder, "load", lambda *_: pytest.fail("a model was loaded"))
+    pets = Collection("pets", {"a": "Cats sleep."}, {"q": "cats"}, {"train": {"q": {"a": 1}}})
+    with pytest.raises(InputError, match=message):
+        learn(pets, recipe=recipe, preset=preset)
 
 
 def test_packing_keeps_every_distance_and_every_relevant_document() -> None:

@@ -23,6 +23,7 @@ from chamfer.kernels import dispatch, limits, native, reference
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.kernels.form import Form
+from tests import wheel
 from tests.vectors import Floats, as_query, batch_of, planted, unit
 
 FORMS: tuple[Form, ...] = ("l2", "cosine")
@@ -382,9 +383,9 @@ def test_instructions_that_are_not_there_are_named() -> None:
         ({"documents": as_query(np.eye(2, 4))}, r"CodedDocuments.of\(documents\)"),
         ({"weights": np.array([1, -1], np.float32)}, "finite and not negative"),
         ({"weights": np.array([1, np.nan], np.float32)}, "finite and not negative"),
-        ({"weights": np.ones(3, np.float32)}, "2 query tokens need one weight each"),
+        ({"weights": np.ones(3, np.float32)}, r"expected 2 weights, one per query token, got shape \(3,\)"),
         ({"candidates": [[0, 3]]}, "places from 0 to 2"),
-        ({"candidates": [[0], [1]]}, "1 queries need one list of candidates each"),
+        ({"candidates": [[0], [1]]}, "got 2 lists of candidates for 1 queries"),
         ({"form": "dot"}, "'l2' or 'cosine'"),
         ({"queries": as_query(np.full((2, 4), 1e20))}, "above 1e\\+09; normalise"),
         ({"weights": np.array([1, 1e12], np.float32)}, "must not be above 1e\\+09"),
@@ -464,3 +465,8 @@ def test_the_compiler_was_given_the_numbers_that_python_has() -> None:
     # CMakeLists.txt finds lines of this form only.
     found = re.findall("^([A-Z_]+) = [0-9.e-]+$", Path(limits.__file__).read_text(), re.MULTILINE)
     assert found == [name for name in vars(limits) if name.isupper()]
+
+
+@compiled
+def test_what_every_wheel_is_tested_with_passes_here() -> None:
+    wheel.main()

@@ -15,7 +15,7 @@ def test_best_first_and_ties_by_id() -> None:
 def test_scores_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(InputError, match="NaN"):
         Ranking.of("q", ["a"], [np.nan])
-    with pytest.raises(InputError, match="1 documents need as many scores, not 2"):
+    with pytest.raises(InputError, match="got 2 scores for 1 documents"):
         Ranking.of("q", ["a"], [1.0, 2.0])
-    with pytest.raises(InputError, match="2 documents need as many scores, not 1"):
+    with pytest.raises(InputError, match="got 1 scores for 2 documents"):
         Ranking("q", ("a", "b"), (1.0,))

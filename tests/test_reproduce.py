@@ -25,7 +25,7 @@ from chamfer.reproduce.datasets import DATASETS, dataset_named
 from chamfer.reproduce.protocol import reproduce_dataset
 from chamfer.reproduce.report import notes, report
 from chamfer.reproduce.saved_splits import ROLES, draw_splits, load_splits
-from chamfer.reproduce.systems import AUTO, CHAMFER, SYSTEMS
+from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, SYSTEMS
 from chamfer.reproduce.tables import as_latex, as_markdown
 from chamfer.retrieve.stages import BM25
 from tests import checkpoints
@@ -147,8 +147,8 @@ class TestRun:
     def test_few_shot_is_no_worse_where_there_is_too_little_to_learn_from(self, finished: Path) -> None:
         assert len(running.read_results(finished)) == 4
         for one in running.read_results(finished):
-            assert one["chosen"][AUTO] == "uniform"
-            assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]
+            assert one["chosen"][FEW_SHOT] == "uniform"
+            assert one["systems"][FEW_SHOT]["measures"] == one["systems"][CHAMFER]["measures"]
 
     def test_a_second_run_encodes_nothing_and_finds_the_same(
         self, finished: Path, data: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
@@ -396,8 +396,8 @@ def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Pat
     arguments[1:3] = ["few"]
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     for one in running.read_results(tmp_path / "run"):
-        assert one["chosen"][AUTO] == "nothing could be learnt"
-        assert one["systems"][AUTO]["measures"] == one["systems"][CHAMFER]["measures"]
+        assert one["chosen"][FEW_SHOT] == "nothing could be learnt"
+        assert one["systems"][FEW_SHOT]["measures"] == one["systems"][CHAMFER]["measures"]
 
 
 def test_end_to_end_by_an_index_each_weighting_ranks_what_it_found(
@@ -445,8 +445,8 @@ class TestReport:
     def test_what_is_within_noise_is_not_bold(self) -> None:
         table = report([self.result("scifact", 0.001, 0.6), self.result("pets", 0.04, 0.6)], "rerank", "R@10")
         certain, uncertain = table.lines
-        assert certain.cells[AUTO].beyond_noise
-        assert not uncertain.cells[AUTO].beyond_noise, "0.04 does not survive eight comparisons"
+        assert certain.cells[FEW_SHOT].beyond_noise
+        assert not uncertain.cells[FEW_SHOT].beyond_noise, "0.04 does not survive eight comparisons"
         page = as_markdown([table], [])
         assert "| scifact | 9 | 0.5000 | **0.6000 (+20.0%)** |" in page
         assert "| pets | 9 | 0.5000 | 0.6000 (+20.0%) |" in page
@@ -454,14 +454,14 @@ class TestReport:
 
     def test_a_loss_is_never_bold(self) -> None:
         table = report([self.result("scifact", 0.0001, 0.4)], "rerank", "R@10")
-        assert table.lines[0].cells[AUTO].beyond_noise
+        assert table.lines[0].cells[FEW_SHOT].beyond_noise
         assert "**" not in as_markdown([table], [])
 
     def test_means_are_of_gains_and_stand_beside_the_papers(self) -> None:
         table = report([self.result("scifact", 1, 0.6), self.result("fever", 1, 0.5)], "rerank", "R@10")
         group, everything = table.means
         assert (group.name, everything.name) == ("Fact Checking", "all")
-        assert group.gains[AUTO] == pytest.approx(10)
+        assert group.gains[FEW_SHOT] == pytest.approx(10)
         assert (group.printed, everything.printed) == (None, None), "these are not all of the paper's"
         whole = report([self.result(dataset.name, 1, 0.6) for dataset in DATASETS], "rerank", "R@10")
         assert [mean.printed for mean in whole.means][-3:] == [7.02, 2.33, 3.66]

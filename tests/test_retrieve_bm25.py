@@ -228,10 +228,10 @@ def test_values_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
         BM25Stage(index, k1=float("nan"))
     with pytest.raises(InputError, match="at least 1, not 0"):
         BM25Stage(index).find(queries_of("cats"), 0)
-    with pytest.raises(InputError, match="one entry per place, 6, not"):
+    with pytest.raises(InputError, match="a filter needs 6 entries, one per place, not shape"):
         BM25Stage(index).find(queries_of("cats"), 1, np.ones(5, np.bool_))
     write_postings(tmp_path, TEXTS)
-    with pytest.raises(InputError, match="its files contradict each other"):
+    with pytest.raises(InputError, match="its files are inconsistent"):
         Postings.open(tmp_path, 7)
 
 

@@ -462,7 +462,7 @@ class TestScores:
             assert len(found) == 61
 
     def test_at_least_one_document_is_asked_for(self, searcher: Searcher) -> None:
-        with pytest.raises(InputError, match="at least 1 document, not 0"):
+        with pytest.raises(InputError, match="k must be at least 1, not 0"):
             searcher.search("cat", k=0)
 
     def test_a_query_without_a_word_is_refused(self, searcher: Searcher) -> None:

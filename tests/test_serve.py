@@ -1,6 +1,7 @@
 """The server: what it answers, what it refuses, and what it does with many requests at once."""
 
 import asyncio
+import errno
 import json
 import math
 import os
@@ -23,7 +24,8 @@ from starlette.testclient import TestClient
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, rerank
 from chamfer.data.documents import Document
 from chamfer.index.adding import add_documents
-from chamfer.index.filters import SlowFilterError
+from chamfer.index.filters import Filter, SlowFilterError
+from chamfer.index.texts import Texts
 from chamfer.index.writing import writing
 from chamfer.kernels.limits import LARGEST
 from chamfer.serve.app import REFRESH_SECONDS, create_app
@@ -253,13 +255,20 @@ class TestSearch:
             assert answer.status_code == status, answer.text
         assert "a filter may have at most 50 comparisons" in answer.json()["message"]
 
+    def test_a_pattern_over_http_has_at_most_200_characters(self, client: TestClient) -> None:
+        for count, status in ((200, 200), (201, 400)):
+            answer = client.post("/search", json={"query": QUERY, "where": f"length like '{'_' * count}'"})
+            assert answer.status_code == status, answer.text
+        told = "a pattern may have at most 200 characters, but that at position 13 has 201; look for a shorter part"
+        assert told in answer.json()["message"]
+
     @pytest.mark.parametrize("path", ["/search", "/explain"])
     def test_a_slow_filter_times_out(self, client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("chamfer.index.texts.STEPS", 1)
         monkeypatch.setattr("chamfer.serve.service.FILTER_SECONDS", 0)
         answer = client.post(path, json={"query": QUERY, "where": "length > 1"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert answer.json() == {"message": "the filter timed out; use fewer comparisons"}
+        assert answer.json() == {"message": "the filter timed out; use fewer comparisons or shorter patterns"}
 
     def test_a_slow_filter_is_tried_once_and_does_not_delay_the_others_of_its_batch(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
@@ -314,6 +323,7 @@ class TestRerank:
             '{"text": "a", "more": "\\ud800"}',
             '{"text": "a", "\\udc00": 1}',
             '{"text": "a", "more": -Infinity}',
+            '{"text": "a", "more": 1e999}',
         ],
     )
     def test_a_document_that_could_not_be_returned_is_refused(self, client: TestClient, document: str) -> None:
@@ -386,6 +396,20 @@ class TestExplain:
         assert len(twice["documents"]) == 1
         answer = client.post("/explain", json={"query": QUERY, "ids": ["nothing"]})
         assert (answer.status_code, "no document 'nothing'" in answer.json()["message"]) == (404, True)
+
+    def test_a_filter_is_evaluated_once(self, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        evaluated, matching = [], Texts.matching
+
+        def counted(texts: Texts, condition: Filter, *, stop: float | None = None) -> Any:
+            evaluated.append(stop)
+            return matching(texts, condition, stop=stop)
+
+        monkeypatch.setattr(Texts, "matching", counted)
+        found = client.post("/explain", json={"query": QUERY, "k": 9, "where": "length > 20"}).json()
+        assert {document["id"] for document in found["documents"]} == {
+            name for name, text in DOCUMENTS.items() if len(text) > 20
+        }
+        assert len(evaluated) == 1
 
     def test_a_document_without_tokens_is_left_out(self, client: TestClient) -> None:
         found = client.post("/explain", json={"query": QUERY, "k": 20}).json()
@@ -491,6 +515,33 @@ class TestWeights:
             with pytest.raises(InputError, match=r"versions\.json is damaged"):
                 Versions("idf", "first", tmp_path / "kept")
 
+    @pytest.mark.parametrize(
+        ("number", "status", "told"),
+        [(errno.ENOSPC, 507, "the disk of the server is full"), (errno.EIO, 503, "its log has the reason")],
+    )
+    def test_a_version_that_cannot_be_stored_is_no_mystery(
+        self,
+        searcher: Searcher,
+        tmp_path: Path,
+        number: int,
+        status: int,
+        told: str,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def fail(path: Path, value: object) -> None:
+            raise OSError(number, os.strerror(number), str(path))
+
+        versions = Versions("idf-soft", "idf-soft", tmp_path / "versions")
+        monkeypatch.setattr("chamfer.serve.versions.write_json", fail)
+        with TestClient(create_app(Service(IndexBackend(searcher), versions)), LOCAL) as client:
+            answer = client.put("/weights", json={"weights": "uniform"})
+            assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
+            assert str(tmp_path) not in answer.text
+            assert str(tmp_path) in caplog.text
+            assert client.get("/weights").json()["version"] == 1
+            assert client.post("/search", json={"query": QUERY}).status_code == 200
+
     def test_a_version_that_cannot_be_read_is_skipped_with_one_line(
         self, searcher: Searcher, encoder: Encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -593,6 +644,18 @@ class TestLearning:
         answer = client.post("/learn", json={"judgements": judgements})
         assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
 
+    def test_a_damaged_index_is_reported_as_it_is_to_searches(
+        self, service: Service, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        [vectors] = folder.glob("segments/*/vectors.f16")
+        os.truncate(vectors, 10)
+        client = TestClient(create_app(service), LOCAL)
+        answer = client.post("/learn", json={"judgements": self.JUDGEMENTS})
+        assert (answer.status_code, answer.json()["message"]) == (503, DAMAGED)
+        service.backend.refresh()
+        assert client.get("/health").status_code == 503
+        assert caplog.text.count("was truncated while it was open") == 1
+
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -610,7 +673,7 @@ class TestRefusals:
             ('{"query": "a", "\\ud800": 1}', 400, "not valid JSON (it contains a lone surrogate)"),
             (b'{"query": "\xed\xa0\x80"}', 400, "not valid JSON (it is not UTF-8)"),
             ('{"query": "a", "k": NaN}', 400, "not valid JSON (it contains NaN)"),
-            ('{"query": "a", "k": 1e999}', 422, "k must be a whole number"),
+            ('{"query": "a", "k": 1e999}', 400, "not valid JSON (it contains a number beyond 1.8e308, 1e999)"),
             ('{"query": "a", "k": 1' + "0" * 5000 + "}", 400, "not valid JSON"),
             (
                 '{"query": ' + "[" * 300 + "]" * 300 + "}",
@@ -662,6 +725,29 @@ class TestRefusals:
                 yield b"x" * 1_000_000
 
         assert client.post("/search", content=parts(), headers=headers).status_code == 413
+
+    @pytest.mark.parametrize(
+        ("path", "start", "end"),
+        [
+            ("/rerank", '{"query": "a", "documents": [', "]}"),
+            ("/rerank", '{"query": "a", "documents": [{"text": "a", "more": [', "]}]}"),
+            ("/learn", '{"judgements": [', "]}"),
+        ],
+    )
+    def test_millions_of_values_are_refused_at_once(self, client: TestClient, path: str, start: str, end: str) -> None:
+        body = f"{start}{'[],' * 1_390_000}[]{end}".encode()
+        started = time.process_time()
+        answer = client.post(path, content=body, headers={"content-type": "application/json"})
+        assert time.process_time() - started < 0.5, "nobody else is answered meanwhile"
+        assert answer.status_code == 413
+        assert "commas and opening brackets outside strings, more than 250,000; send less" in answer.json()["message"]
+
+    def test_large_honest_bodies_are_read(self, client: TestClient) -> None:
+        documents = ['a "cat", a [dog], a \\, a {mat}, ' * 100] * 1000
+        answer = client.post("/rerank", json={"query": QUERY, "documents": documents, "top_n": 1})
+        assert (answer.status_code, len(answer.json()["results"])) == (200, 1)
+        answer = client.put("/weights", json={"tokens": {f"token, {place}": 0.5 for place in range(100_000)}})
+        assert (answer.status_code, "has no token 'token, 0'" in answer.json()["message"]) == (404, True)
 
     def test_only_known_kinds_of_content_are_read(self, client: TestClient) -> None:
         answer = client.post("/search", content='{"query": "a"}', headers={"content-type": "text/plain"})

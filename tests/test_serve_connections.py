@@ -1,5 +1,6 @@
 """Connections to the server: none is held for ever, none costs much memory, and one address cannot take them all."""
 
+import gc
 import re
 import socket
 import time
@@ -245,3 +246,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < stop
         time.sleep(0.005)
+
+
+def test_garbage_is_looked_for_only_among_what_requests_made(searcher: Searcher) -> None:
+    with serving(create_app(searcher, limits=LIMITS), LIMITS):
+        assert gc.get_freeze_count() > len(gc.get_objects())
+    assert gc.get_freeze_count() == 0

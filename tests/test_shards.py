@@ -192,7 +192,7 @@ class TestSplitting:
         assert open_shard(out, version, 1)
         with pytest.raises(InputError, match="no version 7"):
             read_set(out, ShardVersion(7, ""))
-        with pytest.raises(InputError, match=r"version 1 in .* was replaced by another one"):
+        with pytest.raises(InputError, match=r"version 1 in .* has been overwritten; reopen the shards"):
             read_set(out, ShardVersion(1, ""))
         (version_folder(out, 1) / "set.json").write_text("{")
         with pytest.raises(InputError, match="damaged"):

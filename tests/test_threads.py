@@ -1,6 +1,7 @@
 """Work spread over threads."""
 
 import multiprocessing
+import os
 import threading
 
 import numpy as np
@@ -90,6 +91,13 @@ def test_only_threads_of_the_pool_are_workers_whatever_they_are_called(monkeypat
     stranger.join()
     assert found == [3]
     assert map_in_threads(lambda _: free_cores(), range(4)) == [1, 1, 1, 1]
+
+
+def test_all_cores_are_used_where_the_system_does_not_say_which_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHAMFER_THREADS", raising=False)
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    assert free_cores() == os.cpu_count()
+    assert map_in_threads(square, range(4)) == [0, 1, 4, 9]
 
 
 def test_the_number_of_threads_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:

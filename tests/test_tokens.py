@@ -49,7 +49,7 @@ VECTORS, IDS = np.ones((3, 2), np.float32), np.zeros(3, np.int32)
     [
         (VECTORS.astype(np.float64), IDS, [0, 3], "float16 or float32, not float64"),
         (VECTORS[0], IDS, [0, 3], r"shape \(2,\)"),
-        (VECTORS, IDS[:2], [0, 3], "3 token vectors need as many int32 token ids"),
+        (VECTORS, IDS[:2], [0, 3], "expected 3 int32 token ids, one per token vector, got int32"),
         (VECTORS, IDS, [0, 2], "run from 0 to 3"),
         (VECTORS, IDS, [1, 3], "run from 0 to 3"),
         (VECTORS, IDS, [0, 4, 3], "ascending order"),
@@ -67,5 +67,5 @@ def test_an_inconsistent_batch_is_refused(
 def test_texts_of_different_dimensions_are_refused() -> None:
     with pytest.raises(InputError, match=r"\[2, 3\] dimensions; encode all of them with one model"):
         TokenBatch.pack([np.ones((1, 2), np.float32), np.ones((1, 3), np.float32)], [[1], [2]])
-    with pytest.raises(InputError, match="as many token ids as vectors"):
+    with pytest.raises(InputError, match="every text needs one token id per vector"):
         TokenBatch.pack([np.ones((2, 2), np.float32), np.ones((1, 2), np.float32)], [[7], [8, 9]])

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,11 +17,20 @@ from chamfer.errors import InputError
 from chamfer.index.settings import Precision
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
+from torture.commits import (
+    build,
+    change_versions,
+    changes_of_versions,
+    check_build,
+    check_versions,
+    documents_built,
+    planned_build,
+)
 from torture.subject import PRECISIONS_IN_TURN, answers, make, queries
 from torture.tally import Attack, Tally
 from torture.truth import differences
 
-ATTACK = Attack("A full disk at every write", "writes", count=600, quick=16, seconds=180)
+ATTACK = Attack("A full disk at every write", "writes", count=1200, quick=120, seconds=180)
 
 BYTES, PAGE = 1 << 22, 4096
 
@@ -35,6 +44,9 @@ def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
             return tally
         for turn in itertools.count():
             precision = PRECISIONS_IN_TURN[turn % 4]
+            for attack in (_fill_up_versions, _fill_up_build):
+                if tally.attempts < count and time.monotonic() < stop:
+                    attack(disk, precision, seed + turn, tally)
             for name, step in _operations(seed + turn).items():
                 if tally.attempts >= count or time.monotonic() > stop:
                     return tally
@@ -56,20 +68,57 @@ def _operations(seed: int) -> dict[str, Operation | None]:
 
 
 def _fill_up(disk: Path, before: Model, step: Operation | None, precision: Precision, tally: Tally, where: str) -> None:
-    index, filler = disk / "index", disk / "filler"
+    index = disk / "index"
     after = before if step is None else step.after(before, precision)
+
+    def perform() -> None:
+        if step is None:
+            wrong = differences(answers(Snapshot.open(index), queries()), read(index), queries())
+            for sentence in wrong:
+                tally.fail("wrong", f"{where}: {sentence}")
+        else:
+            with writing(index) as writer:
+                step.perform(writer)
+
+    for succeeded in _with_ever_more_space(disk, perform, tally, where):
+        _check(index, after if succeeded else before, precision, tally, where)
+
+
+def _fill_up_build(disk: Path, precision: Precision, seed: int, tally: Tally) -> None:
+    """A build goes on where the disk was full, and loses nothing that it had committed."""
+    folder, plan, where = disk / "built", planned_build(np.random.default_rng(seed)), f"{precision}, seed {seed}, build"
+    done = 0
+    for succeeded in _with_ever_more_space(disk, lambda: build(folder, plan, precision), tally, where):
+        if succeeded:
+            _check(folder, plan.after({}, precision), precision, tally, where)
+        else:
+            check_build(folder, set(range(done, len(plan.documents) + 1)), tally, where)
+        done = documents_built(folder)
+    shutil.rmtree(folder)
+
+
+def _fill_up_versions(disk: Path, _precision: Precision, seed: int, tally: Tally) -> None:
+    folder, where = disk / "weights", f"seed {seed}, versions of weights"
+    before = change_versions(folder)
+    for change in changes_of_versions(seed):
+        copied = disk / "copied"
+        shutil.copytree(folder, copied)
+        after = change_versions(copied, change)
+        shutil.rmtree(copied)
+        for succeeded in _with_ever_more_space(disk, lambda: change_versions(folder, change), tally, where):  # noqa: B023
+            check_versions(folder, [after if succeeded else before], tally, where)
+        before = after
+    shutil.rmtree(folder)
+
+
+def _with_ever_more_space(disk: Path, perform: Callable[[], object], tally: Tally, where: str) -> Iterator[bool]:
+    """Try until there is space enough; yields after each attempt whether it succeeded, with all the space there is."""
+    filler, succeeded = disk / "filler", False
     for free in itertools.count(0, PAGE):
         _fill(filler, free)
         tally.attempts += 1
-        succeeded = False
         try:
-            if step is None:
-                wrong = differences(answers(Snapshot.open(index), queries()), read(index), queries())
-                for sentence in wrong:
-                    tally.fail("wrong", f"{where}: {sentence}")
-            else:
-                with writing(index) as writer:
-                    step.perform(writer)
+            perform()
             succeeded = True
         except InputError:
             tally.count("refused")
@@ -80,7 +129,7 @@ def _fill_up(disk: Path, before: Model, step: Operation | None, precision: Preci
         except Exception as error:
             tally.fail("raw", f"{where}: {type(error).__name__}: {error}")
         filler.unlink()
-        _check(index, after if succeeded else before, precision, tally, where)
+        yield succeeded
         if succeeded:
             return
 

@@ -1,4 +1,4 @@
-"""Hostile clients of a server: ``python hostile.py PORT COUNT SEED SECONDS`` prints attempts and answers as JSON.
+"""Hostile clients of a server: ``python hostile.py PORT COUNT SEED SECONDS LONGEST`` prints what came of it as JSON.
 
 A program of its own that imports nothing large, so that a good client in another process can measure its latency.
 """
@@ -19,9 +19,6 @@ ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 # two cores shares them with its attackers.
 HELD, PAUSE = 300, 0.004
 
-# The longest that one attack goes on: longer than a server waits for a request.
-LONGEST = 14.0
-
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Kind = Callable[[random.Random, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -30,6 +27,14 @@ JSON = b"content-type: application/json\r\n"
 FILE = b"PUT /weights/file HTTP/1.1\r\n" + HOST + b"content-type: application/octet-stream\r\n"
 GET = b"GET /health HTTP/1.1\r\n" + HOST
 POST = b"POST /search HTTP/1.1\r\n" + HOST + JSON
+
+# As many values as fit into the largest body.
+FULL = (4 << 20) - 100
+DENSE = [b"[" + part * (FULL // len(part)) + b"1]" for part in (b"[],", b"{},", b'"",', b'",",', b"1,")]
+
+# The longest filter, of the most comparisons, with the longest patterns that a server takes.
+PATTERNS = [f"text like '%{'e' * (length - 2)}_'" for length in (199, 198, 197)]
+FILTERS = (" or ".join(PATTERNS * 3), " and ".join(f"not year{place} >= {place}" for place in range(50)))
 
 
 async def _drip(writer: asyncio.StreamWriter, part: bytes, pause: float = 0.5) -> None:
@@ -41,7 +46,7 @@ async def _drip(writer: asyncio.StreamWriter, part: bytes, pause: float = 0.5) -
 
 async def silent(_: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Say nothing."""
-    await asyncio.sleep(LONGEST)
+    await reader.read()
 
 
 async def slow_head(chance: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -106,6 +111,8 @@ async def odd_body(chance: random.Random, reader: asyncio.StreamReader, writer: 
             b'{"query": 1e999, "k": NaN}',
             b'{"query": "cat", "k": 1000, "where": "' + b"(" * 2000 + b'"}',
             chance.randbytes(chance.randrange(1, 2000)),
+            b'{"query": "a", "documents": ' + chance.choice(DENSE) + b"}",
+            b'{"query": "a", "documents": [{"text": "a", "more": ' + chance.choice(DENSE) + b"}]}",
         ]
     )
     writer.write(b"POST " + path + b" HTTP/1.1\r\n" + HOST + JSON + b"content-length: %d\r\n\r\n" % len(body) + body)
@@ -136,6 +143,13 @@ async def flood(chance: random.Random, reader: asyncio.StreamReader, writer: asy
         await reader.readuntil(b"\r\n\r\n")
 
 
+async def slow_filters(chance: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Search with filters that take long."""
+    body = json.dumps({"query": "cat", "where": chance.choice(FILTERS)}).encode()
+    writer.write(POST + b"content-length: %d\r\n\r\n" % len(body) + body)
+    await reader.read(12)
+
+
 async def foreign(chance: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Ask for another host, or for another method."""
     writer.write(chance.choice([b"GET / HTTP/1.1\r\nhost: evil.example\r\n\r\n", b"BREW /search HTTP/1.1\r\n\r\n"]))
@@ -144,11 +158,19 @@ async def foreign(chance: random.Random, reader: asyncio.StreamReader, writer: a
 
 LONG: tuple[Kind, ...] = (silent, slow_head, slow_body, slow_reader)
 MUST_END: tuple[Kind, ...] = (silent, slow_head, slow_body)  # the last of them sends whole requests
-QUICK: tuple[Kind, ...] = (large_head, large_body, odd_body, noise, pipeline, flood, foreign)
+QUICK: tuple[Kind, ...] = (large_head, large_body, odd_body, noise, pipeline, flood, slow_filters, foreign)
 
 
-async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, Any]:
-    """Attack a server, and count what was tried, what was answered first, and which connections it closed in time."""
+async def attack(port: int, count: int, seed: int, seconds: float, longest: float) -> dict[str, Any]:
+    """Attack a server, and count what was tried, what was answered first, and which connections it closed in time.
+
+    Args:
+        port: port of the server.
+        count: attacks to make.
+        seed: seed of what is chosen.
+        seconds: time for all of them.
+        longest: time for each: longer than the server waits for a request.
+    """
     chance, stop = random.Random(seed), time.monotonic() + seconds
     tried: Counter[str] = Counter()
     answered: Counter[str] = Counter()
@@ -170,7 +192,7 @@ async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, 
             feed(data)
 
         reader.feed_data = watched  # type: ignore[method-assign, assignment]
-        limit = min(LONGEST, max(0.1, stop - time.monotonic()))
+        limit = min(longest, max(0.1, stop - time.monotonic()))
         try:
             await asyncio.wait_for(kind(own, reader, writer), limit)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -178,7 +200,7 @@ async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, 
         finally:
             is_closed = bool(reader._eof or reader.exception())  # type: ignore[attr-defined]  # even with bytes unread
             writer.transport.abort()
-        if kind in MUST_END and limit == LONGEST:
+        if kind in MUST_END and limit == longest:
             ended[is_closed] += 1
         answered[start[9:].decode("latin-1") if start.startswith(b"HTTP/1.1 ") else "nothing"] += 1
 
@@ -193,12 +215,10 @@ async def attack(port: int, count: int, seed: int, seconds: float) -> dict[str, 
         running[is_long].add(task)
         task.add_done_callback(running[is_long].discard)
         await asyncio.sleep(PAUSE)
-    for task in running[True]:
-        task.cancel()
     await asyncio.gather(*running[True], *running[False], return_exceptions=True)
     return {"tried": dict(tried), "answered": dict(answered), "closed": ended[True], "held": ended[False]}
 
 
 if __name__ == "__main__":
-    port, count, seed, seconds = sys.argv[1:]
-    print(json.dumps(asyncio.run(attack(int(port), int(count), int(seed), float(seconds)))))
+    port, count, seed, seconds, longest = sys.argv[1:]
+    print(json.dumps(asyncio.run(attack(int(port), int(count), int(seed), float(seconds), float(longest)))))

@@ -15,6 +15,7 @@ from tests.checkpoints import make_plain
 from tests.conftest import DOCUMENTS
 
 from chamfer import Encoder, build_index
+from chamfer.serve.limits import Limits
 from torture.tally import Attack, Tally
 
 ATTACK = Attack("Hostile HTTP clients", "connections", count=10_000, quick=100, seconds=150, alone=True)
@@ -32,6 +33,19 @@ PATIENCE = 60.0
 # Largest growth of the server's memory, in MB: what its limits let requests take, and some for parsing them.
 MOST_GROWTH = 1024
 
+# Seconds that the server waits for a request or its body, and that an attack goes on; a short version has shorter ones,
+# so that it too finds connections that are held.
+WAITS, LONGEST = Limits.head_seconds, 14.0
+SHORT_WAITS, SHORT_LONGEST = 1.0, 4.0
+
+# The command line with other time limits for connections, which are no options of it.
+SERVE = """
+from functools import partial
+from chamfer.cli import app, serve
+serve.Limits = partial(serve.Limits, head_seconds={0}, reading_seconds={0}, writing_seconds={0})
+app.main()
+"""
+
 # Seconds between two requests of the good client.
 PAUSE = 0.01
 
@@ -41,11 +55,13 @@ HOSTILE = Path(__file__).with_name("hostile.py")
 
 def run(count: int, *, seed: int, folder: Path, seconds: float) -> Tally:
     """Start a server, attack it, and measure before and meanwhile."""
-    tally = Tally()
-    with served(folder) as (process, port, log), closing(Good(port)) as good:
+    tally, is_short = Tally(), count <= ATTACK.quick
+    waits, longest = (SHORT_WAITS, SHORT_LONGEST) if is_short else (WAITS, LONGEST)
+    with served(folder, waits) as (process, port, log), closing(Good(port)) as good:
         good.ask_for(0.5)  # warm
         quiet = good.ask_for(max(1.0, min(20.0, seconds / 5)))
-        before, arguments = memory(process.pid), [str(port), str(count), str(seed), str(seconds)]
+        before = memory(process.pid)
+        arguments = [str(one) for one in (port, count, seed, seconds, longest)]
         with subprocess.Popen([sys.executable, str(HOSTILE), *arguments], stdout=subprocess.PIPE, text=True) as hostile:
             attacked: list[float] = []
             while hostile.poll() is None:
@@ -128,13 +144,13 @@ class Good:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int, Path]]:
-    """A server of a small index: its process, port and log."""
+def served(folder: Path, waits: float = WAITS) -> Iterator[tuple["subprocess.Popen[bytes]", int, Path]]:
+    """A server of a small index, which waits this many seconds for requests: its process, port and log."""
     model, index, log = folder / "model", folder / "index", folder / "log"
     model.mkdir()
     make_plain(model)
     build_index(index, DOCUMENTS, Encoder.load(str(model)), progress=False)
-    command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-c", SERVE.format(waits), "serve", str(index), "--port", "0"]
     with log.open("wb") as errors, subprocess.Popen(command, stderr=errors, env=dict(os.environ)) as process:
         try:
             while " at http://" not in (told := log.read_text()):

@@ -5,6 +5,13 @@ class InputError(ValueError):
     """The input cannot be used; the message is one sentence that says why and what to do about it.
 
     The command line prints the message and exits with code 2, as it does for an ``OSError``.
+
+    >>> from chamfer import Document, InputError
+    >>> try:
+    ...     Document(17, "Cats sleep all day.")
+    ... except InputError as error:
+    ...     print(error)
+    a document id must be a string, not the integer 17; write it as '17'
     """
 
 

@@ -66,8 +66,10 @@ def encode_corpus(
         workers: workers that encode.
         gpu: whether each worker should get a GPU of its own, if there are any.
     """
-    if len(set(ids)) != len(ids) or len(ids) != len(texts):
-        raise InputError(f"{len(texts)} documents need as many different ids, not {len(set(ids))}")
+    if len(ids) != len(texts):
+        raise InputError(f"got {len(ids)} ids for {len(texts)} documents")
+    if len(set(ids)) != len(ids):
+        raise InputError(f"{len(texts)} documents have only {len(set(ids))} distinct ids; ids must be unique")
     manifest = read_manifest(folder)
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
         advance(len(ids))

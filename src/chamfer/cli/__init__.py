@@ -1,1 +1,1 @@
-"""The terminal's door to the library; it holds no logic of its own."""
+"""The command line; it holds no logic of its own."""

@@ -59,8 +59,8 @@ def demo(
     from chamfer.explain.matching import explain_tokens
     from chamfer.retrieve.bm25 import BM25
     from chamfer.search.rerank_encoded import rerank_encoded
-    from chamfer.weights.names import NAMES
     from chamfer.weights.token_weights import TokenWeights
+    from chamfer.weights.zero_shot import NAMES
 
     if save is not None:
         results.record, results.width = True, 110
@@ -70,7 +70,7 @@ def demo(
     encoder = Encoder.load(MINILM, document_length=DOCUMENT_LENGTH)
     say(
         f"{len(collection.documents)} docstrings of Python's standard library: each first sentence is the query, "
-        "the rest the document, without the names. Encoding takes a minute or more the first time."
+        "the rest the document, without the names. Encoding takes a few minutes the first time."
     )
     setup = Setup(collection, encoder, folder, depth=DEPTH, progress=progress_bar)
     evaluation = evaluate_collection(setup, NAMES)

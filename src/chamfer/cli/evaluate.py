@@ -22,13 +22,15 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
+from chamfer.data.judgements import DEV, TEST
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.retrieve.stages import BM25, check_stage
-from chamfer.weights.names import NAMES, UNIFORM, check_file
-from chamfer.weights.special import DEFAULT
+from chamfer.weights.names import check_file
+from chamfer.weights.special import AUTO, DEFAULT
+from chamfer.weights.zero_shot import NAMES, UNIFORM
 
 
 def evaluate(
@@ -38,7 +40,7 @@ def evaluate(
         typer.Option("--weights", help=f"{WEIGHTS_HELP} Repeatable.", metavar="NAME"),
     ] = list(NAMES),  # noqa: B006 -- typer copies it
     encoder: EncoderName = MINILM,
-    split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = "test",
+    split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = TEST,
     first_stage: FirstStage = BM25,
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="the first stage's")
@@ -50,7 +52,7 @@ def evaluate(
     depth: Depth = DEFAULT_DEPTH,
     form: FormOption = DEFAULT_FORM,
     special: SpecialOption = f"{DEFAULT:g}",
-    validation: ValidationOption = "dev",
+    validation: ValidationOption = DEV,
     baseline: Annotated[
         str | None, typer.Option("--baseline", help="System to compare with.", show_default=UNIFORM)
     ] = None,
@@ -81,7 +83,7 @@ def evaluate(
     given = None if candidates is None else read_run(candidates)
     collection = load_collection(dataset, allow_empty=allow_empty)
     collection.judged_queries(split)
-    if chosen == "auto":
+    if chosen == AUTO:
         collection.judged_queries(validation)
 
     check_stage(first_stage)

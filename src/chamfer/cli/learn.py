@@ -90,16 +90,13 @@ def learn(
     Example: chamfer learn scifact/ --test test --out learnt.safetensors
     """
     from chamfer.data.collection import load_collection
-    from chamfer.learn.presets import PRESETS
+    from chamfer.learn.presets import preset_from
     from chamfer.learn.splits import splits_to_learn_from
     from chamfer.support.plots import check_plot
 
     check_weights_output(out)
     check_recipe(recipe)
-    if preset is not None and recipe not in (AUTO, "paper"):
-        raise InputError("--preset needs --recipe paper or --recipe auto")
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"--preset must be one of {', '.join(PRESETS)}, not {preset!r}")
+    hyperparameters = preset_from(preset, recipe)
     if plot is not None:
         check_output(plot)
         check_plot(plot)
@@ -135,7 +132,7 @@ def learn(
             hold_out=hold_out,
             max_queries=max_queries,
             recipe=recipe,
-            preset=None if preset is None else PRESETS[preset],
+            preset=hyperparameters,
             folds=folds,
             seed=seed,
         )
@@ -182,14 +179,22 @@ def _split(name: str) -> str:
     return str(Path(name)) if Path(name).is_file() else name
 
 
+def _legends(learnt: "Learnt") -> list[str]:
+    """The hyper-parameters of each recipe that was tried."""
+    from chamfer.learn.registry import all_recipes
+
+    tried = {row.recipe for row in learnt.report.rows}
+    return [f"{one.name} ({one.legend})" for one in all_recipes().values() if one.name in tried]
+
+
 def _print_outcome(learnt: "Learnt") -> None:
     report, held_out = learnt.report, learnt.held_out
     lines = [
-        "in parentheses: prior, token penalty, context penalty; for paper, alpha and the two numbers of negatives",
-        f"chosen: {report.choice.name}; {report.choice.why}",
+        f"parentheses list hyper-parameters: {'; '.join(_legends(learnt))}",
+        f"chosen: {learnt.chosen}; {learnt.why}",
         f"learnt from {report.queries} judged queries with {report.seen} distinct tokens, {report.measured_on}",
     ]
-    if report.choice.name != "uniform":
+    if learnt.chosen != "uniform":
         for name in ("heaviest", "lightest", "special"):
             some = getattr(report, name)
             lines.append(f"{name}: " + ", ".join(f"{token} {weight:.2f}" for token, weight in some))

@@ -10,7 +10,7 @@ from chamfer.learn.report import LearningReport
 
 def as_table(report: LearningReport) -> Table:
     """The best configuration of each recipe, and the zero-shot weights; the chosen one is bold."""
-    table = _empty("configuration", "nDCG@10", "95%", "R@10", "95%", "win/tie/loss")
+    table = _empty("configuration", "nDCG@10", "95%", "R@10", "95%", "w/t/l")
     for row in report.best_of_each():
         spans = [f"{low:.3f}-{high:.3f}" for low, high in (row.ndcg_interval, row.recall_interval)]
         won = f"{row.wins}/{row.ties}/{row.losses}"

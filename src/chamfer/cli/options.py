@@ -10,8 +10,8 @@ from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.retrieve.stages import choices
-from chamfer.weights.names import NAMES
-from chamfer.weights.special import Special
+from chamfer.weights.special import AUTO, Special
+from chamfer.weights.zero_shot import NAMES
 
 
 def checked_address(address: str | None) -> str | None:
@@ -74,7 +74,7 @@ SpecialOption: TypeAlias = Annotated[
     str, typer.Option("--special", help="Weight of special tokens under plain IDF.", metavar="0|1|auto")
 ]
 ValidationOption: TypeAlias = Annotated[
-    str, typer.Option("--validation", help="Split on which --special auto is chosen.", metavar="SPLIT")
+    str, typer.Option("--validation", help="Split to tune --special auto on.", metavar="SPLIT")
 ]
 AllowEmpty: TypeAlias = Annotated[
     bool, typer.Option("--allow-empty", help="Accept documents without text; they rank last.")
@@ -93,8 +93,8 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON inst
 
 def parse_special(text: str) -> Special:
     """Read the value of ``--special``."""
-    if text == "auto":
-        return "auto"
+    if text == AUTO:
+        return AUTO
     if text in ("0", "1"):
         return float(text)
     raise InputError(f"--special must be 0, 1 or auto, not {text!r}")

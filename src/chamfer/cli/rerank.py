@@ -23,7 +23,8 @@ from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stage import DEFAULT_DEPTH
-from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, check_file
+from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, check_file
+from chamfer.weights.zero_shot import UNIFORM
 
 
 def rerank(

@@ -11,7 +11,7 @@ from rich.text import Text
 from chamfer.cli.checks import check_query
 from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName, Where
 from chamfer.cli.terminal import results, say_truncated
-from chamfer.data.jsonlines import read_json_lines
+from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SNIPPET_LENGTH = 300
 INDENT = " " * 4
-BATCH = 64
 
 
 def search(
@@ -57,28 +56,29 @@ def search(
         raise InputError("give either a query or --queries FILE")
     if query is not None:
         check_query(query)
-    asked = {"query": query} if query is not None else _read_queries(queries or Path())
+    asked = {"query": query} if query is not None else queries_from(queries or Path())
 
     from chamfer.index.filters import as_filter
-    from chamfer.index.manifest import needed_manifest
+    from chamfer.index.index import Index
 
-    needed_manifest(folder)
-    condition = as_filter(where)
+    index = Index.open(folder)
+    len(index)  # an unfinished or damaged index is an error
+    as_filter(where)  # a mistake in it is an error
     check_file(weights, form)
 
     from chamfer.retrieve.stages import check_stage
 
     check_stage(first_stage)
 
-    from chamfer.search.searcher import Searcher
+    from chamfer.search.searcher import QUERY_BATCH, Searcher
 
-    searcher = Searcher.open(folder, weights=weights, first_stage=first_stage, form=form)
+    searcher = Searcher.open(index, weights=weights, first_stage=first_stage, form=form)
     ids = list(asked)
     truncated = 0
-    for start in range(0, len(ids), BATCH):
-        batch = ids[start : start + BATCH]
+    for start in range(0, len(ids), QUERY_BATCH):
+        batch = ids[start : start + QUERY_BATCH]
         found = searcher.search(
-            [asked[identifier] for identifier in batch], k, depth=depth, where=condition, normalise=normalise
+            [asked[identifier] for identifier in batch], k, depth=depth, where=where, normalise=normalise
         )
         for identifier, hits in zip(batch, found, strict=True):
             truncated += hits.query_was_truncated
@@ -87,21 +87,6 @@ def search(
             else:
                 print_hits(hits)
     say_truncated("queries", truncated, len(ids), searcher.encoder.query_length)
-
-
-def _read_queries(path: Path) -> dict[str, str]:
-    asked: dict[str, str] = {}
-    for number, record in read_json_lines(path):
-        text = record.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f"{path}, line {number}: 'text' must be a string that is not empty")
-        identifier = str(record.get("_id", number))
-        if identifier in asked:
-            raise InputError(f"{path}, line {number}: the id {identifier!r} is used twice; ids must be unique")
-        asked[identifier] = text
-    if not asked:
-        raise InputError(f"{path} holds no queries; give JSON Lines with '_id' and 'text'")
-    return asked
 
 
 def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:

@@ -13,7 +13,8 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO, check_stage
 from chamfer.serve.limits import SHARD_SECONDS, Limits
-from chamfer.weights.names import DEFAULT_WEIGHTS, NAMES, check_file
+from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
+from chamfer.weights.zero_shot import NAMES
 
 if TYPE_CHECKING:
     from chamfer.search.query_encoder import QueryEncoder

@@ -27,7 +27,7 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say("interrupted; finished work is saved, so run the same command again to resume")
+        say("interrupted; run the same command again to resume")
         raise
 
 

@@ -23,11 +23,12 @@ from chamfer.cli.options import (
     parse_special,
 )
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
+from chamfer.data.judgements import DEV
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.weights.idf import POWER
-from chamfer.weights.special import DEFAULT
+from chamfer.weights.special import AUTO, DEFAULT
 
 app = typer.Typer(cls=Group, help="Compute, show and convert token weights.", no_args_is_help=True)
 
@@ -55,7 +56,7 @@ def idf(
             metavar="0|1|auto",
         ),
     ] = None,
-    validation: ValidationOption = "dev",
+    validation: ValidationOption = DEV,
     sample: Annotated[float, typer.Option("--sample", help="Fraction of the documents to count.")] = 1.0,
     seed: Seed = 0,
     form: FormOption = DEFAULT_FORM,
@@ -79,14 +80,14 @@ def idf(
     if power is not None and not soft:
         raise InputError("--power needs --soft")
     chosen = parse_special(special or f"{DEFAULT:g}")
-    if chosen == "auto" and not corpus.is_dir():
+    if chosen == AUTO and not corpus.is_dir():
         raise InputError("--special auto needs a BEIR folder with judged queries; give --special 0 or 1 instead")
 
     from chamfer.data.collection import load_collection, load_documents
 
     documents = load_documents(corpus, allow_empty=allow_empty)
     collection = None
-    if chosen == "auto":
+    if chosen == AUTO:
         collection = load_collection(corpus, allow_empty=allow_empty)
         collection.judged_queries(validation)
 
@@ -133,7 +134,7 @@ def idf(
         )
     else:
         say(f"{seen} of {len(model.vocabulary)} tokens appear in {counted.documents} documents; wrote {out}")
-        if chosen == "auto":
+        if chosen == AUTO:
             say(f"special tokens weigh {weights.metadata['special']:g}, chosen on {validation}")
 
 

@@ -19,6 +19,15 @@ class Collection:
         documents: texts by document id.
         queries: texts by query id.
         judgements: for each split, grades by query id and document id.
+
+    >>> pets = Collection(
+    ...     name="pets",
+    ...     documents={"cats": "Cats sleep all day.", "dogs": "Dogs bark at night."},
+    ...     queries={"q1": "why do cats sleep", "q2": "what do birds eat"},
+    ...     judgements={"test": {"q1": {"cats": 1}}},
+    ... )
+    >>> pets.judged_queries("test")
+    {'q1': 'why do cats sleep'}
     """
 
     name: str
@@ -48,7 +57,7 @@ def load_collection(
     qrels: Sequence[str | Path] = (),
     allow_empty: bool = False,
 ) -> Collection:
-    """Read a judged collection: a BEIR folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/*.tsv``.
+    r"""Read a judged collection: a BEIR folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/*.tsv``.
 
     A document's text is its title and its text, joined by a space.
 
@@ -57,12 +66,24 @@ def load_collection(
         queries: file of queries to read instead of the folder's; the folder's own judgements are then ignored.
         qrels: files with more judgements; each is a split, named by its path.
         allow_empty: accept documents without text, which rank last.
+
+    >>> folder = getfixture("tmp_path")
+    >>> for name, content in {
+    ...     "corpus.jsonl": '{"_id": "cats", "title": "Cats", "text": "sleep all day"}',
+    ...     "queries.jsonl": '{"_id": "q1", "text": "why do cats sleep"}',
+    ...     "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\tcats\t1\n",
+    ... }.items():
+    ...     (folder / name).parent.mkdir(exist_ok=True)
+    ...     written = (folder / name).write_text(content)
+    >>> collection = load_collection(folder)
+    >>> collection.documents, collection.judgements
+    ({'cats': 'Cats sleep all day'}, {'test': {'q1': {'cats': 1}}})
     """
     path = Path(path)
     if not (path.is_dir() or (path.is_file() and queries)):
         raise InputError(
             f"{path} is not a folder; a judged collection is a folder with corpus.jsonl, queries.jsonl and qrels/"
-            + (", or a corpus file with queries and qrels (--queries and --qrels)" if path.is_file() else "")
+            + ("; chamfer learn also takes a corpus file with --queries and --qrels" if path.is_file() else "")
         )
     documents = load_documents(path, allow_empty=allow_empty)
     texts = queries_from(queries or path / "queries.jsonl")

@@ -11,7 +11,7 @@ from chamfer.errors import InputError
 def open_lines(path: Path) -> IO[bytes]:
     """Open a file of JSON lines."""
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give a BEIR folder, or a file of JSON lines")
+        raise InputError(f"there is no file {path}")
     return path.open("rb")
 
 
@@ -33,7 +33,11 @@ def parse_json_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, d
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "it cannot be parsed"
             reason = "it is not UTF-8" if isinstance(error, UnicodeError) else reason
-            raise InputError(f"{name}, line {number}: not a JSON object ({reason})") from error
+            raise InputError(
+                f"{name}, line {number}: not a JSON object ({reason}); write one object per line"
+            ) from error
         if not isinstance(record, dict):
-            raise InputError(f"{name}, line {number}: not a JSON object but {type(record).__name__}")
+            raise InputError(
+                f"{name}, line {number}: not a JSON object but {type(record).__name__}; write one object per line"
+            )
         yield number, record

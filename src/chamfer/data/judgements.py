@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Judgements = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade. Grade 0 means judged and not relevant."""
 
+TRAIN, DEV, TEST = "train", "dev", "test"
+"""Names of splits, by the convention of BEIR."""
+
 JudgementSource: TypeAlias = "str | Path | Mapping[str, Mapping[str, int] | Iterable[str]] | pd.DataFrame"
 """What :func:`judgements_from` takes."""
 

@@ -1,5 +1,6 @@
 """Queries from what a user has: dicts, DataFrames, or JSON lines."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from chamfer.data.documents import ID, OTHER_ID, TEXT, check_new, id_of, texts_of
 from chamfer.data.frames import is_frame, rows_of
 from chamfer.data.jsonlines import read_json_lines
-from chamfer.errors import InputError
+from chamfer.errors import InputError, InputWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,25 @@ def own_document(query_id: str, text: str) -> str | None:
     ('d2', None)
     """
     return None if query_id == text else query_id
+
+
+def warn_of_own_documents(queries: Mapping[str, str], judgements: Mapping[str, Mapping[str, int]]) -> None:
+    """Warn if a document that is left out as the query itself is judged relevant: most likely it is another one.
+
+    Args:
+        queries: texts of judged queries by id.
+        judgements: grades of documents for each query.
+    """
+    owners = ((query, own_document(query, text)) for query, text in queries.items())
+    hidden = [query for query, own in owners if own is not None and judgements.get(query, {}).get(own, 0) > 0]
+    if hidden:
+        warnings.warn(
+            f"{len(hidden)} of {len(queries)} queries have a relevant document with their own id, such as "
+            f"{hidden[0]!r}, which is left out because it is taken for the query itself, as in ArguAna; rename the "
+            "queries if it is another text",
+            InputWarning,
+            stacklevel=2,
+        )
 
 
 def _as_query(row: dict[str, Any]) -> dict[str, Any]:

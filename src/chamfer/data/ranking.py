@@ -30,7 +30,7 @@ class Ranking:
 
     def __post_init__(self) -> None:
         if len(self.document_ids) != len(self.scores):
-            raise InputError(f"{len(self.document_ids)} documents need as many scores, not {len(self.scores)}")
+            raise InputError(f"got {len(self.scores)} scores for {len(self.document_ids)} documents")
 
     def __len__(self) -> int:
         return len(self.document_ids)
@@ -53,7 +53,7 @@ class Ranking:
         """
         values = np.asarray(scores, dtype=np.float64)
         if len(values) != len(document_ids):
-            raise InputError(f"{len(document_ids)} documents need as many scores, not {len(values)}")
+            raise InputError(f"got {len(values)} scores for {len(document_ids)} documents")
         if np.isnan(values).any():
             raise InputError(f"query {query_id!r} has a NaN score; check its vectors")
         order = sorted(range(len(values)), key=lambda place: (-values[place], document_ids[place]))[:k]

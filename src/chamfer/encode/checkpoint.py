@@ -60,7 +60,7 @@ def load_model(name_or_path: str, device: str) -> Loaded:
     except (RuntimeError, AssertionError) as error:  # torch without support for a device raises the latter
         raise InputError(
             f"cannot use the device {device!r} ({first_line(error)}); "
-            f"use device='cpu' or {VARIABLE}=cpu, in a terminal chamfer --device cpu"
+            f"use device='cpu' or {VARIABLE}=cpu (chamfer --device cpu on the command line)"
         ) from error
     model.requires_grad_(False).eval()
     return Loaded(model, late_interaction)

@@ -10,8 +10,13 @@ CHARACTERS, GROWTH = 32, 4
 # characters that are normalised together.
 UNSURE = 8
 
-# Some tokenizers group the digits of a number from its end, so that is never cut.
-DIGITS = re.compile(r"\d*")
+# Characters after which to give up if they are few pieces: an endless word or number, or blanks. Takes a tenth of a
+# second. What follows them is not read. A model that reads many tokens tries at least twice.
+LONGEST = 1 << 17
+
+# Some tokenizers group the digits of a number from its end, and the best split of a word that repeats a few letters may
+# depend on its length. So what is cut off a number, a word or a row of blanks is a multiple of all small sizes.
+RUN, MULTIPLE = re.compile(r"\d+|\S+|\s*"), 60
 
 
 def cut(text: str, limit: int, tokenizer: Any) -> str:  # noqa: ANN401 -- of transformers
@@ -19,7 +24,8 @@ def cut(text: str, limit: int, tokenizer: Any) -> str:  # noqa: ANN401 -- of tra
 
     A tokenizer splits a text into pieces, words or shorter, and each piece into tokens by itself. Where a piece ends
     depends on the next few characters at most. So the tokens of all pieces but the last few of a beginning are those
-    of the whole text. A text is returned whole if it is short, or if its beginnings hold too few pieces.
+    of the whole text. A text is returned whole if it is short; cut at :data:`LONGEST` characters or later if these
+    hold too few pieces.
 
     Args:
         text: the text.
@@ -27,11 +33,13 @@ def cut(text: str, limit: int, tokenizer: Any) -> str:  # noqa: ANN401 -- of tra
         tokenizer: a tokenizer of transformers; its truncation is switched off.
     """
     size = CHARACTERS * limit
+    longest = max(LONGEST, GROWTH * size)
     while 2 * size < len(text):
-        beginning = text[: DIGITS.match(text, size).end()]  # type: ignore[union-attr]  # matches anything
+        rest = RUN.match(text, size).end() - size  # type: ignore[union-attr]  # matches anything
+        beginning = text[: size + rest % MULTIPLE]
         [read] = tokenizer(beginning, add_special_tokens=False, truncation=False, verbose=False).encodings
         pieces = read.word_ids
-        if len(pieces) > limit and pieces[limit - 1] + UNSURE <= pieces[-1]:
+        if size >= longest or (len(pieces) > limit and pieces[limit - 1] + UNSURE <= pieces[-1]):
             return beginning
         size *= GROWTH
     return text

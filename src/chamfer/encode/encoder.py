@@ -35,7 +35,7 @@ class Encoder:
     Args:
         model: a multi-vector model of sentence-transformers.
         name: name of the model in reports.
-        setup: how the model was loaded; set by :meth:`load`.
+        setup: how the model was loaded; only :meth:`load` gives it.
 
     >>> encoder = Encoder.load("minilm")
     >>> batch = encoder.encode_queries(["what is late interaction?"])
@@ -75,8 +75,8 @@ class Encoder:
             query_length: maximum number of tokens of a query, markers included, and the length to which models with
                 ``[MASK]`` filling fill it; by default the model's own.
             document_length: maximum number of tokens of a document; by default the model's own.
-            device: device on which to encode and to score: ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is the GPU
-                if there is one, see :func:`chamfer.support.devices.chosen_device`.
+            device: device on which to encode and to score: ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is the one
+                in the environment variable ``CHAMFER_DEVICE``, else a GPU if there is one, else the CPU.
             arithmetic: number format of the transformer. ``"float32"`` is the model as it was trained.
                 ``"bfloat16"`` is 1.5x faster on hardware with instructions for it and rotates vectors by less than a
                 degree on average. ``"auto"`` is ``"bfloat16"`` on such hardware only. Projection and normalisation
@@ -84,6 +84,10 @@ class Encoder:
             engine: library that runs the transformer on a CPU: ``"torch"``; or ``"openvino"``, which is faster in
                 both arithmetics and comes with the extra ``chamfer[openvino]``. ``"auto"`` is OpenVINO if it is
                 installed and can run this model on this device.
+
+        >>> encoder = Encoder.load("minilm", query_length=32, device="cpu")
+        >>> encoder.query_length, encoder.dimensions, encoder.arithmetic
+        (32, 384, 'float32')
         """
         _check_choice("arithmetic", arithmetic, (*get_args(Arithmetic), "auto"))
         _check_choice("engine", engine, (*get_args(Engine), "auto"))
@@ -128,7 +132,7 @@ class Encoder:
 
     @property
     def load_spec(self) -> LoadSpec:
-        """How another process can load the same encoder."""
+        """Internal: how another process can load the same encoder."""
         return LoadSpec(
             name=lasting_name(self.name),
             query_length=self.query_length,
@@ -156,7 +160,7 @@ class Encoder:
 
     @property
     def may_use_gpu(self) -> bool:
-        """Whether a worker with a GPU should encode on it: yes, unless the caller asked for the CPU."""
+        """Internal: whether a worker with a GPU should encode on it; yes, unless the caller asked for the CPU."""
         return self._setup.may_use_gpu
 
     @property
@@ -166,7 +170,7 @@ class Encoder:
 
     @property
     def scoring_device(self) -> str:
-        """Device on which queries of this encoder are scored."""
+        """Internal: device on which queries of this encoder are scored."""
         return scoring_device(self.device)
 
     @property
@@ -259,6 +263,10 @@ class Encoder:
         The result has token ids, which texts were truncated, and the input of :meth:`encode`. Document frequencies are
         counted from these ids: a document contains its punctuation even if the model drops the vectors.
 
+        Args:
+            texts: texts to tokenise.
+            role: ``"query"`` or ``"document"``.
+
         >>> encoder = Encoder.load("minilm", document_length=5)
         >>> tokenized = encoder.tokenize(["cats", "cats and dogs and birds"], "document")
         >>> tokenized.truncated, [len(ids) for ids in tokenized.token_ids]
@@ -269,7 +277,7 @@ class Encoder:
         return self._reader.tokenize(texts, role)
 
     def spans(self, document: str) -> list[tuple[int, tuple[int, int] | None]]:
-        """The tokens of a document as the model reads it, each with its span in the text, or None for special ones."""
+        """Internal: tokens of a document as the model reads it, with their spans in the text; None for special ones."""
         return self._reader.spans(document)
 
     def encode(self, tokenized: Tokenized, advance: Advance = ignore) -> TokenBatch:

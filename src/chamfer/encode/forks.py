@@ -14,7 +14,7 @@ class Process:
         self._number = os.getpid()
 
     def check(self, what: str) -> None:
-        """Refuse to go on in a forked child, where it would wait for ever.
+        """Refuse to go on in a forked child, where it would wait forever.
 
         Args:
             what: what was made, for the error.
@@ -27,7 +27,7 @@ class Process:
 
 
 def _limit_torch() -> None:
-    """Limit torch to one thread, as in the workers of its data loader; it would wait for the others for ever."""
+    """Limit torch to one thread, as in the workers of its data loader; it would wait for the others forever."""
     torch.set_num_threads(1)
 
 

@@ -100,7 +100,10 @@ class ModelTokenizer:
                 read = self._tokenizer(prompted, truncation=True, max_length=self.limit(role)).encodings
         ids = [np.asarray(one.ids, np.int32)[np.asarray(one.attention_mask, np.bool_)] for one in read]
         ids = [row[:0] if self.only_special(row) else row for row in ids]
-        truncated = [len(one.ids) >= self.limit(role) and len(one.overflowing) > 0 for one in read]
+        truncated = [
+            len(short) < len(text) or (len(one.ids) >= self.limit(role) and len(one.overflowing) > 0)
+            for text, short, one in zip(row_of, distinct, read, strict=True)
+        ]
         rows = [row_of[text] for text in texts]
         return Tokenized(texts, role, [ids[row] for row in rows], [truncated[row] for row in rows], inputs, rows)
 

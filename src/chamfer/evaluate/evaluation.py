@@ -74,6 +74,19 @@ class Evaluation:
         systems: results of each system.
         baseline: name of the system that the others are compared with.
         seconds: time that the evaluation took.
+
+    >>> from chamfer import Collection, evaluate
+    >>> pets = Collection(
+    ...     name="pets",
+    ...     documents={"cats": "Cats sleep all day.", "dogs": "Dogs bark at night.", "birds": "Birds sing all day."},
+    ...     queries={"q1": "why do cats sleep", "q2": "what do birds do"},
+    ...     judgements={"test": {"q1": {"cats": 1}, "q2": {"birds": 1}}},
+    ... )
+    >>> evaluation = evaluate(pets, ["uniform", "idf-soft"], cache=getfixture("tmp_path"))
+    >>> evaluation.baseline, evaluation["idf-soft"].measures["nDCG@10"]
+    ('uniform', 1.0)
+    >>> evaluation.against_baseline(evaluation["idf-soft"], "nDCG@10").difference
+    0.0
     """
 
     dataset: str
@@ -95,7 +108,12 @@ class Evaluation:
         return found
 
     def against_baseline(self, system: System, measure_name: str) -> Comparison:
-        """Compare a system with the baseline, query by query."""
+        """Compare a system with the baseline, query by query.
+
+        Args:
+            system: one of the systems, such as ``evaluation["idf-soft"]``.
+            measure_name: name of a measure, such as ``nDCG@10``.
+        """
         return compare(system.values[measure_name], self[self.baseline].values[measure_name])
 
     def table(self) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from chamfer.data.judgements import JudgementSource
+from chamfer.data.judgements import DEV, TEST, JudgementSource
 from chamfer.data.queries import QuerySource
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
@@ -17,8 +17,8 @@ from chamfer.evaluate.weightings import Weightings
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stages import BM25
 from chamfer.support.progress import shown
-from chamfer.weights.names import NAMES
-from chamfer.weights.special import DEFAULT, Special
+from chamfer.weights.special import AUTO, DEFAULT, Special
+from chamfer.weights.zero_shot import NAMES
 
 
 def evaluate(
@@ -27,7 +27,7 @@ def evaluate(
     *,
     queries: "QuerySource | None" = None,
     judgements: "JudgementSource | None" = None,
-    split: str = "test",
+    split: str = TEST,
     encoder: Encoder | str | None = None,
     first_stage: str | None = None,
     candidates: Sequence[Ranking] | None = None,
@@ -35,7 +35,7 @@ def evaluate(
     depth: int | None = None,
     form: Form = DEFAULT_FORM,
     special: Special = DEFAULT,
-    validation: str = "dev",
+    validation: str = DEV,
     baseline: str | None = None,
     cache: str | Path | None = None,
     progress: bool | None = None,
@@ -81,8 +81,10 @@ def evaluate(
     if searcher is not None:
         if judgements is None:
             raise InputError("evaluating an index needs judgements; give judgements={query: [relevant ids]}")
-        if candidates is not None or runs or special == "auto":
-            raise InputError("candidates, runs and special='auto' need a collection; an index is searched with weights")
+        if candidates is not None or runs or special == AUTO:
+            raise InputError(
+                "candidates, runs and special='auto' are only available for a collection, not for an index"
+            )
         judged = read_judged(queries, judgements)
         return evaluate_index(
             searcher,

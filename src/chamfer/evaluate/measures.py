@@ -10,9 +10,11 @@ from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 
-MEASURES = ("nDCG@10", "R@10", "RR@10", "nDCG@100", "R@100", "RR@100")
 MAIN = "nDCG@10"
 """The measure by which systems are compared in tables."""
+MAIN_MEASURES = (MAIN, "R@10")
+"""The measures by which weights are selected."""
+MEASURES = (*MAIN_MEASURES, "RR@10", "nDCG@100", "R@100", "RR@100")
 DEPTH = max(int(name.partition("@")[2]) for name in MEASURES)
 """No measure looks further down a ranking."""
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 
+from chamfer.data.judgements import DEV, TEST
+from chamfer.data.queries import warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
@@ -13,19 +15,19 @@ from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.validation import validator
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
 from chamfer.retrieve.stages import BM25, check_stage
-from chamfer.weights.special import DEFAULT, Special
+from chamfer.weights.special import AUTO, DEFAULT, Special
 
 
 def evaluate_collection(
     setup: Setup,
     weights: Weightings,
     *,
-    split: str = "test",
+    split: str = TEST,
     first_stage: str = BM25,
     candidates: Sequence[Ranking] | None = None,
     runs: Mapping[str, Sequence[Ranking]] | None = None,
     special: Special = DEFAULT,
-    validation: str = "dev",
+    validation: str = DEV,
     baseline: str | None = None,
 ) -> Evaluation:
     """Evaluate weightings; the arguments are those of :func:`chamfer.evaluate.experiment.evaluate`."""
@@ -34,14 +36,17 @@ def evaluate_collection(
     source = first_stage if candidates is None else "candidates"
     named = name_weightings(weights, [source, *runs])
     baseline = choose_baseline(baseline, list(named), [source, *named, *runs])
-    if special == "auto" and validation == split:
-        raise InputError(f"special tokens cannot be chosen on {split!r}, the split that is measured; choose on another")
+    if special == AUTO and validation == split:
+        raise InputError(
+            f"the special-token weight cannot be tuned on {split!r}, the evaluation split; use another split"
+        )
     check_stage(first_stage)
     queries = collection.judged_queries(split)
+    warn_of_own_documents(queries, collection.judgements[split])
     for name, run in runs.items():
         if not any(ranking.query_id in queries for ranking in run):
             raise InputError(
-                f"the run {name!r} is for none of the {len(queries)} queries; give a run of this collection"
+                f"run {name!r} contains none of the {len(queries)} queries; is it from another collection?"
             )
 
     found: list[Ranking] = []

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import own_document
+from chamfer.data.queries import own_document, warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
@@ -12,13 +12,10 @@ from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
 from chamfer.evaluate.rankings import without_document
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
-from chamfer.search.searcher import Searcher
+from chamfer.search.searcher import QUERY_BATCH, Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import DEFAULT
 from chamfer.weights.token_weights import TokenWeights
-
-# Queries that are searched at once.
-BATCH = 64
 
 
 def evaluate_index(
@@ -52,6 +49,7 @@ def evaluate_index(
     judged = {query: text for query, text in queries.items() if query in judgements}
     if not judged:
         raise InputError(f"none of the {len(queries)} queries is judged; give judgements for at least one")
+    warn_of_own_documents(judged, judgements)
     encoder, index = searcher.encoder, searcher.index
     weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
     rankings, truncated = _search(searcher, judged, weightings, first_stage, depth, progress)
@@ -85,8 +83,8 @@ def _search(
     found: dict[str, list[Ranking]] = {name: [] for name in weightings}
     ids, texts = list(queries), list(queries.values())
     with progress("searching", len(queries)) as advance:
-        for at in range(0, len(ids), BATCH):
-            part = texts[at : at + BATCH]
+        for at in range(0, len(ids), QUERY_BATCH):
+            part = texts[at : at + QUERY_BATCH]
             tokenized = searcher.encoder.tokenize(part, "query")
             tokens = searcher.encoder.encode(tokenized)
             truncated += tokenized.truncated
@@ -100,7 +98,7 @@ def _search(
                         own_document(query, queries[query]),
                         DEPTH,
                     )
-                    for query, one in zip(ids[at : at + BATCH], ranked, strict=True)
+                    for query, one in zip(ids[at : at + QUERY_BATCH], ranked, strict=True)
                 ]
             advance(len(part))
     return found, truncated

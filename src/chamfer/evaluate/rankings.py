@@ -83,7 +83,7 @@ def find_candidates(
         found = [ranking for ranking in given if ranking.query_id in queries]
         if not found:
             raise InputError(
-                f"the candidates are for none of the {len(queries)} queries; give a run of this collection"
+                f"the candidates contain none of the {len(queries)} queries; are they from another collection?"
             )
         for ranking in found:
             unknown = next(

@@ -10,6 +10,8 @@ from chamfer.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 
+SIGNIFICANCE = 0.05
+"""Significance level."""
 PERMUTATIONS = 10_000
 """Random permutations of the test."""
 SAMPLES = 2_000
@@ -26,8 +28,11 @@ class Comparison(NamedTuple):
     p_value: float
     """Two-sided p-value of the paired randomisation test."""
     wins: int
+    """Queries on which the system is better."""
     ties: int
+    """Queries on which both are equal."""
     losses: int
+    """Queries on which the baseline is better."""
 
 
 def compare(system: Floats, baseline: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Comparison:
@@ -47,7 +52,7 @@ def compare(system: Floats, baseline: Floats, *, permutations: int = PERMUTATION
     """
     if system.shape != baseline.shape or len(system) == 0:
         raise InputError(
-            f"two systems are compared on the same queries, at least one, not on {len(system)} and {len(baseline)}"
+            f"two systems need one value each for the same queries, at least one; got {len(system)} and {len(baseline)}"
         )
     differences = system - baseline
     sums = np.abs(permuted_sums(differences, permutations=permutations, seed=seed))

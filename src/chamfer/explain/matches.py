@@ -16,9 +16,11 @@ class Match(NamedTuple):
     of_word: str
     """The whole query word."""
     starts_word: bool
+    """Whether the token begins that word."""
     special: bool
     """Whether the token carries no text: ``[CLS]``, ``[MASK]``, a marker."""
     weight: float
+    """The weight of the token."""
     matched: str
     """The document token, as the tokenizer spells it."""
     word: str
@@ -27,6 +29,7 @@ class Match(NamedTuple):
     """Character range of the matched token in the document text; None if the token carries no text or the text is
     unknown."""
     distance: float
+    """Distance of the two tokens; in the form ``cosine``, minus their cosine."""
     contribution: float
     """The token's part of the score; the contributions of all tokens add up to it."""
 
@@ -43,22 +46,28 @@ class Word(NamedTuple):
     """One query word, its tokens taken together."""
 
     text: str
+    """The word."""
     matched: str
     """The document words that its tokens matched."""
     weight: float
     """The largest weight among its tokens."""
     contribution: float
+    """Its part of the score."""
     share: float
     """Its part of the sum of absolute contributions, from 0 to 1."""
     special: bool
+    """Whether it is a special token, which carries no text."""
 
 
 class Difference(NamedTuple):
     """What one query word contributes to each of two scores."""
 
     text: str
+    """The word."""
     one: float
+    """Its contribution to the first score."""
     other: float
+    """Its contribution to the second score."""
 
     @property
     def gain(self) -> float:

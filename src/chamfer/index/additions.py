@@ -18,14 +18,14 @@ def check_addition(
     The documents themselves were checked before they were encoded, see :func:`chamfer.index.texts.check_storable`.
     """
     if len(documents) != len(tokens):
-        raise InputError(f"{len(documents)} documents need vectors of as many texts, not of {len(tokens)}")
+        raise InputError(f"got vectors for {len(tokens)} texts but {len(documents)} documents")
     if tokens.dimensions != settings.dimensions:
         raise InputError(
             f"the index takes vectors of {settings.dimensions} dimensions, not {tokens.dimensions}; "
             "encode with the model that it was built with"
         )
     if distinct is not None and len(distinct) != len(documents):
-        raise InputError(f"{len(documents)} documents need one list of distinct tokens each, not {len(distinct)} lists")
+        raise InputError(f"got {len(distinct)} lists of distinct tokens for {len(documents)} documents")
     check_unit(tokens)
     name, times = next(iter(Counter(document.id for document in documents).most_common(1)), ("", 0))
     if times > 1:

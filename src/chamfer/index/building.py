@@ -1,6 +1,5 @@
 """From texts to an index: encoded in chunks, each one a commit, so that an interrupted build can continue."""
 
-import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -12,20 +11,20 @@ import numpy as np
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
-from chamfer.cache.text_encoder import TextEncoder
+from chamfer.cache.text_encoder import TRUNCATED, TextEncoder
 from chamfer.data.corpus import Corpus, Source, documents_from
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.encoder import described, load_for_building
-from chamfer.index.encoding import TRUNCATED, MakeRows, columns_of_rows, texts_and_known
+from chamfer.index.encoding import MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, begun_build, check_unfinished, read_manifest
 from chamfer.index.report import BuildReport
 from chamfer.index.rows import Rows
 from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_storable
-from chamfer.index.trained import Trained, sample_size
+from chamfer.index.trained import Trained, check_projection, sample_size
 from chamfer.index.writing import Writer, writing
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.support.sampling import draw
@@ -121,7 +120,7 @@ def build(
     started = monotonic()
     if not len(corpus):
         raise InputError("an index needs at least one document")
-    is_new = not folder.exists()
+    _check_projection(corpus, encoder, settings)
     made_from = {"documents": len(corpus), "corpus": corpus.digest}
     with writing(folder, settings) as writer:
         check_unfinished(writer.manifest, folder)
@@ -132,7 +131,8 @@ def build(
         if not writer.manifest.segments or (folder / SAMPLE).is_dir():
             sample = _encoded_sample(folder / SAMPLE, corpus, encoder, made_from, progress, workers)
             if writer.trained is None:
-                _train(writer, sample, len(corpus), folder if is_new else None)
+                mean = len(sample.tokens.vectors) / max(1, len(sample))
+                writer.train(sample.tokens, tokens=max(1, round(mean * len(corpus))))
         resumed, truncated = building["done"], 0
         with progress("encoding documents", len(corpus)) as advance:
             advance(resumed)
@@ -172,15 +172,12 @@ def _learnt(writer: Writer) -> Trained:
     return writer.trained
 
 
-def _train(writer: Writer, sample: EncodedCorpus, documents: int, new: Path | None) -> None:
-    """Train on the sample. If that is refused, remove a new folder: no run with these settings could finish it."""
-    mean = len(sample.tokens.vectors) / max(1, len(sample))
-    try:
-        writer.train(sample.tokens, tokens=max(1, round(mean * documents)))
-    except InputError:
-        if new is not None:
-            shutil.rmtree(new)
-        raise
+def _check_projection(corpus: Corpus, encoder: Encoder, settings: Settings) -> None:
+    """Refuse a small corpus that has too few tokens for a projection, before anything is written or encoded."""
+    if settings.projected is None or len(corpus) >= settings.dimensions:
+        return
+    tokenized = encoder.tokenize([document.content for document in corpus.read()], "document")
+    check_projection(sum(-(-len(ids) // settings.pool) for ids in tokenized.token_ids), settings)
 
 
 def _encoded_sample(

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.damage import damaged, forbidden, missing, truncated
+from chamfer.index.damage import damaged, forbidden, missing, no_folder, truncated
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, read_manifest
+from chamfer.index.names import SEGMENT
 from chamfer.index.signed import checksum, read_signed, write_signed
 from chamfer.support.files import LOCK, UNFINISHED, errors_name, sync_file, sync_folder, unfinished_name
 from chamfer.support.records import from_json, need
@@ -37,7 +38,7 @@ FORMAT = 1
 SMALL = 1 << 20
 
 # Our own folders. Without a digest: those of versions that named them by segment alone.
-OWN = re.compile(r"\d{8,}(?:-[0-9a-f]{32})?")
+OWN = re.compile(rf"{SEGMENT}(?:-[0-9a-f]{{32}})?")
 LEFT = re.compile(rf"\.[^/]+{UNFINISHED}")  # by a killed reader
 
 # The index cannot be written by this user, or on this file system; or its folder was deleted, though it is still open.
@@ -150,10 +151,10 @@ class Derived:
     def _kept(self, folder: Path, made: Callable[[Path], Content]) -> Content:
         """Make files in a folder that gets its name when they are on disk."""
         derived = self.index / DERIVED
-        derived.mkdir(exist_ok=True)
+        _make_folder(derived)
         sweep_derived(self.index)
         with _lock(derived, fcntl.LOCK_SH), errors_name(folder):
-            folder.parent.mkdir(exist_ok=True)
+            _make_folder(folder.parent)
             unfinished = unfinished_name(derived / folder.name)
             unfinished.mkdir()  # not by tempfile, which allows no other user to read it
             try:
@@ -163,7 +164,9 @@ class Derived:
                 sync_folder(unfinished)
                 try:
                     unfinished.rename(folder)
-                except OSError:
+                except OSError as error:
+                    if isinstance(error, NotADirectoryError):
+                        raise no_folder(folder) from error
                     if not folder.is_dir():  # otherwise another process was faster, with the same files
                         raise
                 return content
@@ -199,8 +202,13 @@ def sweep_derived(index: Path, manifest: Manifest | None = None) -> None:
 def derived_folders(index: Path, manifest: Manifest) -> Iterator[Path]:
     """The folders that readers of a commit use: one for each segment and first stage."""
     for key in sorted(keys_of(manifest)):
-        with suppress(FileNotFoundError):
-            yield from sorted(path for path in (index / DERIVED / key).iterdir() if path.is_dir())
+        folder = index / DERIVED / key
+        try:
+            yield from sorted(path for path in folder.iterdir() if path.is_dir())
+        except FileNotFoundError:
+            pass
+        except NotADirectoryError as error:
+            raise no_folder(folder if folder.exists() else folder.parent) from error
 
 
 def discard(folder: Path, damage: InputError) -> None:
@@ -257,6 +265,13 @@ def remedy_for(folder: Path) -> str:
     return f"delete {folder} to have it computed again"
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        raise no_folder(folder) from error
+
+
 @dataclass(frozen=True)
 class _List:
     format: int
@@ -274,7 +289,10 @@ def _write_list(folder: Path, key: str, name: str) -> None:
 def _lock(derived: Path, kind: int) -> Iterator[None]:
     """Lock what is derived: shared to make files, exclusive to remove them."""
     mode = os.O_RDWR if kind & fcntl.LOCK_EX else os.O_RDONLY
-    handle = os.open(derived / LOCK, mode | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    try:
+        handle = os.open(derived / LOCK, mode | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    except IsADirectoryError as error:
+        raise damaged(derived / LOCK, "it is a folder", "delete it") from error
     try:
         fcntl.flock(handle, kind)
         yield

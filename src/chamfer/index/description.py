@@ -13,7 +13,7 @@ def describe(folder: Path) -> dict[str, Any]:
     manifest = needed_manifest(folder)
     settings = manifest.settings
     files = [file for entry in manifest.segments for file in entry.files] + manifest.files
-    # Unlike rglob, it passes over folders that are removed meanwhile.
+    # Unlike rglob, it skips folders that are removed meanwhile.
     derived = sum(_size(Path(place, name)) for place, _, names in os.walk(folder / DERIVED) for name in names)
     summary = {
         "documents": manifest.documents,

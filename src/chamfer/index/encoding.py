@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.cache.text_encoder import TextEncoder, to_table
+from chamfer.cache.text_encoder import TRUNCATED, TextEncoder, to_table
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.index.columns import KINDS
@@ -20,7 +20,7 @@ from chamfer.workers.jobs import Table
 from chamfer.workers.token_columns import as_bytes, from_bytes
 
 # Columns of the tables of these jobs, beside those of a segment.
-TEXT, TRUNCATED = "text", "truncated"
+TEXT = "text"
 KNOWN_VECTORS, KNOWN_TOKEN_IDS = "known_vectors", "known_token_ids"
 KNOWN_DISTINCT, KNOWN_TRUNCATED = "known_distinct", "known_truncated"
 

@@ -16,6 +16,7 @@ negation; only ``is null`` is true.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn
 
 from chamfer.errors import InputError
@@ -102,12 +103,15 @@ class SlowFilterError(InputError):
     """A filter took longer than its time limit."""
 
 
-def parse_filter(text: str, *, comparisons: int = MOST_COMPARISONS, seconds: float | None = None) -> Filter:
+def parse_filter(
+    text: str, *, comparisons: int = MOST_COMPARISONS, pattern: int = LONGEST, seconds: float | None = None
+) -> Filter:
     """Parse a filter; a syntax error is an `InputError` that names the position.
 
     Args:
         text: the filter.
         comparisons: largest number of comparisons.
+        pattern: largest number of characters in a pattern of ``like``.
         seconds: time limit for finding the documents that pass; none by default.
 
     >>> parse_filter("year > 2020 and not lang in ('en', 'de')").compared()
@@ -119,13 +123,14 @@ def parse_filter(text: str, *, comparisons: int = MOST_COMPARISONS, seconds: flo
     if not text.strip():
         raise InputError("a filter needs a comparison, such as year > 2020; leave it out to search all documents")
     if len(text) > LONGEST:
-        raise InputError(f"a filter may have {LONGEST} characters, not {len(text)}; add a field for it")
-    return Filter(_Parser(text, comparisons).whole(), seconds)
+        raise InputError(f"a filter may have at most {LONGEST} characters, not {len(text)}; add a field for it")
+    return Filter(_Parser(text, comparisons, pattern).whole(), seconds)
 
 
-def as_filter(where: str | Filter | None) -> Filter | None:
-    """Parse a filter that is still a string."""
-    return parse_filter(where) if isinstance(where, str) else where
+@lru_cache(maxsize=64)
+def as_filter(where: str | None) -> Filter | None:
+    """Parse a filter, if there is one; one that was checked before is not parsed again."""
+    return None if where is None else parse_filter(where)
 
 
 class _Token(NamedTuple):
@@ -147,8 +152,8 @@ def _tokens(text: str) -> Iterator[_Token]:
 class _Parser:
     """A recursive descent parser, which pushes ``not`` down to the comparisons (De Morgan)."""
 
-    def __init__(self, text: str, comparisons: int) -> None:
-        self._tokens, self._most = list(_tokens(text)), comparisons
+    def __init__(self, text: str, comparisons: int, pattern: int) -> None:
+        self._tokens, self._most, self._longest = list(_tokens(text)), comparisons, pattern
         self._place = 0
         self._depth = 0
         self._comparisons = 0
@@ -213,8 +218,13 @@ class _Parser:
                 for kind in sorted({kind for kind, _ in values})
             ]
             return _either(parts, negated=negated)
-        operator = self._operator()
+        operator, start = self._operator(), self._next.position
         kind, value = self._value()
+        if operator == "like" and len(str(value)) > self._longest:
+            raise InputError(
+                f"a pattern may have at most {self._longest} characters, but that at position {start} has "
+                f"{len(str(value))}; look for a shorter part of the text"
+            )
         return Comparison(name, kind, _OPERATORS[operator], (value,), negated != (operator in ("!=", "<>")))
 
     def _operator(self) -> str:

@@ -1,5 +1,6 @@
 """The public handle of an index: read it, and change it."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from chamfer.data.corpus import Source, documents_from
 from chamfer.data.documents import Document
-from chamfer.errors import InputError
+from chamfer.errors import InputError, InputWarning
 from chamfer.index.description import describe
-from chamfer.index.filters import Filter, as_filter
+from chamfer.index.filters import as_filter
 from chamfer.index.manifest import check_is_index
+from chamfer.index.notes import filter_notes
 from chamfer.index.report import BuildReport
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
@@ -80,7 +82,7 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The commit that is read: the newest at the first read, or after the last change through this object."""
+        """Internal: the commit that is read: the newest at the first read, or after the last change through this."""
         if self._snapshot is None:
             self._snapshot = Snapshot.open(self._folder)
         return self._snapshot
@@ -157,7 +159,7 @@ class Index:
                 writer, corpus.read(), self._encoder, replacing=replace, advance=advance, workers=workers
             )
 
-    def delete(self, ids: Iterable[str] | None = None, *, where: str | Filter | None = None) -> int:
+    def delete(self, ids: Iterable[str] | None = None, *, where: str | None = None) -> int:
         """Delete documents by id or by filter, and return how many were deleted.
 
         Args:
@@ -167,6 +169,8 @@ class Index:
         condition = as_filter(where)
         if (ids is None) == (condition is None):
             raise InputError("documents are deleted by ids or by where; give one of the two")
+        for note in filter_notes(self.snapshot, condition):
+            warnings.warn(note, InputWarning, stacklevel=2)
         with self._writing() as writer:
             return writer.delete(writer.matching(condition) if condition is not None else ids or ())
 

@@ -12,7 +12,7 @@ import numpy as np
 from chamfer.errors import InputError
 from chamfer.index.columns import KINDS
 from chamfer.index.damage import REMEDY, damaged, forbidden
-from chamfer.index.names import DELETED, FREQUENCIES, PLAIN, SEGMENT, TRAINED
+from chamfer.index.names import DELETED, FREQUENCIES, MOST_COMMITS, PLAIN, SEGMENT, TRAINED
 from chamfer.index.settings import Settings
 from chamfer.index.signed import read_signed, write_signed
 from chamfer.index.texts import TEXTS
@@ -137,7 +137,7 @@ class Manifest:
 
     def check_record(self) -> None:
         """Refuse a manifest that no writer writes. Its checksum is right, so it was forged."""
-        need(self.version >= 0, f"version must be 0 or more, not {self.version}")
+        need(0 <= self.version < MOST_COMMITS, f"version must be 0 or more, and below {MOST_COMMITS}")
         names = [entry.name for entry in self.segments]
         need(len({*names}) == len(names), "segments must have different names")
         if self.trained is not None:
@@ -228,4 +228,6 @@ def begun_build(manifest: Manifest, made_from: Mapping[str, Any], folder: Path) 
 
 
 def _no_index(folder: Path) -> str:
+    if folder.is_file():
+        return f"{folder} is a file, not the folder of an index; make one with: chamfer index build"
     return f"{folder} holds no index; make one with: chamfer index build"

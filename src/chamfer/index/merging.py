@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
-from chamfer.index.columns import LENGTHS
+from chamfer.index.columns import LENGTHS_FILE
 from chamfer.index.manifest import Entry
 from chamfer.index.rows import Rows, gather, recoded
 from chamfer.index.segment import Segment
@@ -30,7 +30,7 @@ def segments_to_merge(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 def live_tokens(segments: Sequence[Segment]) -> int:
     """Number of tokens of all live documents."""
-    return sum(int(segment.columns[LENGTHS][segment.alive].sum()) for segment in segments)
+    return sum(int(segment.columns[LENGTHS_FILE][segment.alive].sum()) for segment in segments)
 
 
 def train_again(
@@ -73,7 +73,7 @@ def merged_rows(
     order = np.argsort(ids, kind="stable")  # cheap, because each segment is sorted already
     owner = np.repeat(np.arange(len(segments)), [len(places) for places in alive])[order]
     places = np.concatenate(alive)[order]
-    lengths = np.concatenate([segment.columns[LENGTHS] for segment in segments])
+    lengths = np.concatenate([segment.columns[LENGTHS_FILE] for segment in segments])
     starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
     for part in parts(offsets_of(lengths[starts[owner] + places])):
         columns = gather([segment.source for segment in segments], owner[part], places[part], settings)

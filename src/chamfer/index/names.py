@@ -4,11 +4,15 @@ import re
 
 from chamfer.support.files import UNFINISHED
 
-TRAINED = r"trained-\d{8,}\.safetensors"
-FREQUENCIES = r"frequencies-\d{8,}\.i64"
-DELETED = r"deleted-\d{8,}-\d{8,}\.bits"
-SEGMENT = r"\d{8,}"
-PLAIN = r"[a-z0-9][a-z0-9_.-]*"
+# Above all that a writer counts to, and with few enough digits for the name of a file.
+MOST_COMMITS = 10**19
+
+# Not \d, which is any digit of any alphabet.
+SEGMENT = r"[0-9]{8,20}"
+TRAINED = rf"trained-{SEGMENT}\.safetensors"
+FREQUENCIES = rf"frequencies-{SEGMENT}\.i64"
+DELETED = rf"deleted-{SEGMENT}-{SEGMENT}\.bits"
+PLAIN = r"[a-z0-9][a-z0-9_.-]{0,99}"
 
 # Our own files outside the segments, finished or not. Any other file in the folder must stay.
 OWN = re.compile(rf"(?:{TRAINED}|{FREQUENCIES}|{DELETED})|\.(?:index|trained-|frequencies-|deleted-).*{UNFINISHED}")

@@ -17,6 +17,10 @@ class BuildReport:
         resumed: documents that an interrupted run had already indexed.
         replaced: documents that replaced others with the same ids.
         seconds: wall time of this run.
+
+    >>> report = BuildReport(documents=3, tokens=41, truncated=1)
+    >>> f"{report.truncated} of {report.documents} documents were truncated"
+    '1 of 3 documents were truncated'
     """
 
     documents: int

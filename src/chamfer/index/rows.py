@@ -9,19 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
-from chamfer.errors import InputError
+from chamfer.errors import DamagedError, InputError
 from chamfer.index.columns import (
-    BOUNDS,
-    CENTROIDS,
-    CODES,
-    DISTINCT,
-    DISTINCT_LENGTHS,
-    LENGTHS,
-    RESIDUALS,
-    SCALES,
-    TOKEN_IDS,
-    VECTORS,
+    BOUNDS_FILE,
+    CENTROIDS_FILE,
+    CODES_FILE,
+    DISTINCT_FILE,
+    DISTINCT_LENGTHS_FILE,
+    LENGTHS_FILE,
+    RESIDUALS_FILE,
+    SCALES_FILE,
+    TOKEN_IDS_FILE,
+    VECTORS_FILE,
 )
+from chamfer.index.damage import REMEDY
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
@@ -32,7 +33,7 @@ from chamfer.tokens.batch import AT_A_TIME, Offsets, TokenBatch, TokenIds, Vecto
 Columns = Mapping[str, npt.NDArray[Any]]
 
 # Tolerance for the length of a unit vector, for 16-bit floats and rounding.
-UNIT = 0.01
+NORM_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -69,20 +70,20 @@ def _columns(tokens: TokenBatch, distinct: Sequence[TokenIds], settings: Setting
         batch = TokenBatch(kept.vectors.astype(np.float16), kept.token_ids, kept.offsets)
     wide = batch.vectors.astype(np.float32)
     columns: dict[str, npt.NDArray[Any]] = {
-        LENGTHS: batch.lengths.astype(np.int32),
-        TOKEN_IDS: batch.token_ids,
-        CENTROIDS: trained.clusters.nearest(wide),
-        DISTINCT_LENGTHS: np.array([len(ids) for ids in distinct], np.int32),
-        DISTINCT: np.concatenate([*distinct, np.empty(0, np.int32)]).astype(np.int32),
+        LENGTHS_FILE: batch.lengths.astype(np.int32),
+        TOKEN_IDS_FILE: batch.token_ids,
+        CENTROIDS_FILE: trained.clusters.nearest(wide),
+        DISTINCT_LENGTHS_FILE: np.array([len(ids) for ids in distinct], np.int32),
+        DISTINCT_FILE: np.concatenate([*distinct, np.empty(0, np.int32)]).astype(np.int32),
     }
     if trained.residuals is not None:
-        return {**columns, RESIDUALS: _residuals(wide, columns[CENTROIDS], trained)}
+        return {**columns, RESIDUALS_FILE: _residuals(wide, columns[CENTROIDS_FILE], trained)}
     codes = Codes.of(batch)
     if settings.precision == "float16":
-        columns[VECTORS] = batch.vectors
+        columns[VECTORS_FILE] = batch.vectors
     else:
         codes = codes.for_decoded_vectors(batch)
-    return {**columns, CODES: codes.codes, SCALES: codes.scales, BOUNDS: codes.bounds.T}
+    return {**columns, CODES_FILE: codes.codes, SCALES_FILE: codes.scales, BOUNDS_FILE: codes.bounds.T}
 
 
 def check_unit(tokens: TokenBatch) -> None:
@@ -91,7 +92,7 @@ def check_unit(tokens: TokenBatch) -> None:
     def check(start: int) -> None:
         some = tokens.vectors[start : start + AT_A_TIME].astype(np.float32, copy=False)
         norms = np.sqrt(np.einsum("td,td->t", some, some))
-        wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT))  # also true for NaN
+        wrong = np.flatnonzero(~(np.abs(norms - 1) <= NORM_TOLERANCE))  # also true for NaN
         if len(wrong):
             raise InputError(f"token vectors must have unit length, not {norms[wrong[0]]:.4g}; normalise them first")
 
@@ -100,19 +101,27 @@ def check_unit(tokens: TokenBatch) -> None:
 
 def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Settings, trained: Trained) -> Vectors:
     """Decode the vectors of some rows, in 16 bits."""
-    if VECTORS in columns:
-        return np.asarray(columns[VECTORS][rows])
-    if CODES in columns:
-        return Codes(columns[CODES], columns[SCALES], np.empty((4, 0), np.float32)).vectors(settings.kept, rows)
-    return _levels(trained).decode(columns[RESIDUALS], trained.clusters.centroids, columns[CENTROIDS], rows)
+    if VECTORS_FILE in columns:
+        return np.asarray(columns[VECTORS_FILE][rows])
+    if CODES_FILE in columns:
+        codes = Codes(columns[CODES_FILE], columns[SCALES_FILE], np.empty((4, 0), np.float32))
+        _check_scales(codes.scales[rows])
+        return codes.vectors(settings.kept, rows)
+    return _levels(trained).decode(columns[RESIDUALS_FILE], trained.clusters.centroids, columns[CENTROIDS_FILE], rows)
+
+
+def _check_scales(scales: npt.NDArray[np.float32]) -> None:
+    """Refuse scales that no unit vector has; the largest is that of an axis."""
+    if not (scales.min(initial=0) >= 0 and scales.max(initial=0) <= (1 + NORM_TOLERANCE) / 127):  # nor NaN
+        raise DamagedError(f"{SCALES_FILE} holds numbers that no unit vector has; {REMEDY}")
 
 
 def recoded(columns: Columns, settings: Settings, before: Trained, trained: Trained) -> dict[str, npt.NDArray[Any]]:
     """Encode rows again for new centroids; precision that residuals lost before is not recovered."""
     vectors = decoded(columns, slice(None), settings, before)
-    again = {**columns, CENTROIDS: trained.clusters.nearest(vectors)}
+    again = {**columns, CENTROIDS_FILE: trained.clusters.nearest(vectors)}
     if trained.residuals is not None:
-        again[RESIDUALS] = _residuals(vectors, again[CENTROIDS], trained)
+        again[RESIDUALS_FILE] = _residuals(vectors, again[CENTROIDS_FILE], trained)
     return again
 
 
@@ -148,7 +157,7 @@ def gather(
         settings: settings of the index.
     """
     gathered: dict[str, npt.NDArray[Any]] = {}
-    lengths_of = {"token": LENGTHS, "distinct": DISTINCT_LENGTHS}
+    lengths_of = {"token": LENGTHS_FILE, "distinct": DISTINCT_LENGTHS_FILE}
     # Lengths are the first columns; the sizes of the others follow from them.
     for name, column in settings.columns.items():
         whole = column.per == "document"

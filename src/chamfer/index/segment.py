@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.index.columns import BOUNDS, CENTROIDS, CODES, DISTINCT_LENGTHS, KINDS, LENGTHS, SCALES, TOKEN_IDS, VECTORS
+from chamfer.index.columns import (
+    BOUNDS_FILE,
+    CENTROIDS_FILE,
+    CODES_FILE,
+    DISTINCT_LENGTHS_FILE,
+    KINDS,
+    LENGTHS_FILE,
+    SCALES_FILE,
+    TOKEN_IDS_FILE,
+    VECTORS_FILE,
+)
 from chamfer.index.damage import truncated
 from chamfer.index.derived import Content, Derived, key_of
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest
@@ -33,7 +43,7 @@ if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
 
 # Read in full when a segment is opened, so that checking their checksums costs nothing.
-SMALL = (LENGTHS, DISTINCT_LENGTHS, BOUNDS)
+SMALL = (LENGTHS_FILE, DISTINCT_LENGTHS_FILE, BOUNDS_FILE)
 
 
 class SegmentWriter:
@@ -83,7 +93,7 @@ class SegmentWriter:
             self._digests[column].update(content)
         self._texts.append(rows.documents)
         self._documents += len(rows.documents)
-        self._tokens += len(rows.columns[TOKEN_IDS])
+        self._tokens += len(rows.columns[TOKEN_IDS_FILE])
 
     def finish(self) -> Entry:
         """Flush all files to disk."""
@@ -129,7 +139,7 @@ class Segment:
             name: vars(column)["_mmap"] for name, column in self.columns.items() if isinstance(column, np.memmap)
         }
         self.database = Texts(folder / TEXTS, entry.documents)
-        self.offsets = offsets_of(self.columns[LENGTHS])
+        self.offsets = offsets_of(self.columns[LENGTHS_FILE])
         self.deleted: npt.NDArray[np.bool_] | None = None
         if entry.deleted is not None:
             entry.deleted.check(index)
@@ -149,12 +159,14 @@ class Segment:
     @property
     def centroids(self) -> npt.NDArray[np.uint16]:
         """``(tokens,)`` the centroid of each token."""
-        return self.columns[CENTROIDS]
+        return self.columns[CENTROIDS_FILE]
 
     @cached_property
     def source(self) -> Source:
         """Columns and offsets, for merging."""
-        return Source(self.columns, {"token": self.offsets, "distinct": offsets_of(self.columns[DISTINCT_LENGTHS])})
+        return Source(
+            self.columns, {"token": self.offsets, "distinct": offsets_of(self.columns[DISTINCT_LENGTHS_FILE])}
+        )
 
     @property
     def alive(self) -> npt.NDArray[np.int64]:
@@ -182,16 +194,18 @@ class Segment:
     @cached_property
     def tokens(self) -> TokenBatch | None:
         """All vectors, memory-mapped, if they are stored in 16 bits."""
-        if VECTORS not in self.columns:
+        if VECTORS_FILE not in self.columns:
             return None
-        return TokenBatch(self.columns[VECTORS], np.asarray(self.columns[TOKEN_IDS]), self.offsets)
+        return TokenBatch(self.columns[VECTORS_FILE], np.asarray(self.columns[TOKEN_IDS_FILE]), self.offsets)
 
     @cached_property
     def coded(self) -> CodedDocuments | QuantizedDocuments | None:
         """The 8-bit codes, with the 16-bit vectors if both are stored; None for residuals."""
-        if CODES not in self.columns:
+        if CODES_FILE not in self.columns:
             return None
-        codes = Codes(self.columns[CODES], self.columns[SCALES], np.ascontiguousarray(self.columns[BOUNDS].T))
+        codes = Codes(
+            self.columns[CODES_FILE], self.columns[SCALES_FILE], np.ascontiguousarray(self.columns[BOUNDS_FILE].T)
+        )
         if self.tokens is not None:
             return CodedDocuments(self.tokens, codes)
         return QuantizedDocuments(codes, self.offsets, self.dimensions)
@@ -250,10 +264,10 @@ def _taken(
         lengths = np.diff(offsets[first : max(first, last) + 1])
         rows: npt.NDArray[np.int64] | slice = slice(int(offsets[first]), int(offsets[max(first, last)]))
     else:
-        lengths = columns[LENGTHS][places]
+        lengths = columns[LENGTHS_FILE][places]
         rows = rows_at(offsets, places)
     vectors = decoded(columns, rows, settings, trained)
-    return TokenBatch.trusted(vectors, np.asarray(columns[TOKEN_IDS][rows]), offsets_of(lengths))
+    return TokenBatch.trusted(vectors, np.asarray(columns[TOKEN_IDS_FILE][rows]), offsets_of(lengths))
 
 
 def _mapped(path: Path, width: int, *, whole: bool) -> npt.NDArray[Any]:

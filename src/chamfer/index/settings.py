@@ -6,16 +6,16 @@ from typing import Any, Literal, get_args
 
 from chamfer.errors import InputError
 from chamfer.index.columns import (
-    BOUNDS,
-    CENTROIDS,
-    CODES,
-    DISTINCT,
-    DISTINCT_LENGTHS,
-    LENGTHS,
-    RESIDUALS,
-    SCALES,
-    TOKEN_IDS,
-    VECTORS,
+    BOUNDS_FILE,
+    CENTROIDS_FILE,
+    CODES_FILE,
+    DISTINCT_FILE,
+    DISTINCT_LENGTHS_FILE,
+    LENGTHS_FILE,
+    RESIDUALS_FILE,
+    SCALES_FILE,
+    TOKEN_IDS_FILE,
+    VECTORS_FILE,
     Column,
 )
 from chamfer.kernels.codes import padded
@@ -76,10 +76,11 @@ class Settings:
             if not 1 <= value <= most:
                 raise InputError(f"{name} must be from 1 to {most:,}, not {value}")
         if not 1 <= self.pool <= 64:
-            raise InputError(f"a vector can represent 1 to 64 tokens, not {self.pool}")
+            raise InputError(f"pool must be from 1 to 64 tokens per vector, not {self.pool}")
         if self.projected is not None and not 1 <= self.projected < self.dimensions:
+            most = self.dimensions - 1
             raise InputError(
-                f"vectors of {self.dimensions} dimensions can be projected to fewer, at least 1, not {self.projected}"
+                f"vectors of {self.dimensions} dimensions can be projected to 1 to {most}, not {self.projected}"
             )
         if self.bits and self.kept % 8:
             raise InputError(f"{self.precision} needs a multiple of 8 dimensions, not {self.kept}")
@@ -103,15 +104,19 @@ class Settings:
     def columns(self) -> dict[str, Column]:
         """The arrays of every segment."""
         columns = {
-            LENGTHS: Column("document"),
-            DISTINCT_LENGTHS: Column("document"),
-            TOKEN_IDS: Column("token"),
-            CENTROIDS: Column("token"),
-            DISTINCT: Column("distinct"),
+            LENGTHS_FILE: Column("document"),
+            DISTINCT_LENGTHS_FILE: Column("document"),
+            TOKEN_IDS_FILE: Column("token"),
+            CENTROIDS_FILE: Column("token"),
+            DISTINCT_FILE: Column("distinct"),
         }
         if self.bits:
-            return {**columns, RESIDUALS: Column("token", self.kept * self.bits // 8)}
-        columns |= {CODES: Column("token", padded(self.kept)), SCALES: Column("token"), BOUNDS: Column("document", 4)}
+            return {**columns, RESIDUALS_FILE: Column("token", self.kept * self.bits // 8)}
+        columns |= {
+            CODES_FILE: Column("token", padded(self.kept)),
+            SCALES_FILE: Column("token"),
+            BOUNDS_FILE: Column("document", 4),
+        }
         if self.precision == "float16":
-            columns[VECTORS] = Column("token", self.kept)
+            columns[VECTORS_FILE] = Column("token", self.kept)
         return columns

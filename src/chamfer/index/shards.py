@@ -137,7 +137,7 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
         return whole
     if same:
         raise InputError(f"{path} was written by another version of chamfer; split the index again")
-    raise InputError(f"version {version.number} in {folder} was replaced by another one; open the shards again")
+    raise InputError(f"version {version.number} in {folder} has been overwritten; reopen the shards")
 
 
 def open_head(folder: Path, version: ShardVersion) -> Snapshot:

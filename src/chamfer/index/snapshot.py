@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
-from chamfer.index.damage import forbidden, missing
+from chamfer.index.damage import ABSENT, forbidden, missing
 from chamfer.index.filters import Filter
 from chamfer.index.manifest import Manifest, check_finished, needed_manifest, read_manifest
 from chamfer.index.memory import Growth
@@ -84,7 +84,7 @@ class Snapshot:
                 return opened
             except PermissionError as error:
                 raise forbidden(error.filename) from error
-            except FileNotFoundError as error:
+            except ABSENT as error:
                 if read_manifest(folder) == manifest:
                     raise missing(error.filename or error) from error
                 if attempt == TRIES - 1:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.columns import DISTINCT
+from chamfer.index.columns import DISTINCT_FILE
 from chamfer.index.frequencies import write_counts
 from chamfer.index.manifest import (
     MANIFEST,
@@ -47,7 +47,7 @@ Places = npt.NDArray[np.int64]
 # A shard has a single commit, with the names that a writer would use for it.
 COMMIT = 1
 SEGMENT, TRAINED, FREQUENCIES = segment_name(COMMIT), trained_name(COMMIT), frequencies_name(COMMIT)
-OWN = re.compile(r"\.?\d{8}")
+OWN = re.compile(r"\.?[0-9]{8}")
 UNFINISHED_LIST = re.compile(rf"\.{re.escape(CURRENT)}{UNFINISHED}")
 # What an interrupted first split may have left.
 OURS = re.compile(rf"{OWN.pattern}|{UNFINISHED_LIST.pattern}|{re.escape(LOCK)}")
@@ -170,7 +170,7 @@ def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt
         with SegmentWriter(folder, SEGMENT, settings) as segment:
             for rows in merged_rows(index.segments, settings, None, None, places):
                 segment.append(rows)
-                counts += np.bincount(rows.columns[DISTINCT], minlength=len(counts))
+                counts += np.bincount(rows.columns[DISTINCT_FILE], minlength=len(counts))
             entries.append(segment.finish())
     os.link(folder.parent / TRAINED, folder / TRAINED)
     frequencies = write_counts(folder / FREQUENCIES, counts)

@@ -111,6 +111,15 @@ def sample_size(tokens: int) -> int:
     return min(tokens, count_for(tokens) * TOKENS_PER_CENTROID)
 
 
+def check_projection(tokens: int, settings: Settings) -> None:
+    """Raise an error if a projection cannot be learnt from so few tokens."""
+    if settings.projected is not None and tokens < settings.dimensions:
+        raise InputError(
+            f"a projection is learnt from at least {settings.dimensions} tokens, not {tokens}; start with more "
+            "documents, or keep all dimensions"
+        )
+
+
 def train(sample: Vectors, settings: Settings, *, tokens: int) -> Trained:
     """Train on a sample of vectors from the encoder.
 
@@ -122,11 +131,7 @@ def train(sample: Vectors, settings: Settings, *, tokens: int) -> Trained:
     enough = sample_size(tokens)
     if len(sample) > enough:
         sample = sample[draw(len(sample), enough)]
-    if settings.projected is not None and len(sample) < settings.dimensions:
-        raise InputError(
-            f"a projection is learnt from at least {settings.dimensions} tokens, not {len(sample)}; start with more "
-            "documents, or keep all dimensions"
-        )
+    check_projection(len(sample), settings)
     projection = None if settings.projected is None else fit_projection(sample, settings.projected)
     kept = sample.astype(np.float32, copy=False) if projection is None else projected(sample, projection)
     return train_kept(kept, settings, projection, tokens=tokens)

@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.index.columns import CENTROIDS, DISTINCT, DISTINCT_LENGTHS, LENGTHS, TOKEN_IDS, Column
+from chamfer.index.columns import (
+    CENTROIDS_FILE,
+    DISTINCT_FILE,
+    DISTINCT_LENGTHS_FILE,
+    LENGTHS_FILE,
+    TOKEN_IDS_FILE,
+    Column,
+)
 from chamfer.index.damage import REMEDY, damaged, forbidden, missing
 from chamfer.index.derived import check_derived, derived_folders
 from chamfer.index.manifest import MANIFEST, SEGMENTS, Entry, File, Manifest, needed_manifest, read_manifest
@@ -60,7 +67,11 @@ def _problems(folder: Path, manifest: Manifest, sound: set[Path], progress: Prog
 
 
 def _derived_problems(index: Path, manifest: Manifest, progress: Progress) -> Iterator[str]:
-    folders = list(derived_folders(index, manifest))
+    try:
+        folders = list(derived_folders(index, manifest))
+    except InputError as error:
+        yield str(error)
+        return
     with progress("verifying derived files", len(folders)) as advance:
         for folder in folders:
             try:
@@ -122,25 +133,25 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
     if not problems and manifest.frequencies is not None:
         path = folder / manifest.frequencies.name
         if not np.array_equal(np.fromfile(path, np.int64), counts):
-            problems.append(str(damaged(path, "its counts are not those of the documents")))
+            problems.append(str(damaged(path, "its counts do not match the documents")))
     return problems
 
 
 def _wrong_columns(segment: Segment, entry: Entry, settings: Settings, centroids: int) -> Iterator[tuple[str, str]]:
     """Names of damaged files, and what is wrong with each."""
     columns = segment.columns
-    lengths, distinct = columns[LENGTHS], columns[DISTINCT_LENGTHS]
-    for name in (LENGTHS, DISTINCT_LENGTHS):
+    lengths, distinct = columns[LENGTHS_FILE], columns[DISTINCT_LENGTHS_FILE]
+    for name in (LENGTHS_FILE, DISTINCT_LENGTHS_FILE):
         if (columns[name] < 0).any():
             yield name, "it holds a negative length"
     rows = {"document": entry.documents, "token": int(lengths.sum()), "distinct": int(distinct.sum())}
     if rows["token"] != entry.tokens:
-        yield LENGTHS, f"its lengths add up to {rows['token']}, but {MANIFEST} counts {entry.tokens} tokens"
+        yield LENGTHS_FILE, f"its lengths add up to {rows['token']}, but {MANIFEST} counts {entry.tokens} tokens"
     for name, column in settings.columns.items():
         if len(columns[name]) != rows[column.per]:
             yield name, f"it has {len(columns[name])} rows for {rows[column.per]} {_many(column)}"
     vocabulary = settings.vocabulary_size
-    for name, most in ((TOKEN_IDS, vocabulary), (DISTINCT, vocabulary), (CENTROIDS, centroids)):
+    for name, most in ((TOKEN_IDS_FILE, vocabulary), (DISTINCT_FILE, vocabulary), (CENTROIDS_FILE, centroids)):
         if any((part < 0).any() or (part >= most).any() for part in _cut(columns[name])):
             yield name, f"it holds numbers outside 0 to {most - 1}"
     if segment.deleted is not None and int(segment.deleted.sum()) != entry.dead:
@@ -160,7 +171,7 @@ def _recounted(segment: Segment, vocabulary: int) -> npt.NDArray[np.int64]:
     alive = segment.alive
     for start in range(0, len(alive), AT_A_TIME):
         rows = rows_at(segment.source.offsets["distinct"], alive[start : start + AT_A_TIME])
-        counts += np.bincount(segment.columns[DISTINCT][rows], minlength=vocabulary)
+        counts += np.bincount(segment.columns[DISTINCT_FILE][rows], minlength=vocabulary)
     return counts
 
 

@@ -14,7 +14,8 @@ from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.additions import check_addition
 from chamfer.index.clusters import count_for
-from chamfer.index.columns import DISTINCT
+from chamfer.index.columns import DISTINCT_FILE
+from chamfer.index.damage import absence_is_damage
 from chamfer.index.filters import Filter
 from chamfer.index.frequencies import Counts, count, read_counts, write_counts
 from chamfer.index.manifest import (
@@ -86,8 +87,9 @@ class Writer:
         if file is None:
             return None
         if file not in self._learnt:
-            file.check(self._folder)
-            self._learnt = {file: Trained.load(self._folder / file.name, self.manifest.settings)}
+            with absence_is_damage():
+                file.check(self._folder)
+                self._learnt = {file: Trained.load(self._folder / file.name, self.manifest.settings)}
         return self._learnt[file]
 
     def train(self, sample: TokenBatch, *, tokens: int) -> None:
@@ -131,8 +133,8 @@ class Writer:
             entry, places = next(iter(known.items()))
             name = self._segment(entry).database.ids(np.array(places[:1]))[0]
             raise InputError(
-                f"document {name!r} is in the index already; replace it with replace=True (--replace on the "
-                "command line), or delete it first"
+                f"document {name!r} is in the index already, with another text or metadata; replace it "
+                "with replace=True (--replace on the command line), or delete it first"
             )
         self._counts(tokens.token_ids)  # refuses ids outside the vocabulary
         counted = [
@@ -165,7 +167,7 @@ class Writer:
             building: progress of the build after this commit.
         """
         known = self._find([document.id for document in rows.documents])
-        self._append([rows], self._counts(rows.columns[DISTINCT]), known, building=building)
+        self._append([rows], self._counts(rows.columns[DISTINCT_FILE]), known, building=building)
 
     def _append(
         self,
@@ -253,7 +255,8 @@ class Writer:
         segments = [self._segment(entry) for entry in entries]
         for entry in entries:  # copies get new checksums, which must not hide damage
             for file in entry.files:
-                file.check(self._folder / SEGMENTS / entry.name)
+                with absence_is_damage():
+                    file.check(self._folder / SEGMENTS / entry.name)
         changes: dict[str, Any] = {}
         learnt: Trained | None = None
         if learn and before is not None and live_tokens(segments) + (0 if coming is None else len(coming)):
@@ -287,7 +290,7 @@ class Writer:
             if len(places):
                 segment = self._segment(entry)
                 rows = rows_at(segment.source.offsets["distinct"], places)
-                removed += self._counts(segment.columns[DISTINCT][rows])
+                removed += self._counts(segment.columns[DISTINCT_FILE][rows])
                 deleted = np.zeros(len(segment), bool) if segment.deleted is None else segment.deleted.copy()
                 deleted[places] = True
                 path = self._folder / deleted_name(entry.name, self._next)
@@ -304,7 +307,8 @@ class Writer:
     def _frequencies(self, change: Counts) -> File:
         before = self.manifest.frequencies
         if before is not None:
-            change = change + read_counts(self._folder, before)
+            with absence_is_damage():
+                change = change + read_counts(self._folder, before)
         return write_counts(self._folder / frequencies_name(self._next), change)
 
     def _save(self, learnt: Trained) -> File:
@@ -323,7 +327,8 @@ class Writer:
         if learnt is None:
             raise InputError(f"the index in {self._folder} has segments but no centroids; build it again")
         if entry not in self._segments:
-            self._segments[entry] = Segment(self._folder, entry, self.manifest, learnt)
+            with absence_is_damage():
+                self._segments[entry] = Segment(self._folder, entry, self.manifest, learnt)
         return self._segments[entry]
 
     def _commit(self, **changes: Any) -> None:  # noqa: ANN401 -- fields of the manifest

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise InputError("chamfer.integrations.pyterrier needs pyterrier; run: pip install 'chamfer[pyterrier]'") from error
 
-VECTORS, TOKENS, WEIGHTS = "query_embs", "query_toks", "query_weights"
+QUERY_VECTORS, QUERY_TOKENS, QUERY_WEIGHTS = "query_embs", "query_toks", "query_weights"
 
 
 class QueryEncoder(pt.Transformer):
@@ -49,9 +49,9 @@ class QueryEncoder(pt.Transformer):
         queries = self.encoder.encode_queries(list(place))
         encoded = [queries[place[text]] for text in inp["query"]]
         columns = {
-            VECTORS: [query.vectors for query in encoded],
-            TOKENS: [query.token_ids for query in encoded],
-            WEIGHTS: [self.weights.of(query) for query in encoded],
+            QUERY_VECTORS: [query.vectors for query in encoded],
+            QUERY_TOKENS: [query.token_ids for query in encoded],
+            QUERY_WEIGHTS: [self.weights.of(query) for query in encoded],
         }
         return inp.assign(**{name: pd.Series(values, inp.index, dtype=object) for name, values in columns.items()})
 
@@ -83,7 +83,7 @@ class Reranker(pt.Transformer):
         """Return a ranked copy of the frame."""
         with pt.validate.any(inp) as check:
             check.result_frame(extra_columns=["query", "text"])
-            check.result_frame(extra_columns=[VECTORS, "text"])
+            check.result_frame(extra_columns=[QUERY_VECTORS, "text"])
         ranked = [self._ranked(inp.iloc[places]) for places in inp.groupby("qid", sort=False).indices.values()]
         return pd.concat(ranked or [inp.assign(score=0.0, rank=0)], ignore_index=True)
 
@@ -99,12 +99,14 @@ class Reranker(pt.Transformer):
         return rows.iloc[order].assign(score=scores[order].astype(np.float64), rank=ranks)
 
     def _query(self, row: pd.DataFrame) -> tuple[TokenBatch, npt.NDArray[np.float32]]:
-        given: dict[Hashable, Any] = (row if VECTORS in row else self._queries.transform(row)).iloc[0].to_dict()
-        vectors = np.asarray(given[VECTORS], np.float32)
-        ids = np.asarray(given.get(TOKENS, np.zeros(len(vectors))), np.int32)
+        given: dict[Hashable, Any] = (row if QUERY_VECTORS in row else self._queries.transform(row)).iloc[0].to_dict()
+        vectors = np.asarray(given[QUERY_VECTORS], np.float32)
+        ids = np.asarray(given.get(QUERY_TOKENS, np.zeros(len(vectors))), np.int32)
         query = TokenBatch.pack([vectors], [ids])
-        if WEIGHTS in given:
-            return query, np.asarray(given[WEIGHTS], np.float32)
-        if TOKENS in given:
+        if QUERY_WEIGHTS in given:
+            return query, np.asarray(given[QUERY_WEIGHTS], np.float32)
+        if QUERY_TOKENS in given:
             return query, self.weights.of(query)
-        raise InputError(f"a frame with {VECTORS} needs {WEIGHTS} or {TOKENS} too, to weight the tokens; add a column")
+        raise InputError(
+            f"a frame with {QUERY_VECTORS} also needs {QUERY_WEIGHTS} or {QUERY_TOKENS}, to weight tokens; add a column"
+        )

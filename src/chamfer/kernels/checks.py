@@ -41,7 +41,7 @@ def checked_weights(weights: npt.ArrayLike, tokens: int) -> npt.NDArray[np.float
     """One float32 weight for each of ``tokens`` query tokens."""
     values = np.asarray(weights, dtype=np.float32)
     if values.shape != (tokens,):
-        raise InputError(f"{tokens} query tokens need one weight each, not weights of shape {values.shape}")
+        raise InputError(f"expected {tokens} weights, one per query token, got shape {values.shape}")
     check_weight_values(values)
     return values
 

@@ -47,7 +47,9 @@ def minima(
         ``(candidates, query tokens)`` float32; infinite for a document without tokens.
     """
     if len(query) != 1 or len(query.vectors) == 0:
-        raise InputError(f"minima need one query with tokens, not {len(query)} queries with {len(query.vectors)}")
+        raise InputError(
+            f"minima are of one query with tokens; got {len(query)} queries with {len(query.vectors)} tokens"
+        )
     on_gpu = None if isinstance(documents, TokenBatch) else documents.on_device
     check_queries(query, documents.dimensions, form, on_device=on_gpu is not None)
     places = None if candidates is None else checked_candidates(candidates, len(documents))
@@ -151,7 +153,7 @@ def best(
     check_queries(queries, documents.dimensions, form, on_device=on_gpu is not None)
     weights, k = checked_weights(weights, len(queries.vectors)), checked_k(k)
     if candidates is not None and len(candidates) != len(queries):
-        raise InputError(f"{len(queries)} queries need one list of candidates each, not {len(candidates)} lists")
+        raise InputError(f"got {len(candidates)} lists of candidates for {len(queries)} queries")
     chosen = None if candidates is None else [checked_candidates(own, len(documents)) for own in candidates]
     if len(queries) == 0:
         return []

@@ -192,7 +192,7 @@ def _input_errors() -> Iterator[None]:
 def _path() -> str:
     chosen = path()
     if chosen is None:
-        raise InputError(f"this needs the native kernel, which is missing or switched off by {VARIABLE}={NUMPY}")
+        raise InputError(f"the native kernel is required but missing or disabled by {VARIABLE}={NUMPY}")
     return chosen
 
 

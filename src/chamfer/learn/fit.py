@@ -86,7 +86,7 @@ def fit_weights(
             last = fit_folds([Fold(everything, (), np.arange(0))], start, chosen, advance, workers=workers)
         weights = combine([last[one][0] for one in chosen])
     else:
-        weights = start.named(choice.name)
+        weights = contenders[choice.contender][0]
     seen = tokens_seen(everything)
     heaviest, lightest = weights.extremes(10, among=seen)
     report = LearningReport(

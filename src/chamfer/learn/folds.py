@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.learn.fitting import fit_configurations, sequences_of
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.quality import MEASURES, Quality, quality
+from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.splits import FOLDS
 from chamfer.learn.start import Start
@@ -118,7 +119,7 @@ def measure_folds(
     """Measure weights, one for each fold, on the queries that the fold holds out."""
 
     def measure(of_each: Sequence[TokenWeights]) -> Quality:
-        values = np.zeros((sum(len(fold.places) for fold in folds), len(MEASURES)))
+        values = np.zeros((sum(len(fold.places) for fold in folds), len(MAIN_MEASURES)))
         for fold, own in zip(folds, of_each, strict=True):
             values[fold.places] = quality(fold.held_out, own)
         return values

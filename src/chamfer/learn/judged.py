@@ -32,8 +32,8 @@ class JudgedQuery:
         query_id: id of the query.
         token_ids: ``(tokens,)`` ids of its tokens.
         vectors: ``(tokens, dimensions)`` vectors of its tokens.
-        distances: ``(candidates, tokens)`` float32, from :func:`chamfer.kernels.dispatch.minima`. Candidates are
-            sorted by id, so that a stable sort by score breaks ties by id.
+        distances: ``(candidates, tokens)`` float32, of each token to its closest document token. Candidates
+            are sorted by id, so that a stable sort by score breaks ties by id.
         grades: ``(candidates,)`` int32, 0 if not relevant or not judged.
         retrieved: ``(candidates,)`` false for judged documents that the first stage missed: they are learnt from, but
             quality is measured without them.

@@ -13,7 +13,7 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_collection import learn_collection
 from chamfer.learn.on_index import DEPTH, judge_in_index, learn_judged
-from chamfer.learn.presets import Preset
+from chamfer.learn.presets import PresetSource, preset_from
 from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.splits import FOLDS, sample, splits_to_learn_from
 from chamfer.support.progress import shown
@@ -31,7 +31,7 @@ def learn(
     hold_out: float = 0.0,
     max_queries: int | None = None,
     recipe: str = AUTO,
-    preset: Preset | None = None,
+    preset: PresetSource | None = None,
     encoder: Encoder | str | None = None,
     depth: int | None = None,
     form: Form = DEFAULT_FORM,
@@ -54,8 +54,10 @@ def learn(
         test: another split to measure the chosen weights on.
         hold_out: share of the queries to hold out and measure on instead, drawn at random.
         max_queries: maximum number of queries per split, drawn at random; all by default.
-        recipe: recipe to use; ``auto`` tries all of them, see :func:`chamfer.learn.fit.fit_weights`.
-        preset: hyper-parameters of the recipe ``paper``.
+        recipe: name of the recipe to use, such as ``prior``; ``auto`` tries all of them, blends the better half, and
+            keeps uniform weights unless the blend beats them significantly.
+        preset: hyper-parameters of the recipe ``paper``: the name of a dataset that the paper publishes them for, such
+            as ``scifact``, or ``(alpha, closest, closer)``. By default the recipe chooses among all published ones.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
         depth: number of candidates to learn from, to which judged documents are added: by default BM25's top 1000, or
             the top 100 of the index by softened IDF and by uniform weights.
@@ -70,10 +72,11 @@ def learn(
     >>> folder = getfixture("tmp_path")
     >>> report = build_index(folder, {"a": "Cats sleep all day.", "b": "Dogs bark at night.", "c": "Birds sing."})
     >>> learnt = learn(folder, judgements={"why do cats sleep": ["a"], "what do dogs do": ["b"]})
-    >>> learnt.report.choice.name, learnt.report.queries
+    >>> learnt.chosen, learnt.report.queries
     ('uniform', 2)
     """
     check_recipe(recipe)
+    hyperparameters = preset_from(preset, recipe)
     searcher = open_searcher(data, encoder=encoder, form=form)
     if searcher is not None:
         if judgements is None:
@@ -91,7 +94,7 @@ def learn(
                 searcher,
                 [query for query, _ in judged],
                 recipe=recipe,
-                preset=preset,
+                preset=hyperparameters,
                 hold_out=hold_out,
                 folds=folds,
                 seed=seed,
@@ -118,7 +121,7 @@ def learn(
             hold_out=hold_out,
             max_queries=max_queries,
             recipe=recipe,
-            preset=preset,
+            preset=hyperparameters,
             folds=folds,
             seed=seed,
         )

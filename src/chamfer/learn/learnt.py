@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.significance import Comparison, compare
 from chamfer.learn.judged import JudgedQuery, LeftOut
-from chamfer.learn.quality import MEASURES, quality
+from chamfer.learn.quality import quality
 from chamfer.learn.report import LearningReport
 from chamfer.learn.start import Start
 from chamfer.weights.token_weights import TokenWeights
@@ -43,6 +44,15 @@ class Learnt:
         truncated: numbers of queries and documents that exceed the encoder's lengths.
         queries: the judged queries with their minima.
         start: weights that need no judgements, from which learning started.
+
+    >>> from chamfer import build_index, learn
+    >>> folder = getfixture("tmp_path")
+    >>> report = build_index(folder, {"a": "Cats sleep all day.", "b": "Dogs bark at night.", "c": "Birds sing."})
+    >>> learnt = learn(folder, judgements={"why do cats sleep": ["a"], "what do dogs do": ["b"]})
+    >>> learnt
+    Learnt(chosen='uniform', queries=2)
+    >>> print(learnt.why)  # doctest: +ELLIPSIS
+    the blend does not beat uniform weights significantly...
     """
 
     weights: TokenWeights
@@ -54,8 +64,18 @@ class Learnt:
     queries: Sequence[JudgedQuery]
     start: Start
 
+    @property
+    def chosen(self) -> str:
+        """What was chosen: ``uniform``, ``idf-soft``, ``blend``, or a recipe with its hyper-parameters."""
+        return self.report.choice.name
+
+    @property
+    def why(self) -> str:
+        """Why it was chosen, in one sentence."""
+        return self.report.choice.why
+
     def __repr__(self) -> str:
-        return f"Learnt(chosen={self.report.choice.name!r}, queries={self.report.queries})"
+        return f"Learnt(chosen={self.chosen!r}, queries={self.report.queries})"
 
 
 def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, uniform: TokenWeights) -> HeldOut:
@@ -63,7 +83,7 @@ def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, unif
     learnt, plain = quality(queries, weights), quality(queries, uniform)
     return HeldOut(
         queries=len(queries),
-        uniform=dict(zip(MEASURES, plain.mean(axis=0).tolist(), strict=True)),
-        learnt=dict(zip(MEASURES, learnt.mean(axis=0).tolist(), strict=True)),
-        against_uniform={name: compare(learnt[:, at], plain[:, at]) for at, name in enumerate(MEASURES)},
+        uniform=dict(zip(MAIN_MEASURES, plain.mean(axis=0).tolist(), strict=True)),
+        learnt=dict(zip(MAIN_MEASURES, learnt.mean(axis=0).tolist(), strict=True)),
+        against_uniform={name: compare(learnt[:, at], plain[:, at]) for at, name in enumerate(MAIN_MEASURES)},
     )

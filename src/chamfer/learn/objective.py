@@ -59,7 +59,7 @@ def pack(queries: Sequence[JudgedQuery], *, pool: int | None = None, with_vector
     _, left_out = teachable(queries)
     idle = (*left_out.without_relevant, *left_out.without_negatives)
     if idle:
-        raise InputError(f"nothing can be learnt from query {idle[0]!r}; pass only what teachable() returns")
+        raise InputError(f"query {idle[0]!r} has no usable positive and negative; filter with teachable() first")
     order = sorted(range(len(queries)), key=lambda place: len(queries[place].token_ids))
     return [
         _pack_block(queries, order[start : start + QUERIES_PER_BLOCK], pool, with_vectors=with_vectors)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from chamfer.data.judgements import Judgements
+from chamfer.data.queries import warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
@@ -77,6 +78,7 @@ def judge_splits(
     found = find_candidates(collection, texts, depth=setup.depth)
     judged = {}
     for name, queries in chosen.items():
+        warn_of_own_documents(queries, collection.judgements[name])
         candidates = [ranking for ranking in found if ranking.query_id in queries]
         judged[name] = judge_queries(setup, queries, candidates, collection.judgements[name])
     return judged

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import own_document
+from chamfer.data.queries import own_document, warn_of_own_documents
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights
@@ -56,6 +56,7 @@ def judge_in_index(
         depth: number of candidates that each of the two weightings finds.
         progress: shows the progress.
     """
+    warn_of_own_documents({query: queries[query] for query in judgements}, judgements)
     judged = []
     with progress("computing minima", len(judgements)) as advance:
         for query, grades in judgements.items():

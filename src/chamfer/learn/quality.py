@@ -8,10 +8,8 @@ import numpy.typing as npt
 from chamfer.learn.judged import JudgedQuery
 from chamfer.weights.token_weights import TokenWeights
 
-MEASURES = ("nDCG@10", "R@10")
-
 Quality = npt.NDArray[np.float64]
-"""``(queries, 2)``: nDCG@10 and Recall@10 of every query, with the definitions of ir-measures."""
+"""``(queries, 2)``: the main measures of every query, nDCG@10 and Recall@10, as ir-measures defines them."""
 
 DISCOUNTS = 1 / np.log2(np.arange(2, 12))
 

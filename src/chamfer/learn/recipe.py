@@ -23,6 +23,11 @@ class Contender(Protocol):
         """Name of the recipe."""
         ...
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Its hyper-parameters as text, in the order of the recipe's legend."""
+        ...
+
 
 class Configuration(Contender, Protocol):
     """A recipe with its hyper-parameters; a frozen dataclass, so that it can be a key and be sent to workers."""
@@ -57,6 +62,7 @@ class Recipe(Generic[C]):
     Args:
         name: name of the recipe, which is also the name of its file.
         order: place among the recipes in reports.
+        legend: what the settings of its configurations are, in their order, for readers of reports.
         grid: returns the configurations to try. ``alone`` is true if no other recipe is tried; ``preset`` holds
             hyper-parameters that a user has given for the recipe ``paper``.
         fit: fits configurations of one sequence to queries and yields the weights of each, in order.
@@ -67,6 +73,7 @@ class Recipe(Generic[C]):
 
     name: str
     order: int
+    legend: str
     grid: Grid[C]
     fit: Callable[[Sequence[JudgedQuery], Start, Sequence[C]], Iterator[TokenWeights]]
     blends: bool = True

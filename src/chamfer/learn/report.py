@@ -20,14 +20,23 @@ class Row(NamedTuple):
     """One contender on held-out queries: means, 95% bootstrap intervals, and wins and losses against uniform."""
 
     name: str
+    """The recipe and its hyper-parameters."""
     recipe: str
+    """Name of the recipe."""
     ndcg: float
+    """Mean nDCG@10."""
     ndcg_interval: tuple[float, float]
+    """Its 95% interval."""
     recall: float
+    """Mean recall at 10."""
     recall_interval: tuple[float, float]
+    """Its 95% interval."""
     wins: int
+    """Queries on which it beats uniform weights."""
     ties: int
+    """Queries on which both are equal."""
     losses: int
+    """Queries on which uniform weights beat it."""
 
 
 @dataclass(frozen=True)

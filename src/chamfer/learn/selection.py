@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.evaluate.significance import one_sided_p_value
+from chamfer.evaluate.significance import SIGNIFICANCE, one_sided_p_value
 from chamfer.learn.blend import blend
 from chamfer.learn.folds import Fold
 from chamfer.learn.quality import Quality, quality
@@ -14,9 +14,6 @@ from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.start import UNIFORM, ZeroShot
 from chamfer.support.threads import map_in_threads
 from chamfer.weights.token_weights import TokenWeights
-
-SIGNIFICANCE = 0.05
-"""Significance level of a gain."""
 
 BLEND = ZeroShot("blend")
 """The blend of the better half of the configurations, as a contender."""
@@ -26,7 +23,9 @@ class Choice(NamedTuple):
     """What was chosen, and why."""
 
     contender: Contender
+    """What was chosen."""
     why: str
+    """The reason, in one sentence."""
 
     @property
     def name(self) -> str:
@@ -39,8 +38,8 @@ def choose_significant(
 ) -> Choice:
     """Choose weights that beat uniform ones significantly, in the mean of nDCG@10 and Recall@10.
 
-    The favourite is tested first, by a one-sided paired randomisation test. If it fails, uniform weights are chosen, so
-    that more contenders do not mean more chances to be lucky. If it passes, others may pass too, and the one with the
+    The favourite is tested first, by a one-sided paired randomisation test. If it fails, uniform weights are chosen
+    without testing the others, to avoid multiple comparisons. If it passes, others may pass too, and the one with the
     best lower bound is chosen.
 
     Args:
@@ -57,7 +56,7 @@ def choose_significant(
     p = p_value(favourite)
     if p > level:
         found = f"mean of nDCG@10 and Recall@10 {gain:+.4f} on held-out queries, p = {p:.3f}"
-        rest = "it is tested first, and where it fails nothing else is, because more tests are more chances to be lucky"
+        rest = "no other configuration was tested, to avoid multiple comparisons"
         return Choice(UNIFORM, f"the {favourite.name} does not beat uniform weights significantly ({found}); {rest}")
     rivals = (contender for contender in measured if contender != UNIFORM)
     best = next(one for one in by_lower_bound(measured, rivals) if one == favourite or p_value(one) <= level)
@@ -72,16 +71,15 @@ def choose_best(
 ) -> Choice:
     """Choose the best mean of nDCG@10 and Recall@10.
 
-    Ties go to weights without labels, then to the configuration whose name is last in the alphabet. That rule is
-    arbitrary, but published results depend on it.
+    Ties go to weights without labels, then to the configuration whose settings come last in alphabetical order. That
+    rule is arbitrary, but published results depend on it.
 
     Args:
         measured: quality of each contender on held-out queries.
         configurations: configurations to choose from.
         rivals: weights without labels to choose from.
     """
-    by_name = sorted(configurations, key=lambda one: one.name, reverse=True)
-    contenders: list[Contender] = [*rivals, *by_name]
+    contenders: list[Contender] = [*rivals, *sorted(configurations, key=lambda one: one.settings, reverse=True)]
     return Choice(
         max(contenders, key=lambda one: measured[one].mean()),  # the first of equals
         f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(contenders)} configurations; "
@@ -90,9 +88,12 @@ def choose_best(
 
 
 def by_lower_bound(measured: Mapping[Contender, Quality], contenders: Iterable[Contender]) -> list[Contender]:
-    """Sort contenders by their mean gain over uniform weights less its standard error, best first; ties by name."""
+    """Sort contenders by their mean gain over uniform weights less its standard error, best first.
+
+    Ties are broken by recipe and settings, in alphabetical order.
+    """
     bounds = {one: np.subtract(*_mean_gain(measured, one)) for one in contenders}
-    return sorted(bounds, key=lambda one: (-bounds[one], one.name))
+    return sorted(bounds, key=lambda one: (-bounds[one], one.recipe, one.settings))
 
 
 def better_half(measured: Mapping[Contender, Quality], contenders: Sequence[Contender]) -> list[Contender]:

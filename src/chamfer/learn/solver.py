@@ -23,6 +23,9 @@ from chamfer.weights.token_weights import LARGEST_LOG_CHANGE, TokenWeights
 
 Floats = npt.NDArray[np.float32]
 
+PRIOR, CONTEXT = "prior", "context"
+"""Names of the recipes."""
+
 PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
 """From strong to weak, so that each solution is a good start for the next."""
 
@@ -51,13 +54,18 @@ class PenaltyConfiguration:
     start: str = SOFT.name
     penalty: float = 3.0
     context_penalty: float | None = None
-    recipe: str = "prior"
+    recipe: str = PRIOR
 
     @property
     def name(self) -> str:
         """The recipe and its hyper-parameters."""
-        context = "" if self.context_penalty is None else f", {self.context_penalty:g}"
-        return f"{self.recipe} ({self.start}, {self.penalty:g}{context})"
+        return f"{self.recipe} ({', '.join(self.settings)})"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The prior and the penalties."""
+        context = () if self.context_penalty is None else (f"{self.context_penalty:g}",)
+        return (self.start, f"{self.penalty:g}", *context)
 
     @property
     def sequence(self) -> Hashable:
@@ -130,7 +138,7 @@ class Learner:
         table[self._seen] *= np.exp(np.clip(solution.delta, -LARGEST_LOG_CHANGE, LARGEST_LOG_CHANGE)).astype(np.float32)
         made = {
             **self._prior.metadata,
-            "recipe": "prior",
+            "recipe": PRIOR,
             "prior": self._prior.metadata.get("recipe"),
             "penalty": solution.penalty,
             "seen": len(self._seen),
@@ -138,7 +146,7 @@ class Learner:
         }
         if not self._dimensions:
             return TokenWeights(table, self._prior.vocabulary, made)
-        made |= {"recipe": "context", "context_penalty": solution.context_penalty}
+        made |= {"recipe": CONTEXT, "context_penalty": solution.context_penalty}
         return TokenWeights(table, self._prior.vocabulary, made, solution.u.astype(np.float32))
 
     def _loss(

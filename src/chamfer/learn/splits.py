@@ -1,4 +1,4 @@
-"""Which judged queries to learn from, to choose on and to measure on; no query has two of these roles."""
+"""Which judged queries are for training, validation and testing; no query has two of these roles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -6,6 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from chamfer.data.collection import Collection
+from chamfer.data.judgements import DEV, TEST, TRAIN
 from chamfer.errors import InputError
 from chamfer.support.strings import list_of_strings
 
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 
 class Splits(NamedTuple, Generic[T]):
-    """Judged queries, or their ids, to learn from, to choose on and to measure on."""
+    """Judged queries, or their ids, for training, validation and testing."""
 
     train: Sequence[T]
     validation: Sequence[T]
@@ -38,17 +39,17 @@ def splits_to_learn_from(
         collection: collection with judgements.
         splits: splits to learn from.
         validation: split to choose on.
-        test: split to measure on.
-        hold_out: share of the queries to hold out for measuring.
+        test: split to test on.
+        hold_out: share of the queries to hold out for testing.
     """
     splits = list_of_strings(splits, "splits")
     if not collection.judgements:
         raise InputError(f"{collection.name} has no judgements to learn from; give a file of judgements (--qrels FILE)")
     if test is not None and hold_out:
-        raise InputError("weights are measured on a test split or on held-out queries, not on both; drop one of them")
+        raise InputError("give either a test split (--test) or hold_out (--hold-out), not both")
     others = [name for name in (validation, test) if name is not None]
     chosen = list(dict.fromkeys(splits)) or [
-        name for name in ("train", "dev") if name in collection.judgements and name not in others
+        name for name in (TRAIN, DEV) if name in collection.judgements and name not in others
     ]
     if not chosen:
         raise InputError(
@@ -56,11 +57,11 @@ def splits_to_learn_from(
             "on the rest, as in: --qrels test --hold-out 0.5"
         )
     if validation is not None and validation == test:
-        raise InputError(f"weights cannot be chosen and measured on the same split, {test!r}; give another one")
-    for name, use in ((validation, "chosen"), (test, "measured")):
+        raise InputError(f"{test!r} cannot be both the validation and the test split; give another one")
+    for name, use in ((validation, "validation"), (test, "test")):
         if name in chosen:
             raise InputError(
-                f"weights cannot be learnt from and {use} on the same split, {name!r}; give another one, or hold out "
+                f"{name!r} cannot be both a split to learn from and the {use} split; give another one, or hold out "
                 "some of its queries, as in: --hold-out 0.3"
             )
     split_of: dict[str, str] = {}
@@ -68,8 +69,8 @@ def splits_to_learn_from(
         for query in collection.judged_queries(name):
             if split_of.setdefault(query, name) != name:
                 raise InputError(
-                    f"query {query!r} is judged in {split_of[query]!r} and in {name!r}, but a query can only be learnt "
-                    "from, chosen on or measured on; remove it from one of the two"
+                    f"query {query!r} is judged in {split_of[query]!r} and in {name!r}, but a query may belong to only "
+                    "one of training, validation and test; remove it from one of the two"
                 )
     return chosen
 
@@ -84,14 +85,14 @@ def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits
         judged: queries of each split of the collection, at least of ``test``.
         seed: random seed of the divisions.
     """
-    if "test" not in judged:
+    if TEST not in judged:
         raise InputError(f"there is no test split to measure on, only {', '.join(judged) or 'none'}")
-    if "train" in judged and "dev" in judged:
-        return Splits(judged["train"], judged["dev"], judged["test"])
-    for name in ("train", "dev"):
+    if TRAIN in judged and DEV in judged:
+        return Splits(judged[TRAIN], judged[DEV], judged[TEST])
+    for name in (TRAIN, DEV):
         if name in judged:
-            return Splits(*divide(judged[name], 0.2, seed=seed), judged["test"])
-    learnt, test = divide(judged["test"], 0.5, seed=seed)
+            return Splits(*divide(judged[name], 0.2, seed=seed), judged[TEST])
+    learnt, test = divide(judged[TEST], 0.5, seed=seed)
     return Splits(*divide(learnt, 0.3, seed=seed), test)
 
 

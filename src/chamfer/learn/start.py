@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from chamfer.encode.encoder import Encoder
 from chamfer.kernels.form import Form
+from chamfer.weights import zero_shot
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.special import CHOICES
 from chamfer.weights.token_weights import TokenWeights
@@ -16,24 +17,34 @@ class ZeroShot:
     """Weights without labels as a contender in a report."""
 
     name: str
+    """Name in reports."""
 
     @property
     def recipe(self) -> str:
         """Their own kind."""
         return self.name
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """There are no hyper-parameters."""
+        return ()
 
-UNIFORM, IDF, IDF_WITHOUT_SPECIAL, SOFT = (ZeroShot(name) for name in ("uniform", "idf", "idf (special 0)", "idf-soft"))
+
+UNIFORM, IDF, SOFT = ZeroShot(zero_shot.UNIFORM), ZeroShot(zero_shot.IDF), ZeroShot(zero_shot.SOFT_IDF)
+IDF_WITHOUT_SPECIAL = ZeroShot(f"{zero_shot.IDF} (special 0)")
 
 
 class Start(NamedTuple):
     """Uniform, IDF and softened IDF weights of one corpus."""
 
     uniform: TokenWeights
+    """Weight 1 for every token."""
     idf: TokenWeights
+    """IDF with special tokens at 1."""
     idf_without_special: TokenWeights
     """IDF with special tokens at 0; the paper takes the better of the two."""
     soft: TokenWeights
+    """Softened IDF."""
 
     @classmethod
     def counted(
@@ -45,7 +56,7 @@ class Start(NamedTuple):
         learnt_from: int,
         form: Form,
     ) -> Self:
-        """Make the weights from document frequencies.
+        """Internal: make the weights from document frequencies.
 
         Args:
             frequencies: document frequencies of the corpus.

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 Setting = Literal["rerank", "end-to-end"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 # R is recall, RR is reciprocal rank.
-MEASURES = ("R@10", "RR@10", "nDCG@10", "R@100", "RR@100", "nDCG@100")
+PAPER_MEASURES = ("R@10", "RR@10", "nDCG@10", "R@100", "RR@100", "nDCG@100")
 ENCODER = "colbert-ir/colbertv2.0"
 """The paper's encoder."""
 DEPTH = 1000
@@ -18,7 +18,7 @@ MOST_QUERIES = 1000
 """Queries of a split to learn from, at most."""
 # Recall divided by the smaller of k and the number of relevant documents.
 CAPPED = "Rcap"
-ALL_MEASURES = (*MEASURES, f"{CAPPED}@10", f"{CAPPED}@100")
+ALL_MEASURES = (*PAPER_MEASURES, f"{CAPPED}@10", f"{CAPPED}@100")
 # Percentages are printed with two decimals.
 ROUNDING = 0.011
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from chamfer.learn.plot import save_figure
 from chamfer.reproduce.report import Report
-from chamfer.reproduce.systems import AUTO, IDF, RECIPE, SOFT, TITLES
+from chamfer.reproduce.systems import FEW_SHOT, FEW_SHOT_PAPER, TITLES
 from chamfer.reproduce.tables import title
 from chamfer.support.plots import check_plot
+from chamfer.weights.zero_shot import IDF, SOFT_IDF
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {IDF: "#8a8a8a", SOFT: "#c77d2e", RECIPE: "#7a5195", AUTO: "#2f6f9f"}
+COLOURS = {IDF: "#8a8a8a", SOFT_IDF: "#c77d2e", FEW_SHOT_PAPER: "#7a5195", FEW_SHOT: "#2f6f9f"}
 
 
 def plot_gains(path: Path, reports: Sequence[Report]) -> None:

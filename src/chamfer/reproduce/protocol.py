@@ -17,6 +17,7 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
+from chamfer.learn.presets import PAPER
 from chamfer.learn.quality import quality
 from chamfer.learn.start import Start
 from chamfer.reproduce.capped_recall import measure_all
@@ -24,10 +25,11 @@ from chamfer.reproduce.datasets import Dataset
 from chamfer.reproduce.paper import DEPTH, MOST_QUERIES, Setting
 from chamfer.reproduce.saved_splits import load_splits
 from chamfer.reproduce.scoring import Scoring
-from chamfer.reproduce.systems import AUTO, CHAMFER, IDF, RECIPE, SOFT
+from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, FEW_SHOT_PAPER
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import choose_special
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.weights.zero_shot import IDF, SOFT_IDF
 
 # Fewer queries cannot be cross-validated.
 MIN_QUERIES = 3
@@ -123,16 +125,22 @@ def learn_all(
         (start.idf, start.idf_without_special),
         lambda options: [float(quality(validation, one).mean()) if can_learn else 0.0 for one in options],
     )
-    weightings = {CHAMFER: start.uniform, IDF: zero_shot, SOFT: start.soft, RECIPE: zero_shot, AUTO: start.uniform}
+    weightings = {
+        CHAMFER: start.uniform,
+        IDF: zero_shot,
+        SOFT_IDF: start.soft,
+        FEW_SHOT_PAPER: zero_shot,
+        FEW_SHOT: start.uniform,
+    }
     nothing = "nothing could be learnt"
-    chosen = {IDF: f"special tokens at {special:g}", RECIPE: nothing, AUTO: nothing}
+    chosen = {IDF: f"special tokens at {special:g}", FEW_SHOT_PAPER: nothing, FEW_SHOT: nothing}
     if can_learn:
-        weightings[RECIPE], report = fit_weights(
-            train, start, recipe="paper", validation=validation, preset=dataset.preset, seed=seed, progress=progress
+        weightings[FEW_SHOT_PAPER], report = fit_weights(
+            train, start, recipe=PAPER, validation=validation, preset=dataset.preset, seed=seed, progress=progress
         )
-        chosen[RECIPE] = report.choice.name
-        weightings[AUTO], report = fit_weights([*train, *validation], start, seed=seed, progress=progress)
-        chosen[AUTO] = report.choice.name
+        chosen[FEW_SHOT_PAPER] = report.choice.name
+        weightings[FEW_SHOT], report = fit_weights([*train, *validation], start, seed=seed, progress=progress)
+        chosen[FEW_SHOT] = report.choice.name
     return weightings, chosen
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from chamfer.evaluate.significance import holm
+from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.paper import (
     CAPPED,
@@ -18,9 +18,6 @@ from chamfer.reproduce.paper import (
 )
 from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, SYSTEMS
 from chamfer.retrieve.stages import BM25
-
-# Differences with a smaller p-value count as beyond noise.
-SIGNIFICANCE = 0.05
 
 
 class Cell(NamedTuple):
@@ -125,7 +122,8 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
     capped = ", ".join(one.name for one in DATASETS if is_capped(one.name))
     return [
         f"Encoder: {', '.join(names)}; the paper's is {ENCODER}.",
-        "Bold: significantly better than Chamfer (paired randomisation test, p < 0.05, Holm's correction per table).",
+        f"Bold: significantly better than Chamfer (paired randomisation test, p < {SIGNIFICANCE:g}, "
+        "Holm's correction per table).",
         f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
         f"paper's recall on {capped} is capped (it falls from k = 10 to k = 100), so it is listed under {CAPPED}@k.",
         "Means are of the gains over Chamfer in percent, as in the paper.",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from chamfer.data.collection import Collection
-from chamfer.data.judgements import Judgements
+from chamfer.data.judgements import DEV, TEST, TRAIN, Judgements
 from chamfer.errors import InputError
 from chamfer.learn.splits import sample, split_queries
 from chamfer.support.files import write_json
@@ -38,25 +38,25 @@ def draw_splits(collection: Collection, *, most: int, seed: int) -> QuerySplits:
 
     Some collections have the same query text under several ids. Such queries never end up in two roles.
     """
-    measured = _alike(collection, collection.judged_queries("test"))
+    measured = _alike(collection, collection.judged_queries(TEST))
     taken = set(measured)
     given: dict[str, list[list[str]]] = {}
-    for name in ("train", "dev"):
+    for name in (TRAIN, DEV):
         if name in collection.judgements:
             own = _alike(collection, collection.judged_queries(name))
             new = [own[text] for text in own if text not in taken]
             taken |= set(own)
             if new:
                 given[name] = new
-    splits = split_queries({**given, "test": list(measured.values())}, seed=seed)
-    source = next((name for name in ("train", "dev") if name in given), "test")
+    splits = split_queries({**given, TEST: list(measured.values())}, seed=seed)
+    source = next((name for name in (TRAIN, DEV) if name in given), TEST)
     return QuerySplits(
         {
             "train": _drawn(splits.train, most, seed),
             "validation": _drawn(splits.validation, most, seed),
             "test": [query for group in splits.test for query in group],
         },
-        {"train": source, "validation": "dev" if len(given) == 2 else source, "test": "test"},
+        {"train": source, "validation": DEV if len(given) == 2 else source, "test": TEST},
     )
 
 

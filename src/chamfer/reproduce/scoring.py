@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chamfer.data.collection import Collection
+from chamfer.data.judgements import TEST
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.first_stage import find_first
@@ -66,10 +67,10 @@ class Scoring:
 
     def bm25_on_all(self) -> dict[str, float]:
         """BM25 on all judged test queries, including those learnt from, to compare with published values."""
-        queries = self.collection.judged_queries("test")
+        queries = self.collection.judged_queries(TEST)
         values = measure_all(
             [self._bm25[query] for query in queries],
-            {query: self.collection.judgements["test"][query] for query in queries},
+            {query: self.collection.judgements[TEST][query] for query in queries},
         )
         return {name: round(float(one.mean()), 6) for name, one in values.items()}
 
@@ -83,7 +84,7 @@ class Scoring:
     @cached_property
     def _bm25(self) -> dict[str, Ranking]:
         """BM25's candidates for all queries, found in one go because each call builds a new BM25 index."""
-        queries = self.collection.judged_queries("test")
+        queries = self.collection.judged_queries(TEST)
         for role in ROLES:
             queries |= self.splits.texts(self.collection, role)
         return {

@@ -1,16 +1,18 @@
 """The systems that a reproduction compares, by the names that results are saved under."""
 
+from chamfer.weights.zero_shot import IDF, SOFT_IDF
+
 # Chamfer is uniform weights; the next two need no labels, and the last two do.
-CHAMFER, IDF, SOFT, RECIPE, AUTO = "chamfer", "idf", "idf-soft", "few-shot-paper", "few-shot"
-SYSTEMS = (CHAMFER, IDF, SOFT, RECIPE, AUTO)
+CHAMFER, FEW_SHOT_PAPER, FEW_SHOT = "chamfer", "few-shot-paper", "few-shot"
+SYSTEMS = (CHAMFER, IDF, SOFT_IDF, FEW_SHOT_PAPER, FEW_SHOT)
 
 TITLES = {
     CHAMFER: "Chamfer",
     IDF: "IDF",
-    SOFT: "softened IDF",
-    RECIPE: "few-shot, paper's recipe",
-    AUTO: "few-shot, auto",
+    SOFT_IDF: "softened IDF",
+    FEW_SHOT_PAPER: "few-shot, paper's recipe",
+    FEW_SHOT: "few-shot, auto",
 }
 
 # The systems that the paper has too, and their columns there.
-PAPER_COLUMNS = {CHAMFER: "chamfer", IDF: "zero_shot", RECIPE: "few_shot"}
+PAPER_COLUMNS = {CHAMFER: "chamfer", IDF: "zero_shot", FEW_SHOT_PAPER: "few_shot"}

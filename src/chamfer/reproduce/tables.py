@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from chamfer.reproduce.paper import Setting
 from chamfer.reproduce.report import Cell, Report
-from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, RECIPE, SYSTEMS, TITLES
+from chamfer.reproduce.systems import CHAMFER, FEW_SHOT_PAPER, PAPER_COLUMNS, SYSTEMS, TITLES
 
 SETTING_TITLES: dict[Setting, str] = {
     "rerank": "re-ranking BM25's candidates",
@@ -80,7 +80,7 @@ def layouts(report: Report, bold: Bold) -> Iterator[Layout]:
         rows.append(row)
     for mean in report.means:
         if mean.printed is not None:
-            ours, theirs = mean.gains[RECIPE], mean.printed
+            ours, theirs = mean.gains[FEW_SHOT_PAPER], mean.printed
             row = [f"mean gain, {mean.name}", *[""] * 6, f"{ours:+.2f}%", f"{theirs:+.2f}%", f"{ours - theirs:+.2f}"]
             rows.append(row)
     columns = [

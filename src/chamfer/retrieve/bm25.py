@@ -109,7 +109,7 @@ class BM25Stage:
         if depth < 1:
             raise InputError(f"depth must be at least 1, not {depth}")
         if allowed is not None and allowed.shape != self._half.shape:
-            raise InputError(f"a filter needs one entry per place, {len(self._half)}, not {allowed.shape}")
+            raise InputError(f"a filter needs {len(self._half)} entries, one per place, not shape {allowed.shape}")
         if self._live is not None:
             allowed = self._live if allowed is None else self._live & allowed
         return [self._best(words, depth, allowed) for words in words_of(queries.texts)]

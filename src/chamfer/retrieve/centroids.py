@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.index.columns import CENTROIDS, DISTINCT
+from chamfer.index.columns import CENTROIDS_FILE, DISTINCT_FILE
 from chamfer.index.damage import damaged
 from chamfer.index.derived import load_array, remedy_for
 from chamfer.index.segment import Segment
@@ -134,7 +134,7 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
     def make(folder: Path) -> None:
         near = InvertedLists.of(segment.centroids, segment.offsets, count)
         distinct = segment.source
-        same = InvertedLists.of(distinct.columns[DISTINCT], distinct.offsets["distinct"], vocabulary)
+        same = InvertedLists.of(distinct.columns[DISTINCT_FILE], distinct.offsets["distinct"], vocabulary)
         np.save(folder / STARTS, np.concatenate([near.starts, near.starts[-1] + same.starts[1:]]))
         np.save(folder / PLACES, np.concatenate([near.places, same.places]))
 
@@ -143,10 +143,10 @@ def _lists(segment: Segment, count: int, vocabulary: int) -> InvertedLists:
         if (len(starts), starts[0], starts[-1]) != (count + vocabulary + 1, 0, len(places)) or (
             np.diff(starts) < 0
         ).any():
-            raise damaged(folder, "its files contradict each other", remedy_for(folder))
+            raise damaged(folder, "its files are inconsistent", remedy_for(folder))
         return InvertedLists(starts, places, len(segment))
 
-    return segment.derived("centroids-2", make, read, sources=(CENTROIDS, DISTINCT))
+    return segment.derived("centroids-2", make, read, sources=(CENTROIDS_FILE, DISTINCT_FILE))
 
 
 # Candidates are ordered by an estimate of the score itself, so fewer are enough than with other stages.

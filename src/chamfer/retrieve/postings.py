@@ -19,7 +19,8 @@ from chamfer.retrieve.words import words_of
 
 # Increase the number whenever words are split differently or the file format changes. Two libraries split words.
 NAME = f"bm25-1-{version('bm25s')}-{version('PyStemmer')}"
-WORDS, STARTS, DOCUMENTS, COUNTS, LENGTHS = "words.txt", "starts.npy", "documents.npy", "counts.npy", "lengths.npy"
+WORDS, STARTS, DOCUMENTS = "words.txt", "starts.npy", "documents.npy"
+COUNTS, DOCUMENT_LENGTHS = "counts.npy", "lengths.npy"
 
 # Characters split into words at a time; memory then peaks 94 MB above the start on acl-titles.
 PORTION = 1 << 22
@@ -90,14 +91,15 @@ class Postings:
         except FileNotFoundError as error:
             raise missing(folder / WORDS, remedy_for(folder)) from error
         starts = load_array(folder / STARTS, np.int64)
-        documents, counts, lengths = (load_array(folder / name, np.int32) for name in (DOCUMENTS, COUNTS, LENGTHS))
+        names = (DOCUMENTS, COUNTS, DOCUMENT_LENGTHS)
+        documents, counts, lengths = (load_array(folder / name, np.int32) for name in names)
         if (
             (rest, len(starts), len(lengths)) != (b"", len(words) + 1, count)
             or (starts[0], starts[-1], len(counts)) != (0, len(documents), len(documents))
             or (np.diff(starts) < 0).any()
             or lengths.min(initial=0) < 0
         ):
-            raise damaged(folder, "its files contradict each other", remedy_for(folder))
+            raise damaged(folder, "its files are inconsistent", remedy_for(folder))
         return cls(words, starts, documents, counts, lengths, folder)
 
     def find(self, word: str) -> tuple[Integers, Integers]:
@@ -160,7 +162,7 @@ def write_postings(folder: Path, texts: Iterable[str]) -> None:
         _sort(aside, sizes, heads, _reserve(folder / DOCUMENTS, starts[-1]), _reserve(folder / COUNTS, starts[-1]))
     (folder / WORDS).write_bytes(b"".join(encoded[number] + b"\n" for number in order))
     np.save(folder / STARTS, starts)
-    np.save(folder / LENGTHS, np.concatenate([np.zeros(0, np.int32), *lengths]))
+    np.save(folder / DOCUMENT_LENGTHS, np.concatenate([np.zeros(0, np.int32), *lengths]))
 
 
 def _portions(texts: Iterable[str]) -> Iterator[list[str]]:

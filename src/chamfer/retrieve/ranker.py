@@ -60,7 +60,7 @@ class Ranker:
         if name == EXACT:
             return stage.find(queries, k, allowed)
         documents = self.index.manifest.documents
-        wanted = depth_of(name) if depth is None else whole(depth, "depth must be at least 1")
+        wanted = depth_of(name) if depth is None else whole(depth, "depth")
         depth = max(k, wanted)
         searched = documents if allowed is None else np.count_nonzero(allowed)
         if searched <= depth and searched < documents:  # a filter leaves no more documents than would be scored anyway
@@ -77,12 +77,12 @@ class Ranker:
         return self._stages[name]
 
 
-def whole(number: int, rule: str) -> int:
-    """A whole number of at least 1, or an error that states the rule."""
+def whole(number: int, name: str) -> int:
+    """A whole number of at least 1, or an error that names the argument."""
     try:
         counted = operator.index(number)
     except TypeError:
         counted = 0
     if counted < 1:
-        raise InputError(f"{rule}, not {number!r}")
+        raise InputError(f"{name} must be at least 1, not {number!r}")
     return counted

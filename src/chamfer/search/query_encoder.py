@@ -12,8 +12,9 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
-from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, UNIFORM, cache_key, check_weights, weights_by_name
+from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, cache_key, check_weights, weights_by_name
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.weights.zero_shot import UNIFORM
 
 
 class QueryEncoder:
@@ -71,7 +72,7 @@ class QueryEncoder:
 
     @staticmethod
     def notes(queries: Queries, place: int) -> list[str]:
-        """What is odd about one of several weighted queries, in one sentence each."""
+        """Warnings about one of several weighted queries, in one sentence each."""
         if queries.weights_of(place).any():
             return []
         text = reprlib.repr(queries.texts[place])

@@ -12,7 +12,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError, InputWarning
 from chamfer.explain.explanation import Explanation
 from chamfer.index.encoder import load_encoder
-from chamfer.index.filters import Filter, as_filter
+from chamfer.index.filters import as_filter
 from chamfer.index.index import Index
 from chamfer.index.manifest import read_manifest
 from chamfer.index.notes import filter_notes
@@ -20,11 +20,15 @@ from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.ranker import Ranker, whole
 from chamfer.retrieve.stage import Candidates, Queries
+from chamfer.retrieve.stages import AUTO
 from chamfer.search.hits import DEFAULT_K, Hits, make_hits
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.support.devices import AUTO
+from chamfer.support.devices import AUTO as AUTO_DEVICE
 from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
+
+QUERY_BATCH = 64
+"""Queries to search at once, of many."""
 
 COMPARED = 2
 """Documents that are explained if none are named: the best one, and the one that it beats."""
@@ -35,15 +39,6 @@ class Searcher:
 
     A searcher reads one commit of the index and is not affected by later writes; :meth:`refreshed` moves on to the
     newest commit. Open one with :meth:`open`.
-
-    Args:
-        index: snapshot of the index.
-        encoder: the encoder that the index was built with.
-        weights: ``uniform``, ``idf``, ``idf-soft`` (both computed from the index), a weights file, or
-            :class:`chamfer.TokenWeights`.
-        first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
-        form: ``l2`` or ``cosine``.
-        verify: whether :meth:`refreshed` verifies a newer commit, see :meth:`open`.
 
     >>> from chamfer import Encoder, Searcher, build_index
     >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
@@ -59,10 +54,11 @@ class Searcher:
         encoder: Encoder,
         *,
         weights: str | TokenWeights = DEFAULT_WEIGHTS,
-        first_stage: str = "auto",
+        first_stage: str = AUTO,
         form: Form = DEFAULT_FORM,
         verify: bool = False,
     ) -> None:
+        """Internal: a searcher of an open commit; the other arguments are those of :meth:`open`."""
         self.index, self.encoder, self.form = index, encoder, form
         self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
         self._first_stage, self._verify = first_stage, verify
@@ -74,10 +70,10 @@ class Searcher:
         folder: str | Path | Index,
         *,
         weights: str | TokenWeights = DEFAULT_WEIGHTS,
-        first_stage: str = "auto",
+        first_stage: str = AUTO,
         form: Form = DEFAULT_FORM,
         encoder: Encoder | None = None,
-        device: str = AUTO,
+        device: str = AUTO_DEVICE,
         verify: bool = False,
     ) -> Self:
         """Open an index, and load the encoder that it was built with, unless an open index has one already.
@@ -86,7 +82,8 @@ class Searcher:
             folder: folder of the index, or an open index.
             weights: ``uniform``, ``idf``, ``idf-soft`` (both computed from the index), a weights file, or
                 :class:`chamfer.TokenWeights`.
-            first_stage: name of the first stage, see :mod:`chamfer.retrieve.stages`.
+            first_stage: name of what finds the candidates, such as ``centroids`` or ``bm25``, or several joined by
+                ``+``; ``auto`` scores every document of a small index, and uses ``centroids`` for a large one.
             form: ``l2`` or ``cosine``.
             encoder: an encoder that is already loaded; documents are scored on its device.
             device: device to load the encoder on otherwise, see :meth:`chamfer.Encoder.load`.
@@ -105,7 +102,7 @@ class Searcher:
             index = folder.snapshot
         else:
             index = Snapshot.open(folder.folder if isinstance(folder, Index) else folder, verify=verify)
-        if encoder is None and isinstance(folder, Index) and device == AUTO:
+        if encoder is None and isinstance(folder, Index) and device == AUTO_DEVICE:
             encoder = folder.encoder
         if encoder is None:  # loading takes seconds, so a damaged index is reported first
             encoder = load_encoder(index.settings, "query", device)
@@ -147,7 +144,7 @@ class Searcher:
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
-        where: str | Filter | None = None,
+        where: str | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> Hits: ...
@@ -161,7 +158,7 @@ class Searcher:
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
-        where: str | Filter | None = None,
+        where: str | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> list[Hits]: ...
@@ -174,7 +171,7 @@ class Searcher:
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
-        where: str | Filter | None = None,
+        where: str | None = None,
         among: Iterable[str] | None = None,
         normalise: bool = False,
     ) -> Hits | list[Hits]:
@@ -202,7 +199,7 @@ class Searcher:
         ('a', True)
         """
         texts = [query] if isinstance(query, str) else query
-        k = whole(k, "a search finds at least 1 document")
+        k = whole(k, "k")
         queries = self.queries.encode(texts, weights)
         condition = as_filter(where)
         notes = [note for place in range(len(texts)) for note in self.queries.notes(queries, place)]
@@ -279,10 +276,10 @@ class Searcher:
         depth: int | None = None,
         allowed: npt.NDArray[np.bool_] | None = None,
     ) -> list[Candidates]:
-        """Rank documents for queries that are already encoded and weighted; documents are given by their places.
+        """Internal: rank documents, given by their places, for queries that are already encoded and weighted.
 
         Args:
-            queries: from :class:`chamfer.search.query_encoder.QueryEncoder`.
+            queries: encoded and weighted queries.
             k: number of documents to return.
             first_stage: first stage to use instead of the searcher's own.
             depth: number of candidates to score exactly.
@@ -291,7 +288,7 @@ class Searcher:
         return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
 
     def explain_places(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
-        """Explain documents by place, for one encoded query; None for a document without tokens.
+        """Internal: explain documents by place, for one encoded query; None for a document without tokens.
 
         Args:
             query: one encoded and weighted query.

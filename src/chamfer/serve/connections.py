@@ -19,9 +19,9 @@ MOST_HEADERS = 100
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that no client can hold for ever, with one request at a time.
+    """A connection that no client can hold forever, with one request at a time.
 
-    uvicorn waits for ever for the end of a head, and for a client that does not read its answer; it stores heads of
+    uvicorn waits forever for the end of a head, and for a client that does not read its answer; it stores heads of
     any size, and as many pipelined requests as arrive. Here one timer runs whenever the application does not, and
     whatever arrives before an answer is complete ends the connection after that answer, as HTTP allows.
 

@@ -5,16 +5,21 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
-from chamfer.support.plain_json import parse_json
+from chamfer.serve.limits import BODY_VALUES
+from chamfer.support.plain_json import LargeJsonError, parse_json
 
 
 class PlainJsonRequest(Request):
-    """A request whose body is JSON without NaN, lone surrogates and endless nesting."""
+    """A request whose body is JSON without NaN, lone surrogates, endless nesting and millions of values."""
 
     async def json(self) -> Any:  # noqa: ANN401 -- JSON
         """Parse the body; FastAPI turns a ``ValueError`` into status 400."""
-        return parse_json(await self.body())
+        try:
+            return parse_json(await self.body(), most=BODY_VALUES)
+        except LargeJsonError as error:
+            raise HTTPException(413, f"the request body is too large: {error}; send less at a time") from None
 
 
 class PlainJsonRoute(APIRoute):

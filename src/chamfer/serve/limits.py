@@ -11,6 +11,12 @@ FILTER_SECONDS = 5.0
 FILTER_COMPARISONS = 50
 """Largest number of comparisons in the filter of a request."""
 
+FILTER_PATTERN = 200
+"""Largest number of characters in a LIKE pattern of such a filter: the time for one value grows with them."""
+
+BODY_VALUES = 250_000
+"""Largest number of commas and opening brackets outside the strings of a request; 100,000 changed weights have half."""
+
 
 @dataclass(frozen=True)
 class Limits:

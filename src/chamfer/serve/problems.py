@@ -1,5 +1,7 @@
 """Errors as HTTP responses: a status code, and one sentence under ``message``."""
 
+import errno
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +36,8 @@ DESCRIPTIONS = {
     421: "The server does not answer to this host name.",
     422: "A field is missing, unknown or invalid.",
     429: "Too many requests, or too many large ones, are waiting; retry after Retry-After seconds.",
-    503: "The request or its filter timed out, no shard can be reached, or the index is damaged.",
+    503: "The request or its filter timed out, no shard can be reached, or files cannot be read or written.",
+    507: "The disk of the server is full.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Message, "description": description} for status, description in DESCRIPTIONS.items()
@@ -71,9 +74,17 @@ def answer_problems(app: FastAPI) -> None:
     on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))
     on(SlowFilterError, lambda error: _problem(503, str(error), **later))
     on(LostError, lambda error: _problem(503, str(error), **later))
+    on(OSError, _failed_file)
     on(HTTPException, lambda error: _problem(error.status_code, _of_framework(error)))
     on(RequestValidationError, lambda error: _problem(*_first_mistake(error)))
     on(Exception, lambda error: _problem(500, "the server failed to answer; its log has the reason"))
+
+
+def _failed_file(error: OSError) -> JSONResponse:
+    logging.getLogger("chamfer").error("a file cannot be read or written: %s", error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _problem(507, "the disk of the server is full, so nothing was stored; free some space and try again")
+    return _problem(503, "the server cannot read or write one of its files; its log has the reason")
 
 
 def _of_framework(error: HTTPException) -> str:

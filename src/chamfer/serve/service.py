@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
 from chamfer.retrieve.stage import Queries
@@ -11,7 +13,7 @@ from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.relevance import relevance
 from chamfer.search.rerank import score_texts
 from chamfer.serve.backend import Backend, ExplainedDocument, Reader
-from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_SECONDS
+from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECONDS
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
@@ -130,11 +132,17 @@ class Service:
         missing: set[str] = set()
         ids = list(dict.fromkeys(asked.ids or ()))
         if asked.ids is None:
-            uniform = query._replace(weights=reader.queries.resolve("uniform").of(query.tokens))
-            for one in (query, uniform):
-                found = reader.find(one, asked.k, where)
-                missing.update(found.missing)
-                ids += [document.id for document in found.rankings[0].documents if document.id not in ids]
+            uniform = reader.queries.resolve("uniform").of(query.tokens)
+            both = query._replace(
+                texts=[asked.query] * 2,
+                tokens=query.tokens.take([0, 0]),
+                weights=np.concatenate([query.weights, uniform]),
+                was_truncated=[*query.was_truncated] * 2,
+            )
+            found = reader.find(both, asked.k, where)
+            missing.update(found.missing)
+            ids = list(dict.fromkeys(document.id for ranked in found.rankings for document in ranked.documents))
+            where = None  # these documents pass it, and it may have taken all the time that it has
         explained = reader.explain(query, ids, where)
         missing.update(explained.missing)
         documents = [document for one in explained.documents if (document := _explained(one)) is not None]
@@ -163,7 +171,9 @@ def settings_of(asked: search_schemas.SearchRequest) -> tuple[object, ...]:
 
 
 def _filter(where: str | None) -> Filter | None:
-    return None if where is None else parse_filter(where, comparisons=FILTER_COMPARISONS, seconds=FILTER_SECONDS)
+    if where is None:
+        return None
+    return parse_filter(where, comparisons=FILTER_COMPARISONS, pattern=FILTER_PATTERN, seconds=FILTER_SECONDS)
 
 
 def weights_for(name: str, version: WeightsVersion) -> str | TokenWeights:

@@ -17,7 +17,7 @@ from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.service import Service
 from chamfer.serve.state import DAMAGED, Problem, State, still_holds
 from chamfer.serve.versions import Versions
-from chamfer.weights.names import NAMES
+from chamfer.weights.zero_shot import NAMES
 
 
 class IndexReader:
@@ -99,7 +99,9 @@ class IndexBackend:
 
     def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
         """See :class:`chamfer.serve.backend.Backend`."""
-        return learn(self.reader.searcher, versions, asked)
+        searcher = self.reader.searcher
+        with searcher.index.soundness.noticing_damage():
+            return learn(searcher, versions, asked)
 
     def close(self) -> None:
         """See :class:`chamfer.serve.backend.Backend`."""

@@ -13,8 +13,8 @@ from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.files import InUseError, write_json, writer_lock
 from chamfer.support.plain_json import parse_json
 from chamfer.support.records import from_json, need
-from chamfer.weights.names import NAMES
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.weights.zero_shot import NAMES
 
 LIST = "versions.json"
 

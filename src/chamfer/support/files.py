@@ -16,7 +16,7 @@ from chamfer.errors import InputError
 LOCK = ".lock"
 """Name of the lock file in a folder."""
 
-UNFINISHED = r"\.\d+-[0-9a-f]{8}"
+UNFINISHED = r"\.[0-9]+-[0-9a-f]{8}"
 """Pattern of what :func:`unfinished_name` adds to a name, for those who remove what a killed process has left."""
 
 
@@ -166,9 +166,10 @@ def writer_lock(folder: Path) -> Iterator[WriterLock]:
     try:  # never through a link, which somebody else may have put there
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        if error.errno != errno.ELOOP:
+        wrong = {errno.ELOOP: "a symbolic link", errno.EISDIR: "a folder"}.get(error.errno or 0)
+        if wrong is None:
             raise
-        raise InputError(f"{path} is a symbolic link, which a lock must not be; delete it") from error
+        raise InputError(f"{path} is a lock and must not be {wrong}; delete it") from error
     lock = WriterLock(folder, handle)
     try:
         lock.take()

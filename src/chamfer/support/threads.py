@@ -80,7 +80,8 @@ def free_cores() -> int:
 def _cores() -> int:
     asked = os.environ.get(VARIABLE, "")
     if not asked:
-        return len(os.sched_getaffinity(0))
+        # Only Linux knows which cores this process may use.
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not asked.isdecimal() or int(asked) < 1:
         raise InputError(f"{VARIABLE} must be a whole number of at least 1, not {asked!r}")
     return int(asked)
@@ -130,7 +131,7 @@ def _one_blas_thread() -> Iterator[None]:
 def _reset_after_fork() -> None:
     """Forget the pool in a forked child, which has none of its parent's threads.
 
-    OpenMP would wait for them for ever, so it is limited to one thread there, as in the workers of torch's data loader.
+    OpenMP would wait for them forever, so it is limited to one thread there, as in the workers of torch's data loader.
     """
     global _lock, _inside
     _pool.cache_clear()

@@ -49,8 +49,8 @@ class TokenBatch:
         tokens = len(self.vectors)
         if self.token_ids.shape != (tokens,) or self.token_ids.dtype != np.int32:
             raise InputError(
-                f"{tokens} token vectors need as many int32 token ids, "
-                f"not {self.token_ids.dtype} of shape {self.token_ids.shape}"
+                f"expected {tokens} int32 token ids, one per token vector, "
+                f"got {self.token_ids.dtype} of shape {self.token_ids.shape}"
             )
         offsets = self.offsets
         if (
@@ -76,7 +76,7 @@ class TokenBatch:
             token_ids: token ids of each text, as many as it has vectors.
         """
         if [len(array) for array in vectors] != [len(array) for array in token_ids]:
-            raise InputError("every text needs as many token ids as vectors")
+            raise InputError("every text needs one token id per vector")
         widths = sorted({array.shape[-1] for array in vectors})
         if len(widths) != 1:
             raise InputError(f"texts have vectors of {widths or 'no'} dimensions; encode all of them with one model")
@@ -128,12 +128,12 @@ class TokenBatch:
         return self.trusted(np.asarray(self.vectors[rows]), self.token_ids[rows], offsets_of(self.lengths[chosen]))
 
     def rows(self, texts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """See :func:`rows_at`."""
+        """Internal: row numbers of the tokens of the given texts, in the given order."""
         return rows_at(self.offsets, texts)
 
     @classmethod
     def trusted(cls, vectors: Vectors, token_ids: TokenIds, offsets: Offsets) -> Self:
-        """A batch from parts of one that is already checked; nothing is checked again."""
+        """Internal: a batch from parts of one that is already checked; nothing is checked again."""
         part = object.__new__(cls)
         object.__setattr__(part, "vectors", vectors)
         object.__setattr__(part, "token_ids", token_ids)

@@ -55,6 +55,6 @@ class Vocabulary:
 
     @cached_property
     def word_mark(self) -> str:
-        """How tokens mark that they begin or continue a word; one of :data:`WORD_MARKS`."""
+        """How tokens mark that they begin or continue a word: ``##``, ``Ġ`` or ``▁``."""
         marks = Counter(mark for token in self.tokens for mark in WORD_MARKS if token.startswith(mark))
         return marks.most_common(1)[0][0] if marks else WORDPIECE

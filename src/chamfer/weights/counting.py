@@ -29,7 +29,7 @@ def count_frequencies(
     Args:
         encoder: encoder whose tokens are counted; documents are truncated to its length first.
         texts: documents of the corpus.
-        sample: approximate fraction of the documents to count, see :meth:`DocumentFrequencies.count`.
+        sample: approximate fraction of the documents to count, see :meth:`chamfer.DocumentFrequencies.count`.
         seed: random seed of the sample.
         progress: whether to show a progress bar; by default only if stderr is a terminal.
         ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default this process counts.

@@ -38,7 +38,7 @@ class DocumentFrequencies:
 
     def __post_init__(self) -> None:
         if self.documents < 0 or (self.counts < 0).any() or (self.counts > self.documents).any():
-            raise InputError(f"a token is counted once per document, so counts must be between 0 and {self.documents}")
+            raise InputError(f"document frequencies must be between 0 and {self.documents}, the number of documents")
 
     @classmethod
     def count(

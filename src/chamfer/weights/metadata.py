@@ -28,7 +28,9 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the metadata of weights must be JSON ({error}); remove what is not") from error
     if len(text) > MOST_BYTES:
-        raise InputError(f"the metadata of weights may take {MOST_BYTES:,} bytes, not {len(text):,}; shorten it")
+        raise InputError(
+            f"the metadata of weights may have at most {MOST_BYTES:,} bytes, not {len(text):,}; shorten it"
+        )
     for name in NAMES:
         value = metadata.get(name)
         if value is not None and not (isinstance(value, str) and len(value) <= LONGEST_NAME):

@@ -11,11 +11,10 @@ from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.special import DEFAULT, Special
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
+from chamfer.weights.zero_shot import IDF, NAMES, SOFT_IDF, UNIFORM
 
 if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
     from chamfer.encode.encoder import Encoder
-
-NAMES = UNIFORM, IDF, SOFT_IDF = ("uniform", "idf", "idf-soft")
 
 COUNTED = (IDF, SOFT_IDF)
 """Weights that are computed from document frequencies."""
@@ -37,7 +36,7 @@ def weights_by_name(
     """Make or load weights.
 
     Args:
-        name: one of :data:`NAMES`, or the path of a ``.safetensors``, ``.json`` or ``.txt`` file.
+        name: ``uniform``, ``idf``, ``idf-soft``, or the path of a ``.safetensors``, ``.json`` or ``.txt`` file.
         encoder: encoder whose tokens are weighted; a file made for another tokenizer is refused.
         frequencies: returns the document frequencies; called only for weights that need them.
         special: weight of special tokens under ``idf``, see :meth:`TokenWeights.idf`.
@@ -107,6 +106,6 @@ def check_weights(weights: TokenWeights, encoder: "Encoder", form: Form) -> None
     if weights.context is not None and model not in (None, encoder.model_fingerprint):
         learnt_with = reprlib.repr(weights.metadata.get("encoder"))
         raise InputError(
-            f"these weights were learnt with another model ({learnt_with}), and their context lies in the space of "
-            "that model; learn them again with this one"
+            f"these weights were learnt with another model ({learnt_with}), and their context vector belongs to "
+            "that model's embedding space; learn them again with this model"
         )

@@ -1,7 +1,7 @@
 """The weight of special tokens such as ``[CLS]`` and ``[MASK]``, which carry structure instead of text."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,10 @@ DEFAULT = 1.0
 """Weight of a special token by default: that of an average token."""
 
 CHOICES = (DEFAULT, 0.0)
-"""The weights that ``"auto"`` chooses between; the first wins a tie."""
+"""The weights that :data:`AUTO` chooses between; the first wins a tie."""
+
+AUTO: Final = "auto"
+"""Choose the weight on validation queries."""
 
 Special = float | Literal["auto"]
 

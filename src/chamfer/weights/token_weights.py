@@ -23,7 +23,8 @@ from chamfer.weights.files import Content, check_exists, other_tokenizer, read_w
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.idf import POWER, idf_table, soft_idf_table
 from chamfer.weights.metadata import metadata_json
-from chamfer.weights.special import CHOICES, DEFAULT, Special, choose_special, with_special
+from chamfer.weights.special import AUTO, CHOICES, DEFAULT, Special, choose_special, with_special
+from chamfer.weights.zero_shot import IDF, SOFT_IDF, UNIFORM
 
 SUFFIXES = (".safetensors", *exchange.SUFFIXES)
 """Suffixes of the files that weights are saved to and loaded from."""
@@ -62,8 +63,8 @@ class TokenWeights:
     def __post_init__(self) -> None:
         if self.table.shape != (len(self.vocabulary),) or self.table.dtype != np.float32:
             raise InputError(
-                f"a vocabulary of {len(self.vocabulary)} tokens needs as many float32 weights, "
-                f"not {self.table.dtype} of shape {self.table.shape}"
+                f"expected {len(self.vocabulary)} float32 weights, one per token of the vocabulary, "
+                f"got {self.table.dtype} of shape {self.table.shape}"
             )
         check_weight_values(self.table)
         metadata_json(self.metadata)
@@ -90,7 +91,7 @@ class TokenWeights:
             vocabulary: tokens to weight.
             made_from: provenance to record in the metadata.
         """
-        return cls(np.ones(len(vocabulary), np.float32), vocabulary, {"recipe": "uniform", **(made_from or {})})
+        return cls(np.ones(len(vocabulary), np.float32), vocabulary, {"recipe": UNIFORM, **(made_from or {})})
 
     @classmethod
     def idf(
@@ -111,16 +112,17 @@ class TokenWeights:
             vocabulary: vocabulary of the encoder that the corpus was counted with.
             special: weight of ``[CLS]``, ``[MASK]`` and the like: 0, 1, or ``"auto"`` for the better of the two on
                 validation queries.
-            validate: measures several weightings on validation queries; required for ``"auto"``.
+            validate: function that takes a list of weightings and returns a number for each, higher is better, such as
+                their nDCG@10 on validation queries; required for ``"auto"``.
             made_from: provenance to record in the metadata, such as corpus and encoder.
         """
-        if special == "auto":
+        if special == AUTO:
             if validate is None:
                 raise InputError("special='auto' needs validation queries to choose on; give 0 or 1 instead")
             made_from = {**(made_from or {}), "special_chosen_by": "validation"}
             options = [cls.idf(frequencies, vocabulary, special=value, made_from=made_from) for value in CHOICES]
             return choose_special(options, validate)[1]
-        made = {"recipe": "idf", "special": special, "documents": frequencies.documents, **(made_from or {})}
+        made = {"recipe": IDF, "special": special, "documents": frequencies.documents, **(made_from or {})}
         return cls(with_special(idf_table(frequencies, vocabulary), vocabulary, special), vocabulary, made)
 
     @classmethod
@@ -146,7 +148,7 @@ class TokenWeights:
             made_from: provenance to record in the metadata, such as corpus and encoder.
         """
         table = soft_idf_table(frequencies, vocabulary, power=power, mean=mean)
-        made = {"recipe": "idf-soft", "power": power, "documents": frequencies.documents, **(made_from or {})}
+        made = {"recipe": SOFT_IDF, "power": power, "documents": frequencies.documents, **(made_from or {})}
         return cls(with_special(table, vocabulary), vocabulary, made)
 
     def of(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
@@ -161,7 +163,7 @@ class TokenWeights:
         return self.of_tokens(batch.token_ids, batch.vectors)
 
     def of_tokens(self, ids: TokenIds, vectors: Vectors) -> npt.NDArray[np.float32]:
-        """Like :meth:`of`, for token ids and vectors that are not in a batch."""
+        """Internal: like :meth:`of`, for token ids and vectors that are not in a batch."""
         if len(ids) and (ids.min() < 0 or ids.max() >= len(self.table)):
             raise InputError(
                 f"token id {ids.max()} lies outside the {len(self.table)} tokens that have weights; "
@@ -181,8 +183,9 @@ class TokenWeights:
     def fold(self, queries: TokenBatch) -> TokenBatch:
         """Scale query vectors by their weights, for engines that compute plain MaxSim by dot products.
 
-        Only the ``cosine`` form can be folded, so weights learnt for ``l2`` are refused; see
-        :func:`chamfer.kernels.fold.fold`.
+        ``sum_i max_j <w_i q_i, d_j> = sum_i w_i max_j <q_i, d_j>``, so plain MaxSim of the result is the weighted score
+        in the ``cosine`` form. Weights learnt for ``l2`` are refused. The engine must not normalise the vectors again,
+        because the weight of a token is now their length.
 
         Args:
             queries: encoded queries of unit vectors.
@@ -220,17 +223,17 @@ class TokenWeights:
         return heaviest, lightest
 
     def check_tokenizer(self, vocabulary: Vocabulary) -> None:
-        """Raise an error if the weights were made for another tokenizer, where ids stand for other tokens."""
+        """Internal: raise an error if the weights were made for another tokenizer, where ids stand for other tokens."""
         if vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise other_tokenizer(len(self.vocabulary), self.vocabulary.fingerprint, vocabulary)
 
     def check_form(self, form: Form) -> None:
-        """Raise an error if the weights were learnt for another form of the score."""
+        """Internal: raise an error if the weights were learnt for another form of the score."""
         learnt_for = self.metadata.get("form", form)
         if learnt_for != form:
             raise InputError(
                 f"these weights were learnt for the form {reprlib.repr(learnt_for)}, not {form!r}; learn them again "
-                f"with form={form!r}, in a terminal chamfer learn --form {form}"
+                f"with form={form!r} (chamfer learn --form {form} on the command line)"
             )
 
     def save(self, path: str | Path) -> None:
@@ -250,7 +253,7 @@ class TokenWeights:
         else:
             raise InputError(
                 f"weights that depend on a token's context do not fit into {path.name!r}, which holds one number per "
-                "token; save them as .safetensors, or learn weights without context (recipe 'prior')"
+                "token; save them as .safetensors, or learn them with a recipe that has no context"
             )
 
     @classmethod

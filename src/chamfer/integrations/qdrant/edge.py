@@ -9,6 +9,7 @@ import numpy as np
 from qdrant_client.http import models  # its QueryResponse is the one that a search returns
 
 from chamfer.errors import InputError
+from chamfer.search.hits import DEFAULT_K
 
 try:
     import qdrant_edge as edge
@@ -96,7 +97,7 @@ class EdgeClient:
         using: str | None = None,
         prefetch: Sequence[models.Prefetch] | None = None,
         query_filter: models.Filter | None = None,
-        limit: int = 10,
+        limit: int = DEFAULT_K,
         with_payload: bool | list[str] = True,
     ) -> models.QueryResponse:
         """Return the top points."""

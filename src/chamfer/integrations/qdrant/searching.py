@@ -28,13 +28,13 @@ from chamfer.kernels.fold import fold
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import DEFAULT_DEPTH, Queries
-from chamfer.retrieve.stages import EXACT
+from chamfer.retrieve.stages import BM25, EXACT
 from chamfer.search.hits import DEFAULT_K, Hit, Hits
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 
-STAGES = ("bm25", EXACT)
+STAGES = (BM25, EXACT)
 
 
 class QdrantSearcher:
@@ -78,7 +78,7 @@ class QdrantSearcher:
 
     @overload
     def search(
-        self, query: str, k: int = DEFAULT_K, *, first_stage: str = "bm25", depth: int = ..., where: str | None = None
+        self, query: str, k: int = DEFAULT_K, *, first_stage: str = BM25, depth: int = ..., where: str | None = None
     ) -> Hits: ...
 
     @overload
@@ -87,7 +87,7 @@ class QdrantSearcher:
         query: list[str],
         k: int = DEFAULT_K,
         *,
-        first_stage: str = "bm25",
+        first_stage: str = BM25,
         depth: int = ...,
         where: str | None = None,
     ) -> list[Hits]: ...
@@ -97,7 +97,7 @@ class QdrantSearcher:
         query: str | list[str],
         k: int = DEFAULT_K,
         *,
-        first_stage: str = "bm25",
+        first_stage: str = BM25,
         depth: int = DEFAULT_DEPTH,
         where: str | None = None,
     ) -> Hits | list[Hits]:
@@ -122,7 +122,7 @@ class QdrantSearcher:
         queries: Queries,
         k: int,
         *,
-        first_stage: str = "bm25",
+        first_stage: str = BM25,
         depth: int = DEFAULT_DEPTH,
         where: str | None = None,
     ) -> list[Hits]:

@@ -27,7 +27,7 @@ SENT = 1 << 18
 COPIED = 1 << 14
 NO_MEMORY = "the GPU is out of memory; stop other processes that use it, or choose the device cpu"
 # How far the squared norm of a unit vector may be from 1.
-UNIT = 0.01
+SQUARE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,4 +261,4 @@ class _Sender:
 def are_units(vectors: torch.Tensor) -> bool:
     """Whether all vectors have norm 1 up to rounding."""
     squares = vectors.float().square().sum(dim=1)
-    return bool(((squares - 1).abs() <= UNIT).all())
+    return bool(((squares - 1).abs() <= SQUARE_TOLERANCE).all())

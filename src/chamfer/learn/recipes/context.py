@@ -2,7 +2,7 @@
 
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Recipe
-from chamfer.learn.solver import PENALTIES, PenaltyConfiguration, fit_sequence
+from chamfer.learn.solver import CONTEXT, PENALTIES, PenaltyConfiguration, fit_sequence
 from chamfer.learn.start import SOFT, UNIFORM
 
 CONTEXT_PENALTIES = (10.0, 1.0)
@@ -11,11 +11,18 @@ CONTEXT_PENALTIES = (10.0, 1.0)
 def grid(*, alone: bool, preset: Preset | None) -> list[PenaltyConfiguration]:
     """Return every pair of penalties for each of the two priors."""
     return [
-        PenaltyConfiguration(start.name, penalty, context_penalty, recipe="context")
+        PenaltyConfiguration(start.name, penalty, context_penalty, recipe=CONTEXT)
         for start in (SOFT, UNIFORM)
         for penalty in PENALTIES
         for context_penalty in CONTEXT_PENALTIES
     ]
 
 
-RECIPE = Recipe("context", order=3, grid=grid, fit=fit_sequence, hyperparameters=("penalty", "context_penalty"))
+RECIPE = Recipe(
+    CONTEXT,
+    order=3,
+    legend="prior, token penalty, context penalty",
+    grid=grid,
+    fit=fit_sequence,
+    hyperparameters=("penalty", "context_penalty"),
+)

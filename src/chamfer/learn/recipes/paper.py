@@ -15,10 +15,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
-from chamfer.learn.presets import PRESETS, Preset
+from chamfer.learn.presets import PAPER, PRESETS, Preset
 from chamfer.learn.recipe import Recipe
 from chamfer.learn.start import IDF, IDF_WITHOUT_SPECIAL, Start
 from chamfer.weights.token_weights import TokenWeights
@@ -32,13 +31,18 @@ class PaperConfiguration:
     """The recipe with one preset."""
 
     preset: Preset
-    recipe: ClassVar[str] = "paper"
-    start: ClassVar[str] = "idf"
+    recipe: ClassVar[str] = PAPER
+    start: ClassVar[str] = IDF.name
 
     @property
     def name(self) -> str:
         """The recipe and its hyper-parameters."""
-        return f"paper ({self.preset.alpha:g}, {self.preset.closest}, {self.preset.closer})"
+        return f"{PAPER} ({', '.join(self.settings)})"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The preset."""
+        return (f"{self.preset.alpha:g}", str(self.preset.closest), str(self.preset.closer))
 
     @property
     def sequence(self) -> Hashable:
@@ -69,8 +73,6 @@ def fit_paper(queries: Sequence[JudgedQuery], idf: TokenWeights, preset: Preset 
         preset: hyper-parameters; 0.1, 10 and 100 by default.
     """
     preset = preset or Preset()
-    if not 0 <= preset.alpha <= 1 or preset.closer < 1 or (preset.alpha > 0 and preset.closest < 1):
-        raise InputError(f"alpha must lie between 0 and 1 and each loss needs negatives, not {preset}")
     blocks = pack(queries, with_vectors=False)
     seen = tokens_seen(queries)
     slots = [slots_of(block, seen) for block in blocks]
@@ -106,9 +108,17 @@ def _with_idf_elsewhere(
     table = idf.table.copy()
     mass = float(table[seen].sum(dtype=np.float64))
     table[seen] = weights * (mass if mass > 0 else 1.0)
-    made = {**idf.metadata, "recipe": "paper", **preset._asdict(), "seen": len(seen)}
+    made = {**idf.metadata, "recipe": PAPER, **preset._asdict(), "seen": len(seen)}
     return TokenWeights(table, idf.vocabulary, made)
 
 
 # Its weights may be 0, which a geometric mean cannot blend.
-RECIPE = Recipe("paper", order=1, grid=grid, fit=fit, blends=False, rivals=(IDF, IDF_WITHOUT_SPECIAL))
+RECIPE = Recipe(
+    PAPER,
+    order=1,
+    legend="alpha, negatives of the first loss, negatives of the second loss",
+    grid=grid,
+    fit=fit,
+    blends=False,
+    rivals=(IDF, IDF_WITHOUT_SPECIAL),
+)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Recipe
-from chamfer.learn.solver import NEGATIVES, PENALTIES, TEMPERATURE, Learner, PenaltyConfiguration, fit_sequence
+from chamfer.learn.solver import NEGATIVES, PENALTIES, PRIOR, TEMPERATURE, Learner, PenaltyConfiguration, fit_sequence
 from chamfer.learn.start import SOFT, UNIFORM
 from chamfer.weights.token_weights import TokenWeights
 
@@ -38,4 +38,6 @@ def fit_prior(
     return learner.weights(learner.solve(penalty, context_penalty or 0.0))
 
 
-RECIPE = Recipe("prior", order=2, grid=grid, fit=fit_sequence, hyperparameters=("penalty",))
+RECIPE = Recipe(
+    PRIOR, order=2, legend="prior, token penalty", grid=grid, fit=fit_sequence, hyperparameters=("penalty",)
+)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from chamfer.errors import InputError, UnknownNameError
+from chamfer.errors import DamagedError, InputError, UnknownNameError
 from chamfer.serve.answers import as_json
 from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.problems import ConflictError
@@ -23,7 +23,7 @@ def learning_routes(service: Service, queues: Queues) -> APIRouter:
     async def learn_weights(asked: LearnRequest) -> Response:
         try:
             return as_json(await queues.learning.ask(lambda: service.learn(asked)))
-        except UnknownNameError:
+        except (UnknownNameError, DamagedError):
             raise
         except InputError as error:  # the request is valid, but nothing can be learnt from it
             raise ConflictError(str(error)) from error

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from chamfer.weights.zero_shot import ZeroShotName
+
 MOST_QUERY_CHARACTERS = 8000
 MOST_CHARACTERS = 100_000
 
@@ -35,7 +37,7 @@ Filter = Annotated[
     Field(description="Filter on metadata, as in `year > 2020`."),
 ]
 Weighting = Annotated[
-    Literal["current", "uniform", "idf", "idf-soft"],
+    Literal["current", ZeroShotName],
     Field(description="`current` is the version in use; the others are computed from the index."),
 ]
 VersionName = Annotated[str | None, Field(min_length=1, max_length=200, description="Name for the new version.")]
@@ -44,7 +46,7 @@ Truncated = Annotated[bool, Field(description="Whether the query was longer than
 
 Notes = Annotated[
     list[str],
-    Field(description="What is odd about the request: a filter on a field that no document has, for example."),
+    Field(description="Warnings about the request, such as a filter on an unknown field."),
 ]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from chamfer.learn.recipe_names import AUTO, NAMES
+from chamfer.learn.solver import PRIOR
 from chamfer.serve.schemas.fields import Identifier, Query, Request, VersionName
 
 MOST_JUDGED = 1000
@@ -31,7 +32,7 @@ class LearnRequest(Request):
             description="`auto` keeps uniform weights unless another recipe is significantly better, which takes "
             "dozens of judged queries; a recipe by name is not compared with them."
         ),
-    ] = "prior"
+    ] = PRIOR
     name: VersionName = None
 
 

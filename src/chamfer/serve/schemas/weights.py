@@ -1,11 +1,12 @@
 """``/weights``."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from chamfer.kernels.limits import LARGEST
 from chamfer.serve.schemas.fields import WHOLE, Request, VersionName, Weighting
+from chamfer.weights.zero_shot import ZeroShotName
 
 
 class ListedVersion(BaseModel):
@@ -27,7 +28,7 @@ class WeightsResponse(BaseModel):
 class NamedWeights(Request):
     """Weights that are computed from the index."""
 
-    weights: Literal["uniform", "idf", "idf-soft"]
+    weights: ZeroShotName
     name: VersionName = None
 
 

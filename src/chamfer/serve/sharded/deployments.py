@@ -29,9 +29,9 @@ from chamfer.workers.ray_cluster import LOCAL, connected, import_extra
 OBJECT_BYTES = 512 << 20
 # Seconds between Ray's health checks of a replica, which decide how soon a lost one is replaced; and seconds until a
 # check fails, because it queues behind questions.
-HEALTH_SECONDS, HEALTH_PATIENCE = 2.0, 30.0
+CHECK_SECONDS, CHECK_TIMEOUT = 2.0, 30.0
 # Seconds between a replica's checks for a new version.
-LOOK = 1.0
+FOLLOW_SECONDS = 1.0
 # Questions that a replica accepts at a time, although it answers them one by one.
 ONGOING = 64
 # Ray namespace of the actors that mark shards as being served; such an actor lives as long as its server.
@@ -80,7 +80,7 @@ class ShardReplica:
 
     def _follow(self) -> None:
         while True:
-            time.sleep(LOOK)
+            time.sleep(FOLLOW_SECONDS)
             self._shard.follow()
 
 
@@ -133,7 +133,7 @@ def deployed(
     # A cluster may serve several folders of shards, but each of them only once.
     prefix = f"chamfer-{hashlib.sha256(f'{folder} {form} {first_stage}'.encode()).hexdigest()[:8]}"
     applications = [f"{prefix}-{name}" for name in names]
-    # One machine may run more replicas than it has CPUs; Ray would wait for ever for free ones.
+    # One machine may run more replicas than it has CPUs; Ray would wait forever for free ones.
     cores = max(os.cpu_count() or 1, ceil(len(names) * replicas * cpus) + 1)
     with connected(address, cores=cores, object_store=OBJECT_BYTES) as is_ours, _owned(prefix, folder):
         deploying = False
@@ -147,8 +147,8 @@ def deployed(
                 ShardReplica,
                 num_replicas=replicas,
                 max_ongoing_requests=ONGOING,
-                health_check_period_s=HEALTH_SECONDS,
-                health_check_timeout_s=HEALTH_PATIENCE,
+                health_check_period_s=CHECK_SECONDS,
+                health_check_timeout_s=CHECK_TIMEOUT,
                 graceful_shutdown_timeout_s=5.0,
                 ray_actor_options={"num_cpus": cpus},
             )
