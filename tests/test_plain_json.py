@@ -38,9 +38,9 @@ def test_what_is_inside_strings_is_not_counted(value: Any, escaped: bool) -> Non
 def test_millions_of_values_are_refused_before_they_are_parsed(part: bytes) -> None:
     content = b"[" + part * ((4 << 20) // len(part))
     started = time.thread_time()
-    with pytest.raises(LargeJsonError, match="commas and opening brackets outside strings, more than 250,000"):
+    with pytest.raises(LargeJsonError, match="it has more than 250,000 commas and opening brackets outside strings"):
         parse_json(content, most=250_000)
-    assert time.thread_time() - started < 0.4, "parsing them takes up to 5 seconds"
+    assert time.thread_time() - started < 0.2, "parsing them takes up to 5 seconds"
 
 
 @pytest.mark.parametrize("start", [b"", b'{"]}": ', b'["[]]]", "\\\\", '])

@@ -10,6 +10,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 from chamfer.serve.asgi import Event, Refused
 from chamfer.serve.bodies import FILE, SMALL, Bodies, Body
 from chamfer.serve.limits import Limits
+from chamfer.serve.turns import AT_ONCE, PER_SECOND, Turns
 
 LIMITS = Limits(body_bytes=4 * SMALL, file_bytes=8 * SMALL, waiting=2)
 
@@ -43,3 +44,24 @@ def test_the_total_of_large_bodies_is_limited_until_their_requests_are_answered(
         assert len(await body(bodies, path, large).read()) == large
 
     asyncio.run(run())
+
+
+def test_a_flood_gets_turns_in_order_some_at_once_and_the_rest_in_time() -> None:
+    async def flood() -> list[float]:
+        turns, loop, ended = Turns(), asyncio.get_running_loop(), list[float]()
+
+        async def one() -> None:
+            await turns.wait()
+            ended.append(loop.time())
+
+        began = loop.time()
+        tasks = [asyncio.create_task(one()) for _ in range(int(AT_ONCE) + 31)]
+        await asyncio.sleep(0)
+        tasks[-1].cancel()  # takes no turn
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return [at - began for at in ended]
+
+    ended = asyncio.run(flood())
+    assert len(ended) == AT_ONCE + 30
+    assert max(ended[: int(AT_ONCE)]) < 20 / PER_SECOND
+    assert ended[-1] >= 29 / PER_SECOND

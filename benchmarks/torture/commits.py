@@ -54,8 +54,10 @@ def check_build(folder: Path, allowed: set[int], tally: Tally, where: str) -> No
 
 
 def finish_build(folder: Path, plan: Operation, precision: Precision) -> Model:
-    """What a build holds in the end that is continued."""
-    build(folder, plan, precision)
+    """What a build holds in the end; it is continued unless it was finished."""
+    manifest = read_manifest(folder) if folder.exists() else None
+    if manifest is None or manifest.building is not None or not manifest.documents:
+        build(folder, plan, precision)
     return read(folder)
 
 

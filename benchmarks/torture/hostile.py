@@ -5,6 +5,7 @@ A program of its own that imports nothing large, so that a good client in anothe
 
 import asyncio
 import json
+import os
 import random
 import sys
 import time
@@ -220,5 +221,6 @@ async def attack(port: int, count: int, seed: int, seconds: float, longest: floa
 
 
 if __name__ == "__main__":
+    os.nice(19)  # the cores of attackers are not those of the server; here they share two
     port, count, seed, seconds, longest = sys.argv[1:]
     print(json.dumps(asyncio.run(attack(int(port), int(count), int(seed), float(seconds), float(longest)))))

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 from fastapi import FastAPI, Response
 
@@ -28,6 +29,7 @@ from chamfer.serve.routes.search import search_routes
 from chamfer.serve.routes.weights import weights_routes
 from chamfer.serve.service import Service
 from chamfer.serve.single import service_of
+from chamfer.weights.files import largest_size
 
 # Seconds between checks for a newer commit of the index.
 REFRESH_SECONDS = 0.5
@@ -54,6 +56,9 @@ def create_app(
         raise InputError("an API key may contain only printable ASCII characters; choose another key")
     service = service_of(source) if isinstance(source, Searcher) else source
     limits, metrics = limits or Limits(), Metrics()
+    encoder = service.backend.reader.queries.encoder
+    largest = largest_size(encoder.vocabulary, encoder.dimensions)
+    limits = replace(limits, file_bytes=min(limits.file_bytes, largest))
     queues = Queues(service, limits, metrics)
     metrics.follow("chamfer_waiting", "Queued requests.", lambda: len(queues))
     metrics.follow("chamfer_weights_version", "Version of the weights in use.", lambda: service.versions.current.number)

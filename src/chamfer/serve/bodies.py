@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from chamfer.serve.asgi import RETRY, Event, Receive, Refused, Scope
 from chamfer.serve.limits import Limits
+from chamfer.serve.turns import Turns
 
 # Bytes of every body that are always taken, so that large bodies can never keep small requests out; also the largest
 # body of a request that needs none, such as a GET, or that is refused without reading it.
@@ -30,6 +31,7 @@ class Bodies:
         # One file is worked on at a time, while the next one arrives.
         self.most_held = {True: 2 * limits.file_bytes, False: limits.waiting * limits.body_bytes}
         self.held: Counter[bool] = Counter()
+        self.turns = Turns()
 
     def of(self, scope: Scope, receive: Receive) -> "Body":
         """The body of one request."""
@@ -62,19 +64,22 @@ class Body:
 
     async def read(self) -> bytes:
         """Read it whole."""
-        self._begun, body = True, bytearray()
+        self._begun, parts, size = True, list[bytes](), 0
         seconds = self._bodies.limits.reading_seconds
         try:
             async with asyncio.timeout(seconds):
                 while not self.ended:
-                    body += await self._next()
-                    if len(body) > self._most:
+                    parts.append(await self._next())
+                    size += len(parts[-1])
+                    if size > self._most:
                         raise self._too_large()
-                    self._hold(len(body) - SMALL)
+                    self._hold(size - SMALL)
+                    if size > SMALL:
+                        await self._bodies.turns.wait()
         except TimeoutError:
             message = f"the request took longer than {seconds:g} seconds to arrive; send less at a time"
             raise Refused(408, message) from None
-        return bytes(body)
+        return b"".join(parts)
 
     async def discard(self) -> None:
         """Wait a moment for the rest of a small body that was not read."""

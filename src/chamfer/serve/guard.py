@@ -12,6 +12,7 @@ from chamfer.serve.bodies import Bodies
 from chamfer.serve.hosts import check_host
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
+from chamfer.serve.turns import Turns
 
 HEADERS = [
     (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"),
@@ -46,7 +47,7 @@ class Guard:
     ) -> None:
         self._application, self._limits, self._metrics = application, limits, metrics
         self._methods, self._key, self._hosts = methods, key, hosts
-        self._bodies = Bodies(limits)
+        self._bodies, self._turns = Bodies(limits), Turns()
         templates = [path for path in methods if "{" in path]
         self._patterns = [(path, re.compile(re.sub(r"\{[^}]*\}", "[^/]+", path))) for path in templates]
 
@@ -83,6 +84,8 @@ class Guard:
             started = time.perf_counter()
             with self._metrics.running.track_inprogress():
                 async with asyncio.timeout(seconds):
+                    if scope["method"] == "GET":  # cheap, and asked for in floods
+                        await self._turns.wait()
                     await self._application(scope, replay, send_guarded)
         except Refused as refused:
             await body.discard()

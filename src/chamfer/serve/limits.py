@@ -24,7 +24,7 @@ class Limits:
 
     Args:
         body_bytes: largest request body.
-        file_bytes: largest weights file; enough for a vocabulary of 250,000 tokens.
+        file_bytes: largest weights file, enough for 250,000 tokens; less if the encoder has fewer.
         head_bytes: largest request line and headers together; also the largest chunk extension or trailer of a body.
         head_seconds: time limit for a client to send the next request line and headers.
         reading_seconds: time limit for a client to send a request body.

@@ -1,6 +1,7 @@
 """Answering requests with the library, and the weights in use."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,12 @@ from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
 from chamfer.serve.versions import Versions, WeightsVersion
+from chamfer.support.devices import one_torch_thread
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.token_weights import TokenWeights
+
+# Queries of a batch that are encoded with one thread: on two free cores, two threads take 8 % less time for one query.
+FEW = 4
 
 
 class Texts(NamedTuple):
@@ -78,7 +83,8 @@ class Service:
     ) -> list[search_schemas.SearchResponse]:
         asked = group[0]
         where = _filter(asked.where)
-        queries = reader.queries.encode([one.query for one in group], weights_for(asked.weights, version))
+        with one_torch_thread() if len(group) <= FEW else nullcontext():
+            queries = reader.queries.encode([one.query for one in group], weights_for(asked.weights, version))
         found = reader.find(queries, asked.k, where)
         return [
             search_schemas.SearchResponse(
@@ -128,7 +134,8 @@ class Service:
     ) -> explain_schemas.ExplainResponse:
         where = _filter(asked.where)
         encoder, weights = reader.queries.encoder, reader.queries.resolve(weights_for(asked.weights, version))
-        query = reader.queries.encode([asked.query], weights)
+        with one_torch_thread():
+            query = reader.queries.encode([asked.query], weights)
         missing: set[str] = set()
         ids = list(dict.fromkeys(asked.ids or ()))
         if asked.ids is None:

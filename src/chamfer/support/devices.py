@@ -1,6 +1,8 @@
 """The device to compute on: a GPU if there is one."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from chamfer.errors import InputError
@@ -69,3 +71,17 @@ def set_torch_threads(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Let torch use one thread within, for work so small that several gain little.
+
+    Torch's threads wait for each other after every operation, so on a busy machine the work takes many times as long.
+    """
+    before = torch_threads()
+    set_torch_threads(1)
+    try:
+        yield
+    finally:
+        set_torch_threads(before)

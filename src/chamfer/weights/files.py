@@ -15,7 +15,7 @@ from chamfer.support.files import atomic_write
 from chamfer.support.plain_json import parse_json
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.metadata import metadata_json
-from chamfer.weights.tensors import BYTES, FLOAT32, Tensor, read_header, read_tensor
+from chamfer.weights.tensors import BYTES, FLOAT32, MOST_HEADER_BYTES, Tensor, read_header, read_tensor
 
 FORMAT = "chamfer-weights-1"
 
@@ -46,6 +46,16 @@ def write_weights(path: Path, content: Content) -> None:
         tensors["context"] = content.context
     with atomic_write(path) as file:
         file.write(save(tensors, metadata))
+
+
+def largest_size(vocabulary: Vocabulary, dimensions: int) -> int:
+    """Bytes that no weights file for a vocabulary exceeds.
+
+    Args:
+        vocabulary: vocabulary of the encoder.
+        dimensions: dimensions of its vectors, and so of a context.
+    """
+    return 4 * len(vocabulary) + len(_tokens_json(vocabulary)) + 4 * dimensions + MOST_HEADER_BYTES
 
 
 def check_exists(path: Path) -> None:
