@@ -5,7 +5,7 @@ import re
 import shutil
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,6 +22,7 @@ from chamfer.index.derived import check_derived
 from chamfer.index.description import describe
 from chamfer.index.manifest import SEGMENTS, File, needed_manifest, write_manifest
 from chamfer.index.settings import Precision
+from chamfer.index.signed import signed
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.texts import TEXTS
 from chamfer.index.verify import verify
@@ -246,6 +247,23 @@ def test_a_snapshot_is_searched_after_its_folder_was_deleted(
         shutil.rmtree(index)
 
     monkeypatch.setattr("chamfer.index.derived.sweep_derived", deleted)  # the last moment before files are made
+    assert found(snapshot, stage) == right
+    assert not two[0].exists()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_folder_that_is_deleted_while_files_are_made_stays_deleted(
+    two: tuple[Path, Path], stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise no index could be built or renamed to its place."""
+    right, snapshot = found(two[0], stage), Snapshot.open(two[0])
+    shutil.rmtree(two[0] / DERIVED)
+
+    def deleted(name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        shutil.rmtree(two[0], ignore_errors=True)
+        return signed(name, content)
+
+    monkeypatch.setattr("chamfer.index.derived.signed", deleted)  # the last moment before the list is written
     assert found(snapshot, stage) == right
     assert not two[0].exists()
 

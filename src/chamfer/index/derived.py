@@ -6,6 +6,7 @@ is a list of their sizes and checksums.
 
 import errno
 import fcntl
+import json
 import logging
 import os
 import re
@@ -24,7 +25,7 @@ from chamfer.errors import InputError
 from chamfer.index.damage import damaged, forbidden, missing, no_folder, truncated
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, read_manifest
 from chamfer.index.names import SEGMENT
-from chamfer.index.signed import checksum, read_signed, write_signed
+from chamfer.index.signed import checksum, read_signed, signed
 from chamfer.support.files import LOCK, UNFINISHED, errors_name, sync_file, sync_folder, unfinished_name
 from chamfer.support.records import from_json, need
 
@@ -282,7 +283,8 @@ class _List:
 
 def _write_list(folder: Path, key: str, name: str) -> None:
     files = tuple(File.of(path) for path in sorted(folder.iterdir()))
-    write_signed(folder / LIST, "derived", asdict(_List(FORMAT, key, name, files)))
+    # Not atomic, since the folder has no name yet; and it must not make folders of an index that was deleted meanwhile.
+    (folder / LIST).write_text(json.dumps(signed("derived", asdict(_List(FORMAT, key, name, files)))))
 
 
 @contextmanager

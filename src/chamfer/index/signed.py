@@ -16,9 +16,14 @@ def checksum(content: Mapping[str, Any]) -> str:
 
 def write_signed(path: Path, name: str, content: Mapping[str, Any]) -> str:
     """Write JSON under a name, with its checksum, and return the checksum."""
-    digest = checksum(content)
-    write_json(path, {"sha256": digest, name: content})
-    return digest
+    signed_content = signed(name, content)
+    write_json(path, signed_content)
+    return str(signed_content["sha256"])
+
+
+def signed(name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON under a name, with its checksum."""
+    return {"sha256": checksum(content), name: content}
 
 
 def read_signed(path: Path, name: str) -> dict[str, Any]:
