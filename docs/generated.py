@@ -139,7 +139,11 @@ def _cell(text: str) -> str:
 def http_api() -> Iterator[str]:
     """Every address of the server, from its OpenAPI description."""
     testclient = import_module("starlette.testclient")
-    server = import_module("chamfer.serve.app").create_app(MagicMock())
+    service = MagicMock()
+    service.backend.reader.queries.encoder = SimpleNamespace(
+        vocabulary=chamfer.Vocabulary(("a",), frozenset()), dimensions=1
+    )
+    server = import_module("chamfer.serve.app").create_app(service)
     description = testclient.TestClient(server).get("/openapi.json").json()
     schemas = description["components"]["schemas"]
     for path, operations in description["paths"].items():
