@@ -17,8 +17,8 @@ from chamfer.serve.limits import Limits
 # Seconds that running requests have to finish after a signal to stop.
 STOPPING_SECONDS = 30
 
-# A search gives up Python's global lock some dozens of times, in every operation of torch and of the kernel, and waits
-# this long to get it back while the event loop is busy. Python's own 5 ms made a search take 130 ms during a flood.
+# A search gives up Python's global lock in every operation of torch and of the kernel. While the event loop is busy, it
+# waits about this long to get it back; Python's own 5 ms add up over dozens of operations.
 SWITCH_SECONDS = 0.0002
 
 

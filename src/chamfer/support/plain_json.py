@@ -46,7 +46,7 @@ def parse_json(
     """
     try:
         content = content.rstrip()
-        if len(content) > BEGINNING:
+        if most is not None and len(content) > BEGINNING:
             _check_count(_structure(content[:BEGINNING]), most)
         text = content.decode("utf-8-sig")
         # With fewer of them, inside strings or not, it has neither many values nor many levels.
