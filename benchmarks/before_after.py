@@ -23,7 +23,7 @@ from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import best
 from chamfer.support.files import write_json
-from growth import DIMENSIONS, WORDS, chunks, query_like, word_vectors
+from synthetic import DIMENSIONS, WORDS, chunks, query_like, word_vectors
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "before-after.json"

@@ -20,7 +20,8 @@ from chamfer.retrieve.centroids import Centroids
 from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.stages import depth_of
 from chamfer.support.files import write_json
-from growth import ROOT, phase, query_like
+from growth import ROOT, phase
+from synthetic import query_like
 
 RESULT = ROOT / "benchmarks" / "results" / "capacity.json"
 FITTED = (10_000, 30_000, 100_000)

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,11 @@ from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import depth_of
 from chamfer.support.files import write_json
-from chamfer.tokens.batch import TokenBatch, offsets_of
+from synthetic import DIMENSIONS, QUERY_TOKENS, TOKENS, WORDS, chunks, query_like, word_vectors
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "growth.json"
 SIZES = (10_000, 100_000, 1_000_000)
-TOKENS, DIMENSIONS, QUERY_TOKENS = 60, 128, 32
-WORDS, TOPICS, WORDS_OF_A_TOPIC = 30_000, 500, 400
-CHUNK = 10_000
 QUERIES, COMPARED = 200, 20
 
 
@@ -145,45 +141,6 @@ def serve(folder: Path, size: int) -> dict[str, Any]:
         "interpreter_megabytes": before,
         **served,
     }
-
-
-def word_vectors() -> npt.NDArray[np.float32]:
-    """Cluster centres of tokens, closer within a topic than between topics."""
-    generator = np.random.default_rng(0)
-    topics = generator.standard_normal((TOPICS, DIMENSIONS))
-    words = topics[generator.integers(TOPICS, size=WORDS)] + 1.5 * generator.standard_normal((WORDS, DIMENSIONS))
-    words /= np.linalg.norm(words, axis=1, keepdims=True)
-    return words.astype(np.float32)
-
-
-def chunks(
-    words: npt.NDArray[np.float32], size: int, *, at_a_time: int = CHUNK, seed: int = 0
-) -> Iterator[tuple[int, TokenBatch]]:
-    """Documents with tokens near the words of a topic, common words more often than rare ones."""
-    generator = np.random.default_rng([seed, size])
-    vocabulary = np.random.default_rng(3).integers(WORDS, size=(TOPICS, WORDS_OF_A_TOPIC))
-    for first in range(0, size, at_a_time):
-        count = min(at_a_time, size - first)
-        topic = generator.integers(TOPICS, size=count)
-        rank = np.floor(WORDS_OF_A_TOPIC * generator.random((count, TOKENS)) ** 2).astype(int)
-        chosen = vocabulary[topic[:, None], rank].ravel()
-        vectors = words[chosen] + 0.05 * generator.standard_normal((len(chosen), DIMENSIONS), dtype=np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        yield first, TokenBatch(vectors, chosen.astype(np.int32), offsets_of([TOKENS] * count))
-
-
-def query_like(index: Snapshot, number: int) -> Queries:
-    """A query with tokens near some tokens of a document."""
-    generator = np.random.default_rng([4, number])
-    place = int(generator.integers(len(index)))
-    ((segment, _, local),) = index.by_segment(np.array([place]))
-    tokens = segment.take(local)
-    chosen = generator.choice(len(tokens.vectors), QUERY_TOKENS, replace=False)
-    vectors = tokens.vectors[chosen].astype(np.float32)
-    vectors += 0.05 * generator.standard_normal(vectors.shape, dtype=np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    weights = generator.random(QUERY_TOKENS, dtype=np.float32) + np.float32(0.5)
-    return Queries([""], TokenBatch(vectors, tokens.token_ids[chosen], np.array([0, QUERY_TOKENS])), weights)
 
 
 def memory() -> dict[str, float]:
