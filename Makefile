@@ -7,8 +7,8 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after readme clean
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-paper-study bench-mask-weights bench-kernel bench-encoding \
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
 
@@ -97,6 +97,16 @@ bench-few-shot: .venv/installed
 	$(BIN)/python benchmarks/learning_curve.py $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
 
+# The paper's recipe with one thing changed at a time, down to the optimum of its loss. Takes hours.
+bench-paper-study: .venv/installed
+	$(BIN)/python benchmarks/paper_study.py --data $(DATA) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
+# The weight of [MASK], with a late-interaction checkpoint: make bench-mask-weights ENCODER=folder
+bench-mask-weights: .venv/installed
+	$(BIN)/python benchmarks/mask_weights.py --data $(DATA) --encoder $(ENCODER) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
 # The native kernel and its peers, which are installed first, in one run.
 bench-kernel: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --requirement benchmarks/kernel-peers.txt
@@ -179,6 +189,22 @@ bench-capacity: .venv/installed
 bench-before-after: .venv/installed
 	$(BIN)/python benchmarks/before_after.py $(BEFORE) --data $(DATA)/scifact
 	$(BIN)/python benchmarks/render.py
+
+# The small late-interaction model that some results are measured with, in build/late-interaction. Takes about half an
+# hour on two cores, minutes on a GPU; resumes an interrupted run. The trainer needs packages that chamfer does not.
+TRAINER := build/late-interaction-packages
+PAIRS := build/late-interaction/pairs.jsonl
+
+train-late-interaction: .venv/installed $(TRAINER) $(PAIRS)
+	PYTHONPATH=benchmarks:$(TRAINER) HF_HUB_OFFLINE=1 $(BIN)/python -m late_interaction.train $(if $(MINUTES),--minutes $(MINUTES))
+
+$(TRAINER): benchmarks/late_interaction/packages.txt
+	$(BIN)/pip install --quiet --no-deps --upgrade --target $@ --requirement $<
+	touch $@
+
+# Made once: they depend on what is installed, and a model that is half trained needs the same ones.
+$(PAIRS):
+	PYTHONPATH=benchmarks $(BIN)/python -m late_interaction.pairs --data $(DATA) --data $(DATA)/../fresh --out $@
 
 # The pictures of the page in README and docs.
 screenshots: .venv/installed browser

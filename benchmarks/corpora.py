@@ -4,9 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chamfer import Encoder
+from chamfer.encode.settings import MINILM
 
 QUERY_LENGTH, DOCUMENT_LENGTH = 64, 256
 LONG_QUERIES = {"arguana": 512}  # its queries are whole arguments
+
+# Late-interaction models fill every query with [MASK] to this length, which is the one they were trained with.
+FILLED_QUERY_LENGTH, LONG_FILLED_QUERIES = 32, {"arguana": 300}
 
 
 def collections(data: Path, names: Sequence[str] = ()) -> Iterator[Path]:
@@ -17,7 +21,10 @@ def collections(data: Path, names: Sequence[str] = ()) -> Iterator[Path]:
     yield from sorted(folders, key=lambda folder: (folder / "corpus.jsonl").stat().st_size)
 
 
-def encoder_for(folder: Path) -> Encoder:
-    """all-MiniLM-L6-v2 with the lengths suited to the collection."""
-    query_length = LONG_QUERIES.get(folder.name, QUERY_LENGTH)
-    return Encoder.load("minilm", query_length=query_length, document_length=DOCUMENT_LENGTH)
+def encoder_for(folder: Path, encoder: str = MINILM) -> Encoder:
+    """all-MiniLM-L6-v2 or a late-interaction checkpoint, with the lengths suited to it and to the collection."""
+    if encoder == MINILM:
+        query_length = LONG_QUERIES.get(folder.name, QUERY_LENGTH)
+    else:
+        query_length = LONG_FILLED_QUERIES.get(folder.name, FILLED_QUERY_LENGTH)
+    return Encoder.load(encoder, query_length=query_length, document_length=DOCUMENT_LENGTH)

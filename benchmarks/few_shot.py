@@ -1,37 +1,49 @@
 """Learnt weights on whole judged collections: chosen on training and validation queries, measured on test queries.
 
-Writes ``results/few-shot/COLLECTION.json``, one file per collection; one that is there is passed over unless
-``--again``.
+Everything that is drawn is drawn with five seeds: the splits of collections that have only test queries, the samples of
+the largest collections, folds, negatives, shuffled labels. Writes ``results/few-shot/COLLECTION.json``, one file per
+collection; one that is there is skipped unless ``--again``.
 """
 
 import argparse
+import re
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import compress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from chamfer import TokenWeights
 from chamfer.cache.location import default_cache
-from chamfer.data.collection import load_collection
+from chamfer.data.collection import Collection, load_collection
+from chamfer.encode.settings import MINILM
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.judged import JudgedQuery, teachable
-from chamfer.learn.learnt import measure_held_out
 from chamfer.learn.on_collection import judge_splits, starting_weights
+from chamfer.learn.quality import quality
 from chamfer.learn.registry import configurations_of
 from chamfer.learn.report import LearningReport
-from chamfer.learn.splits import Splits, split_queries
+from chamfer.learn.splits import DOCUMENT, TEXT, Splits, split_queries
 from chamfer.learn.start import Start
+from chamfer.learn.ties import are_apart, are_new, group
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
+from seeds import SeedResult, pooled
 
-RESULTS = Path(__file__).parent / "results" / "few-shot"
+RESULTS = Path(__file__).parent / "results"
 MOST = {"boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
+SEEDS = 5
+SHUFFLED = "auto on shuffled labels"
 
 
 def main() -> None:
@@ -39,55 +51,97 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("collections", nargs="*", help="names of collections (default: all)")
     parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
+    parser.add_argument("--encoder", default=MINILM, help="name or path of the encoder")
+    parser.add_argument("--out", type=Path, default=RESULTS / "few-shot", help="folder for the results")
     parser.add_argument("--cache", type=Path, default=default_cache())
-    parser.add_argument("--seed", type=int, default=0, help="random seed of splits and folds")
     parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
     measured_on = environment()
     for folder in collections(arguments.data, arguments.collections):
-        out = RESULTS / f"{folder.name}.json"
+        out = arguments.out / f"{folder.name}.json"
         if out.exists() and not arguments.again:
             continue
         # In its own process, so that peak memory is its own.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            record = process.submit(measure_collection, folder, arguments.cache, arguments.seed).result()
+            record = process.submit(measure_collection, folder, arguments.encoder, arguments.cache).result()
         write_json(out, {"environment": measured_on, **record})
-        print(f"{folder.name}: {record['report']['chosen']} in {record['seconds']} s")
-        for name, system in record["systems"].items():
-            changes = [f"{key} {system['learnt'][key]:.4f} ({system['change'][key]:+.1%})" for key in system["learnt"]]
-            print(f"  {name:8} {'  '.join(changes)}", flush=True)
+        print(f"{folder.name}: {record['seconds']} s", flush=True)
 
 
-def measure_collection(folder: Path, cache: Path, seed: int) -> dict[str, Any]:
-    """Learn with each recipe and with ``auto``, and measure them on the test queries."""
-    collection = load_collection(folder, allow_empty=True)
-    setup = Setup(collection, encoder_for(folder), cache)
-    names = list(collection.judgements)
-    splits = split_queries(judge_splits(setup, names, max_queries=MOST.get(folder.name), seed=seed), seed=seed)
-    train, validation = teachable(splits.train)[0], teachable(splits.validation)[0]
-    queries = [*train, *validation]
-    start = starting_weights(setup, learnt_from=len(queries))
+def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any]:
+    """Learn with every seed, and pool the results."""
+    collection, group_by = grouped(load_collection(folder, allow_empty=True))
+    setup = Setup(collection, encoder_for(folder, encoder), cache)
     began = time.perf_counter()
-    chosen, report = fit_weights(queries, start, seed=seed)
-    seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    systems = {
-        "idf": start.idf,
-        "idf-soft": start.soft,
-        "paper": fit_weights(train, start, recipe="paper", validation=validation, seed=seed).weights,
-        "prior": _best_of("prior", report, queries, start),
-        "context": _best_of("context", report, queries, start),
-        "auto": chosen,
-    }
+    seeds, reports = [], []
+    for seed in range(SEEDS):
+        splits, repeated = read_splits(setup, group_by, seed)
+        found, report = measure_seed(setup, splits, group_by, seed)
+        seeds.append(found)
+        reports.append({**report.as_json(), "repeated": repeated})
     return {
         "dataset": collection.name,
-        "splits": {"train": len(train), "validation": len(validation), "test": len(splits.test)},
-        "seed": seed,
-        "seconds": round(seconds, 1),
-        "peak_memory_mb": peak,
-        "systems": {name: _measured(weights, splits, start) for name, weights in systems.items()},
-        "report": report.as_json(),
+        "splits": {name: len(part) for name, part in splits._asdict().items()},
+        "seeds": SEEDS,
+        "seconds": round(time.perf_counter() - began, 1),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        **pooled(seeds),
+        "reports": reports,
     }
+
+
+def grouped(collection: Collection) -> tuple[Collection, str]:
+    """The collection, and what keeps its queries together; ArguAna's by debate, which is a part of their ids."""
+    debates = {query: re.match(r"(.+)-(pro|con)\d+[ab]$", query) for query in collection.queries}
+    if collection.name != "arguana":
+        return collection, DOCUMENT
+    fields = {query: {"debate": found[1]} for query, found in debates.items() if found}
+    return replace(collection, query_fields=fields), "debate"
+
+
+def read_splits(setup: Setup, group_by: str, seed: int) -> tuple[Splits[JudgedQuery], int]:
+    """The splits for a seed, without training and validation queries that are tested in the same words; their number.
+
+    Where there is only a test split, queries are drawn at random, as in the paper, so test queries may share relevant
+    documents with those that are learnt from; those that do not are measured apart.
+    """
+    name, judgements = setup.collection.name, setup.collection.judgements
+    judged = judge_splits(setup, list(judgements), max_queries=MOST.get(name), group_by=group_by, seed=seed)
+    splits = split_queries(judged, seed=seed, grouped=lambda queries: group(queries, TEXT).labels)
+    validation = list(compress(splits.validation, are_new(splits.validation, splits.test)))
+    train = list(compress(splits.train, are_new(splits.train, [*validation, *splits.test])))
+    repeated = len(splits.train) + len(splits.validation) - len(train) - len(validation)
+    return Splits(teachable(train)[0], teachable(validation)[0], splits.test), repeated
+
+
+def measure_seed(
+    setup: Setup, splits: Splits[JudgedQuery], group_by: str, seed: int
+) -> tuple[SeedResult, LearningReport]:
+    """Learn with each recipe, with ``auto``, and with ``auto`` on shuffled labels; measure on the test queries."""
+    queries = [*splits.train, *splits.validation]
+    start = starting_weights(setup, learnt_from=len(queries))
+    fit = partial(fit_weights, start=start, group_by=group_by, seed=seed)
+    auto, report = fit(queries)
+    systems = {
+        "uniform": start.uniform,
+        "idf": start.idf,
+        "idf-soft": start.soft,
+        "paper": fit(splits.train, recipe="paper", validation=splits.validation).weights,
+        **{recipe: _best_of(recipe, report, queries, start) for recipe in ("prior", "context")},
+        "auto": auto,
+        SHUFFLED: fit(shuffled(queries, seed)).weights,
+    }
+    return SeedResult(
+        query_ids=[query.query_id for query in splits.test],
+        apart=are_apart(splits.test, queries),
+        values={name: quality(splits.test, weights) for name, weights in systems.items()},
+    ), report
+
+
+def shuffled(queries: Sequence[JudgedQuery], seed: int) -> list[JudgedQuery]:
+    """The same queries with their grades dealt to random candidates, from which nothing can be learnt."""
+    generator = np.random.default_rng(seed)
+    return teachable([replace(query, grades=generator.permutation(query.grades)) for query in queries])[0]
 
 
 def _best_of(recipe: str, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
@@ -95,12 +149,6 @@ def _best_of(recipe: str, report: LearningReport, queries: Sequence[JudgedQuery]
     best = next(row for row in report.best_of_each() if row.recipe == recipe)
     configuration = next(one for one in configurations_of([recipe]) if one.name == best.name)
     return next(fit_configurations(queries, start, [configuration]))[1]
-
-
-def _measured(weights: TokenWeights, splits: Splits[JudgedQuery], start: Start) -> Mapping[str, Any]:
-    found = measure_held_out(splits.test, weights, start.uniform)
-    change = {name: found.learnt[name] / found.uniform[name] - 1 for name in found.learnt}
-    return {**found.as_json(), "change": change, "made": dict(weights.metadata)}
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""The learning curve over judged queries, and the time that learning takes, on one collection.
+"""Learning curves over judged queries, choice included, and the time that learning takes.
 
-Writes ``results/learning-curve.json`` and the plot ``docs/images/learning.svg``.
+Only queries to learn from take part: held out is a third of them, never a test query. Writes
+``results/learning-curve.json``, collection by collection, and the plot ``docs/images/learning.svg`` of the first one.
 """
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Callable
@@ -12,45 +14,53 @@ from typing import Any
 
 from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
-from chamfer.learn.curve import DEFAULT, learning_curve
+from chamfer.evaluate.setup import Setup
+from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
-from chamfer.learn.learning import learn
+from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from corpora import encoder_for
+from few_shot import grouped, read_splits
 
 ROOT = Path(__file__).parents[1]
+RESULT = ROOT / "benchmarks" / "results" / "learning-curve.json"
 
 
 def main() -> None:
-    """Learn, plot and time."""
+    """Draw the curve of each collection; plot and time the first."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collection", type=Path, help="collection with a train split")
+    parser.add_argument("collections", type=Path, nargs="+", help="folders of collections")
     parser.add_argument("--cache", type=Path, default=default_cache())
+    parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
-    measured_on = environment()
-    collection = load_collection(arguments.collection)
-    learnt = learn(collection, encoder=encoder_for(arguments.collection), cache=arguments.cache, test="test")
-    queries, start = learnt.queries, learnt.start
-    members = learnt.report.members or DEFAULT  # as the command does where no learnt weights were chosen
-    points = learning_curve(queries, start, members)
-    plot_learning(ROOT / "docs" / "images" / "learning.svg", learnt.report, learnt.weights, start.soft, queries, points)
-    theory = sample_complexity(queries)
-    record = {
-        "environment": measured_on,
-        "dataset": collection.name,
-        "queries": len(queries),
-        "curve_of": [one.name for one in members],
-        "curve": [point._asdict() for point in points],
-        "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
-        "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),
-        "prior_seconds": timed(lambda: fit_prior(queries, start.soft), repeats=5),
-    }
-    write_json(ROOT / "benchmarks" / "results" / "learning-curve.json", record)
-    print(f"auto {record['auto_seconds']}, prior {record['prior_seconds']}")
+    found = json.loads(RESULT.read_text()) if RESULT.exists() and not arguments.again else {"curves": {}}
+    for folder in arguments.collections:
+        if folder.name in found["curves"]:
+            continue
+        collection, group_by = grouped(load_collection(folder, allow_empty=True))
+        setup = Setup(collection, encoder_for(folder), arguments.cache)
+        splits, _ = read_splits(setup, group_by, 0)
+        queries = [*splits.train, *splits.validation]
+        start = starting_weights(setup, learnt_from=len(queries))
+        points = learning_curve(queries, start, group_by=group_by)
+        found["curves"][folder.name] = [point._asdict() for point in points]
+        if folder == arguments.collections[0]:
+            weights, report = fit_weights(queries, start, group_by=group_by)
+            plot_learning(ROOT / "docs" / "images" / "learning.svg", report, weights, start.soft, queries, points)
+            theory = sample_complexity(queries)
+            found |= {
+                "dataset": collection.name,
+                "queries": len(queries),
+                "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
+                "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),  # noqa: B023 -- called at once
+                "prior_seconds": timed(lambda: fit_prior(queries, start.soft), repeats=5),  # noqa: B023 -- called at once
+            }
+        write_json(RESULT, {"environment": environment(), **found})
+        print(f"{folder.name}: {points[-1]}", flush=True)
 
 
 def timed(function: Callable[[], Any], *, repeats: int) -> dict[str, float]:

@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 
 import capacity_tables
+import few_shot_tables
 import gpu_tables
 import index_tables
 import kernel_tables
+import paper_study_tables
 import pylate_tables
 import qdrant_tables
-import quality_tables
 import ray_tables
 import reproduce_tables
 import serving_tables
 import torture_tables
+import zero_shot_tables
+import zero_shot_variant_tables
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,13 +27,20 @@ ROOT = Path(__file__).parents[1]
 def main() -> None:
     """Rewrite every page, or report which ones are stale."""
     tables = {
-        "zero-shot-all": quality_tables.zero_shot_table("nDCG@10", "R@10", "RR@10"),
-        "zero-shot-summary": quality_tables.zero_shot_summary(),
-        "few-shot": quality_tables.few_shot_table(),
-        "few-shot-short": quality_tables.few_shot_short(),
-        "few-shot-all": quality_tables.few_shot_recipes(),
-        "few-shot-summary": quality_tables.few_shot_summary(),
-        "learning-curve": quality_tables.learning_curve(),
+        "zero-shot-summary": zero_shot_tables.summary(),
+        "zero-shot-all": zero_shot_tables.every_collection(),
+        "zero-shot-differences": zero_shot_variant_tables.differences(),
+        "zero-shot-powers": zero_shot_variant_tables.powers(),
+        "zero-shot-others": zero_shot_variant_tables.others(),
+        "zero-shot-counted": zero_shot_variant_tables.counted(),
+        "zero-shot-paper": zero_shot_tables.paper(),
+        "few-shot": few_shot_tables.every_collection(),
+        "few-shot-short": few_shot_tables.short(),
+        "few-shot-all": few_shot_tables.every_recipe(),
+        "few-shot-summary": few_shot_tables.summary(),
+        "paper-study": paper_study_tables.study(),
+        "mask-weights": paper_study_tables.mask_weights(),
+        "learning-curve": few_shot_tables.learning_curve(),
         "kernel": kernel_tables.headline(),
         "kernel-short": kernel_tables.short(),
         "kernel-all": kernel_tables.every_shape(),
@@ -56,6 +66,7 @@ def main() -> None:
         "sharded": ray_tables.shards(),
         "serving": serving_tables.serving(),
         "torture": torture_tables.campaign(),
+        "safety-costs": torture_tables.safety_costs(),
     }
     stale, unused = [], set(tables)
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):

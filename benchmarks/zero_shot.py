@@ -1,29 +1,27 @@
 """Zero-shot weights on whole judged collections: BM25 top 1000, then each weighting.
 
-Writes ``results/zero-shot/COLLECTION.json``, one file per collection, so that an interrupted run keeps its
-results; collections with results are skipped unless ``--again`` is given.
+Writes ``results/zero-shot/COLLECTION.json`` and, for the variants of softened IDF,
+``results/zero-shot-variants/COLLECTION.json``: files per collection, so that an interrupted run keeps its results.
+What has results is skipped unless ``--again`` is given.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import numpy as np
 from rich.console import Console
 
-from chamfer import TokenWeights, count_frequencies
 from chamfer.cache.location import default_cache
 from chamfer.cli.evaluation_table import as_table, title
 from chamfer.data.collection import load_collection
-from chamfer.evaluate.evaluation import Evaluation
-from chamfer.evaluate.experiment import evaluate
+from chamfer.evaluate.on_collection import evaluate_collection
+from chamfer.evaluate.setup import Setup
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
+from chamfer.weights.zero_shot import NAMES
 from corpora import collections, encoder_for
+from zero_shot_variants import measure_variants
 
-RESULTS = Path(__file__).parent / "results" / "zero-shot"
-QUERY_MEAN = "idf-soft-query-mean"
+RESULTS = Path(__file__).parent / "results"
 LARGE = "acl-titles"  # known-item search; measured with the index
 
 
@@ -37,33 +35,23 @@ def main() -> None:
     arguments = parser.parse_args()
     measured_on = environment()  # before the run, which takes an hour in which the code may change
     for folder in collections(arguments.data, arguments.collections):
-        out = RESULTS / f"{folder.name}.json"
-        if folder.name == LARGE or (out.exists() and not arguments.again):
+        weights, variants = (RESULTS / kind / f"{folder.name}.json" for kind in ("zero-shot", "zero-shot-variants"))
+        missing = [out for out in (weights, variants) if arguments.again or not out.exists()]
+        if folder.name == LARGE or not missing:
             continue
-        evaluation = measure_collection(folder, arguments.cache)
-        print(title(evaluation))
-        Console().print(as_table(evaluation))
-        write_json(out, {"environment": measured_on, **evaluation.as_json()})
-
-
-def measure_collection(folder: Path, cache: Path) -> Evaluation:
-    """Evaluate the usual weightings, and softened IDF divided by the mean IDF of the query tokens.
-
-    The trial that suggested softened IDF divided by that mean, which a user without queries does not have.
-    """
-    encoder = encoder_for(folder)
-    collection = load_collection(folder, allow_empty=True)
-    frequencies = count_frequencies(encoder, list(collection.documents.values()))
-    known = (frequencies.counts > 0) & ~encoder.vocabulary.is_special
-    tokens = np.concatenate(encoder.tokenize(list(collection.judged_queries("test").values()), "query").token_ids)
-    mean = float(frequencies.idf()[tokens[known[tokens]]].mean())
-    with TemporaryDirectory() as temporary:
-        query_mean = Path(temporary) / f"{QUERY_MEAN}.safetensors"
-        TokenWeights.soft_idf(frequencies, encoder.vocabulary, mean=mean, made_from={"mean": mean}).save(query_mean)
-        evaluation = evaluate(collection, ["uniform", "idf", "idf-soft", str(query_mean)], encoder=encoder, cache=cache)
-    # The name of the temporary folder means nothing to readers of the results.
-    systems = tuple(replace(system, name=Path(system.name).stem) for system in evaluation.systems)
-    return replace(evaluation, systems=systems)
+        setup = Setup(load_collection(folder, allow_empty=True), encoder_for(folder), arguments.cache)
+        if weights in missing:
+            evaluation = evaluate_collection(setup, NAMES)
+            print(title(evaluation))
+            Console().print(as_table(evaluation))
+            write_json(weights, {"environment": measured_on, **evaluation.as_json()})
+        if variants in missing:
+            record = measure_variants(setup)
+            write_json(variants, {"environment": measured_on, **record})
+            print(f"{folder.name}, variants:")
+            for name, variant in record["systems"].items():
+                values = "  ".join(f"{measure} {value:.4f}" for measure, value in variant["measures"].items())
+                print(f"  {name:16} {values}", flush=True)
 
 
 if __name__ == "__main__":

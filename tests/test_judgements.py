@@ -72,7 +72,7 @@ class TestQueries:
             pd.DataFrame({"query_id": ids, "query": texts}),
         ]
         for source in sources:
-            assert queries_from(source) == expected
+            assert queries_from(source) == (expected, {})
 
     @pytest.mark.parametrize(
         ("source", "message"),

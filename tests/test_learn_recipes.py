@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chamfer import Collection, Encoder, InputError, TokenWeights, learn
 from chamfer.learn.fitting import fit_configurations
-from chamfer.learn.objective import cross_entropy, pack
+from chamfer.learn.objective import Pool, cross_entropy, pack
 from chamfer.learn.presets import PRESETS, Preset, preset_from
 from chamfer.learn.quality import quality
 from chamfer.learn.recipe_names import NAMES
@@ -141,31 +141,49 @@ def test_a_wrong_preset_is_refused_before_a_model_is_loaded(
 
 def test_packing_keeps_every_distance_and_every_relevant_document() -> None:
     queries = random_problem(12, queries=70) + random_problem(13, queries=3, tokens=9, candidates=50)
-    blocks = pack(queries, pool=10)
+    blocks = pack(queries, pool=Pool(closest=6, drawn=4))
     assert sum(len(block.relevant) for block in blocks) == 73
     for block in blocks:
         assert (block.relevant.sum(axis=1) >= 1).all()
         assert block.is_candidate.sum(axis=1).max() <= 11
 
 
+def test_drawn_candidates_stand_for_all_that_are_not_among_the_closest() -> None:
+    (query,) = random_problem(12, queries=1, candidates=200)
+    (block,) = pack([query], pool=Pool(closest=20, drawn=30))
+    (every,) = pack([query])
+    assert block.is_candidate.sum() == 51
+    others = block.is_candidate & ~block.relevant
+    np.testing.assert_allclose(np.exp(block.stands_for[others]).sum(), 199, rtol=1e-5)
+    close = np.sort(every.distances.sum(axis=2)[~every.relevant])[:20]
+    found = np.sort(block.distances.sum(axis=2)[others & (block.stands_for == 0)])
+    np.testing.assert_allclose(found, close)
+    (again,) = pack([query], pool=Pool(closest=20, drawn=30))
+    np.testing.assert_array_equal(again.distances, block.distances)
+    (another,) = pack([query], pool=Pool(closest=20, drawn=30, seed=1))
+    assert (another.distances != block.distances).any()
+
+
+def test_the_loss_of_a_pool_estimates_the_loss_of_all_candidates() -> None:
+    (query,) = random_problem(14, queries=1, candidates=400)
+    losses = []
+    for pool in (None, *(Pool(closest=40, drawn=40, seed=seed) for seed in range(40))):
+        (block,) = pack([query], pool=pool)
+        scores = -5 * block.distances.sum(axis=2) + block.stands_for
+        losses.append(float(cross_entropy(scores, block.relevant, block.is_candidate)[0][0]))
+    assert abs(np.mean(losses[1:]) - losses[0]) < 0.02
+
+
 def test_every_recipe_is_fitted_under_its_own_name() -> None:
     assert sorted(all_recipes()) == sorted(NAMES)
     assert [len(configurations_of([name])) for name in ("paper", "prior", "context")] == [
         len(set(PRESETS.values())),
-        10,
-        20,
+        3,
+        6,
     ]
     configurations = configurations_of(NAMES)
-    assert len({one.name for one in configurations}) == len(configurations) == 31
-    assert [one.recipe for one in configurations[::5]] == [
-        "paper",
-        "prior",
-        "context",
-        "context",
-        "prior",
-        "context",
-        "context",
-    ]
+    assert len({one.name for one in configurations}) == len(configurations) == 10
+    assert [one.recipe for one in configurations] == ["paper", *["prior"] * 3, *["context"] * 6]
     fitted = dict(fit_configurations(random_problem(15, queries=12), start(), configurations[-3:]))
     assert {weights.metadata["recipe"] for weights in fitted.values()} == {"context"}
     assert all(weights.context is not None for weights in fitted.values())

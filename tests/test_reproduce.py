@@ -19,16 +19,22 @@ from chamfer.data.collection import load_collection
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import read_run
 from chamfer.evaluate.setup import Setup
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.presets import PRESETS, Preset
+from chamfer.reproduce import protocol
 from chamfer.reproduce import run as running
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import DATASETS, dataset_named
+from chamfer.reproduce.paper import SETTINGS
+from chamfer.reproduce.plot import plot_gains
 from chamfer.reproduce.protocol import reproduce_dataset
 from chamfer.reproduce.report import notes, report
 from chamfer.reproduce.saved_splits import ROLES, draw_splits, load_splits
-from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, SYSTEMS
+from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT, SYSTEMS
 from chamfer.reproduce.tables import as_latex, as_markdown
 from chamfer.retrieve.stages import BM25
-from tests import checkpoints
+from chamfer.weights.zero_shot import SOFT_IDF
+from tests import checkpoints, problems
 from tests.checkpoints import WORDS
 
 
@@ -144,11 +150,12 @@ class TestRun:
         rankings = read_run(finished / "scifact" / "end-to-end" / f"{CHAMFER}.trec")
         assert all(len(ranking) == 12 for ranking in rankings)
 
-    def test_few_shot_is_no_worse_where_there_is_too_little_to_learn_from(self, finished: Path) -> None:
-        assert len(running.read_results(finished)) == 4
+    def test_little_to_learn_from_leaves_few_shot_close_to_softened_idf(self, finished: Path) -> None:
         for one in running.read_results(finished):
-            assert one["chosen"][FEW_SHOT] == "uniform"
-            assert one["systems"][FEW_SHOT]["measures"] == one["systems"][CHAMFER]["measures"]
+            assert one["chosen"][FEW_SHOT] == "blend"
+            weights = TokenWeights.load(finished / one["dataset"] / one["setting"] / f"{FEW_SHOT}.safetensors")
+            shares = {member["recipe"]: member["share"] for member in weights.metadata["members"]}
+            assert shares[SOFT_IDF] > 0.3
 
     def test_a_second_run_encodes_nothing_and_finds_the_same(
         self, finished: Path, data: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
@@ -390,6 +397,22 @@ class TestSplits:
             load_splits(path, collection, most=1000, seed=0)
 
 
+@pytest.mark.parametrize(("dataset", "preset"), [("scifact", PRESETS["scifact"]), ("pets", None)])
+def test_hyper_parameters_are_published_or_searched(
+    dataset: str, preset: Preset | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fit(*arguments: Any, **named: Any) -> Any:
+        asked.append((named.get("recipe"), named.get("preset")))
+        return fit_weights(*arguments, recipe="paper", preset=Preset(), validation=problems.random_problem(2))
+
+    monkeypatch.setattr(protocol, "fit_weights", fit)
+    train, validation = problems.random_problem(0), problems.random_problem(1)
+    protocol.learn_all(train, validation, problems.start(), dataset_named(dataset))
+    assert asked == [("paper", preset), (None, None)]
+
+
 def test_too_few_queries_to_learn_from_are_measured_all_the_same(checkpoint: Path, tmp_path: Path) -> None:
     write_tiny(tmp_path / "data" / "few", queries=4)
     arguments = command(tmp_path / "data", checkpoint, tmp_path / "run")
@@ -409,6 +432,45 @@ def test_end_to_end_by_an_index_each_weighting_ranks_what_it_found(
     for system in SYSTEMS:
         rankings = read_run(tmp_path / "run" / "scifact" / "end-to-end" / f"{system}.trec")
         assert max(map(len, rankings)) <= 5
+
+
+def test_own_documents_are_left_out_and_kept(checkpoint: Path, tmp_path: Path) -> None:
+    for name in ("arguana", "other"):
+        folder = write_tiny(tmp_path / "data" / name)
+        queries = (folder / "queries.jsonl").read_text()
+        with (folder / "corpus.jsonl").open("a") as file:
+            file.write(queries)  # every query is a document, too
+        for path in (folder / "corpus.jsonl", *(folder / "qrels").iterdir()):
+            path.write_text(path.read_text().replace(name, "d"))
+    arguments = command(tmp_path / "data", checkpoint, tmp_path / "run")
+    arguments[1:3] = ["arguana", "other"]
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    found = {(one["dataset"], one["setting"]): one for one in running.read_results(tmp_path / "run")}
+    for setting in SETTINGS:
+        first, second = found["arguana", setting], found["other", setting]
+        for system in (CHAMFER, "idf", "idf-soft"):
+            assert first["systems"][system] == second["systems"][system], "nothing else changes"
+        assert set(first[OWN_KEPT]) == set(SYSTEMS)
+        assert second[OWN_KEPT] == {}
+        left_out, kept = (
+            np.array([one[name]["measures"]["RR@10"] for name in SYSTEMS])
+            for one in (first["systems"], first[OWN_KEPT])
+        )
+        assert (kept <= left_out).all()
+        assert kept.sum() < left_out.sum(), "a query's own document takes a place"
+        for ranking in read_run(tmp_path / "run" / "arguana" / setting / f"{CHAMFER}.trec"):
+            assert ranking.query_id not in ranking.document_ids
+
+
+def test_the_separator_has_its_idf_in_the_papers_systems(finished: Path) -> None:
+    for name in ("scifact", "pets"):
+        folder = finished / name / "rerank"
+        idf, soft = (TokenWeights.load(folder / f"{system}.safetensors") for system in ("idf", "idf-soft"))
+        ids = idf.vocabulary.ids
+        assert idf.table[ids["[SEP]"]] == pytest.approx(np.log(0.5 / 12.5 + 1)), "all twelve documents end with it"
+        assert idf.table[ids["[CLS]"]] in (0, 1)
+        assert idf.metadata["separator"] == "idf"
+        assert soft.table[ids["[SEP]"]] == 1
 
 
 def test_recall_can_be_capped() -> None:
@@ -462,13 +524,60 @@ class TestReport:
         group, everything = table.means
         assert (group.name, everything.name) == ("Fact Checking", "all")
         assert group.gains[FEW_SHOT] == pytest.approx(10)
-        assert (group.printed, everything.printed) == (None, None), "these are not all of the paper's"
+        beside = group.compared[FEW_SHOT_PAPER]
+        assert (beside.ours, beside.papers) == pytest.approx((10, (6.34 + 0.44) / 2), abs=0.01)
+        assert beside.rows == 2
+        assert group.compared == everything.compared
         whole = report([self.result(dataset.name, 1, 0.6) for dataset in DATASETS], "rerank", "R@10")
-        assert [mean.printed for mean in whole.means][-3:] == [7.02, 2.33, 3.66]
+        facts = whole.means[-3]
+        assert (facts.name, round(facts.compared[FEW_SHOT_PAPER].papers, 2)) == ("Fact Checking", 7.02)
+        assert whole.means[-2].compared == {}, "trec-covid alone is no mean"
+        assert whole.means[-1].compared[FEW_SHOT_PAPER].rows == 9, "the recall of the other four is capped"
         assert table.lines[0].printed is not None
-        beside = "| scifact | 0.5000 | 0.8136 | -0.3136 | 0.6000 | 0.8336 | -0.2336 | 0.6000 | 0.8652 | -0.2652 |"
-        assert beside in as_markdown([table], [])
-        assert "| mean gain, Fact Checking |  |  |  |  |  |  | +20.00% | +7.02% | +12.98 |" in as_markdown([whole], [])
+        row = "| scifact | 0.5000 | 0.8136 | -0.3136 | 0.6000 | 0.8336 | -0.2336 | 0.6000 | 0.8652 | -0.2652 |"
+        assert row in as_markdown([table], [])
+        row = "| mean gain, Fact Checking |  |  |  | +20.00% | +2.69% | +17.31 | +20.00% | +7.02% | +12.98 |"
+        assert row in as_markdown([whole], [])
+
+    def test_rows_in_doubt_are_marked_and_left_out_of_the_means_beside_the_papers(self) -> None:
+        everything = [self.result(dataset.name, 1, 0.6, "end-to-end") for dataset in DATASETS]
+        for one, value in zip(everything, range(13), strict=True):
+            one["systems"][FEW_SHOT_PAPER]["measures"]["R@10"] = 0.5 + value / 100
+        table = report(everything, "end-to-end", "R@10")
+        doubtful = {line.dataset for line in table.lines if line.cells[FEW_SHOT_PAPER].doubtful}
+        assert doubtful == {"nq", "scidocs", "fever"}, "msmarco and dbpedia-entity are in the other table"
+        left = [line for line in table.lines if line.printed and line.dataset not in doubtful]
+        ours, papers, rows = table.means[-1].compared[FEW_SHOT_PAPER]
+        assert rows == len(left) == 6
+        assert ours == pytest.approx(np.mean([line.cells[FEW_SHOT_PAPER].gain for line in left]))
+        assert papers == pytest.approx(np.mean([line.printed.gain for line in left if line.printed]))
+        zero_shot = {line.dataset for line in table.lines if line.cells["idf"].doubtful}
+        assert zero_shot == {"arguana", "scidocs"}, "a doubt about zero-shot says nothing about few-shot"
+        page = as_markdown([table], notes(everything))
+        assert "| nq | 0.5000 | 0.7989 | -0.2989 | 0.6000 | 0.7861 | -0.1861 | 0.5100 | 0.7989? |" in page
+        assert "In doubt in the paper: end-to-end, all measures, scidocs: Chamfer and zero-shot equal" in page
+        assert "In doubt in the paper: rerank" not in page, "that setting is not in a table"
+
+    @pytest.mark.parametrize(("dataset", "drawn"), [("scifact", True), ("scidocs", False)])
+    def test_a_plot_shows_the_papers_gain_unless_it_is_in_doubt(
+        self, tmp_path: Path, dataset: str, drawn: bool
+    ) -> None:
+        plot_gains(tmp_path / "gains.svg", [report([self.result(dataset, 1, 0.6, "end-to-end")], "end-to-end", "R@10")])
+        assert ("<!-- paper, few-shot -->" in (tmp_path / "gains.svg").read_text()) is drawn
+
+    def test_a_dataset_with_own_documents_has_a_second_row_that_does_not_count(self) -> None:
+        arguana = self.result("arguana", 0.001, 0.6)
+        alone = report([arguana, self.result("pets", 1, 0.7)], "rerank", "R@10")
+        kept = {**arguana, OWN_KEPT: self.result("arguana", 0.001, 0.55)["systems"]}
+        table = report([kept, self.result("pets", 1, 0.7)], "rerank", "R@10")
+        assert (table.lines, table.means) == (alone.lines, alone.means)
+        page = as_markdown([table], notes([kept]))
+        assert "| arguana, own document kept | 9 | 0.5000 | **0.5500 (+10.0%)** |" in page
+        assert "| arguana, own document kept | 0.5000 | 0.6600 | -0.1600 |" in page
+        assert page.index("| arguana |") < page.index("| arguana, own document kept |") < page.index("| pets |")
+        assert "A query's own document is left out" in page
+        assert [row["dataset"] for row in table.as_json()[OWN_KEPT]] == ["arguana"]
+        assert "own document" not in as_markdown([alone], notes([arguana]))
 
     def test_columns_of_the_paper_are_left_out_where_it_has_none_of_the_datasets(self) -> None:
         page = as_markdown([report([self.result("pets", 1, 0.6)], "rerank", "R@10")], [])

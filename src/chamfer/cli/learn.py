@@ -24,11 +24,11 @@ from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.learn.recipe_names import AUTO, NAMES, check_recipe
-from chamfer.learn.splits import FOLDS
+from chamfer.learn.splits import DOCUMENT, FOLDS
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 
 if TYPE_CHECKING:
-    from chamfer.learn.learnt import Learnt
+    from chamfer.learn.learnt import HeldOut, Learnt
     from chamfer.learn.theory import SampleComplexity
 
 
@@ -74,6 +74,14 @@ def learn(
         Path | None, typer.Option("--plot", help="Plot the report to this .png, .svg or .pdf file.")
     ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = FOLDS,
+    group_by: Annotated[
+        str,
+        typer.Option(
+            "--group-by",
+            help="What keeps queries in one fold: text, document (a common relevant document), or a field of theirs.",
+            metavar="NAME",
+        ),
+    ] = DOCUMENT,
     seed: Seed = 0,
     depth: Depth = DEFAULT_DEPTH,
     form: FormOption = DEFAULT_FORM,
@@ -92,6 +100,7 @@ def learn(
     from chamfer.data.collection import load_collection
     from chamfer.learn.presets import preset_from
     from chamfer.learn.splits import splits_to_learn_from
+    from chamfer.learn.ties import groups_of
     from chamfer.support.plots import check_plot
 
     check_weights_output(out)
@@ -110,11 +119,12 @@ def learn(
     splits = splits_to_learn_from(
         collection, [_split(name) for name in qrels or []], validation=validation, test=test, hold_out=hold_out
     )
+    groups_of(collection.query_fields, collection.queries, group_by)  # a mistake in it is an error
 
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.setup import open_setup
-    from chamfer.learn.curve import DEFAULT, learning_curve
+    from chamfer.learn.curve import learning_curve
     from chamfer.learn.on_collection import learn_collection
     from chamfer.learn.plot import plot_learning
     from chamfer.learn.theory import sample_complexity
@@ -134,13 +144,21 @@ def learn(
             recipe=recipe,
             preset=hyperparameters,
             folds=folds,
+            group_by=group_by,
             seed=seed,
         )
     learnt.weights.save(out)
-    points, theory, members = [], None, learnt.report.members
+    points, theory = [], None
     if curve:
-        members = learnt.report.members or DEFAULT
-        points = learning_curve(learnt.queries, learnt.start, members, seed=seed, progress=progress_bar)
+        points = learning_curve(
+            learnt.queries,
+            learnt.start,
+            learnt.report.members,
+            folds=folds,
+            group_by=group_by,
+            seed=seed,
+            progress=progress_bar,
+        )
         theory = sample_complexity(learnt.queries, form=form)
     if plot is not None:
         plot_learning(plot, learnt.report, learnt.weights, learnt.start.soft, learnt.queries, points)
@@ -149,10 +167,14 @@ def learn(
             {
                 "file": str(out),
                 **learnt.report.as_json(),
-                "left_out": {**asdict(learnt.left_out), "unknown_documents": learnt.unknown},
+                "left_out": {
+                    **asdict(learnt.left_out),
+                    "unknown_documents": learnt.unknown,
+                    "repeated": learnt.repeated,
+                },
                 "truncated": dict(learnt.truncated),
                 "held_out": learnt.held_out and learnt.held_out.as_json(),
-                "curve_of": [one.name for one in members] if points else [],
+                "apart": learnt.apart and learnt.apart.as_json(),
                 "curve": [point._asdict() for point in points],
                 "theory": theory and theory._asdict(),
             }
@@ -161,12 +183,12 @@ def learn(
     results.print(as_table(learnt.report))
     _print_outcome(learnt)
     if theory is not None:
-        if not learnt.report.members:
-            results.print(f"no learnt weights were chosen, so the curve shows {members[0].name}", markup=False)
         results.print(curve_table(points))
         _print_theory(theory)
     say_truncated("queries", learnt.truncated["queries"], len(learnt.queries), model.query_length)
     say_truncated("documents", learnt.truncated["documents"], len(collection.documents), model.document_length)
+    if learnt.repeated:
+        say(f"note: {learnt.repeated} judged queries are not learnt from, because the same words are tested on")
     for reason in learnt.left_out.reasons():
         say(f"note: {reason}")
     if learnt.unknown:
@@ -188,28 +210,40 @@ def _legends(learnt: "Learnt") -> list[str]:
 
 
 def _print_outcome(learnt: "Learnt") -> None:
-    report, held_out = learnt.report, learnt.held_out
+    report = learnt.report
     lines = [
         f"parentheses list hyper-parameters: {'; '.join(_legends(learnt))}",
         f"chosen: {learnt.chosen}; {learnt.why}",
         f"learnt from {report.queries} judged queries with {report.seen} distinct tokens, {report.measured_on}",
     ]
-    if learnt.chosen != "uniform":
-        for name in ("heaviest", "lightest", "special"):
-            some = getattr(report, name)
-            lines.append(f"{name}: " + ", ".join(f"{token} {weight:.2f}" for token, weight in some))
+    if report.shares:
+        shares = sorted(report.shares.items(), key=lambda one: -one[1])
+        lines.append("blended: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
+    for name in ("heaviest", "lightest", "special"):
+        some = getattr(report, name)
+        lines.append(f"{name}: " + ", ".join(f"{token} {weight:.2f}" for token, weight in some))
     if not report.converged:
         lines.append("the solver reached its iteration limit, so these weights are close to the optimum but not at it")
-    if held_out is not None:
-        for name, found in held_out.against_uniform.items():
-            before, after = held_out.uniform[name], held_out.learnt[name]
-            change = f"{found.difference / before:+.1%}" if before else "from 0"
-            lines.append(
-                f"on {held_out.queries} test queries, {name}: uniform {before:.4f}, learnt {after:.4f} ({change}, "
-                f"p = {found.p_value:.4f}, win/tie/loss {found.wins}/{found.ties}/{found.losses})"
-            )
+    for which, measured in (("test queries", learnt.held_out), ("of them apart from those learnt from", learnt.apart)):
+        lines += [] if measured is None else _comparisons(which, measured)
     for line in lines:
         results.print(line, markup=False, soft_wrap=True)
+
+
+def _comparisons(which: str, measured: "HeldOut") -> list[str]:
+    """A line for each measure: learnt weights against those that need no labels."""
+    lines = []
+    for name, after in measured.learnt.items():
+        against = []
+        for baseline, means, found in (
+            ("uniform", measured.uniform, measured.against_uniform[name]),
+            ("softened IDF", measured.zero_shot, measured.against_zero_shot[name]),
+        ):
+            before = means[name]
+            change = f"{found.difference / before:+.1%}" if before else "from 0"
+            against.append(f"{baseline} {before:.4f} ({change}, p = {found.p_value:.4f})")
+        lines.append(f"on {measured.queries} {which}, {name}: learnt {after:.4f}; {'; '.join(against)}")
+    return lines
 
 
 def _print_theory(theory: "SampleComplexity") -> None:

@@ -21,11 +21,12 @@ def as_table(report: LearningReport) -> Table:
 
 def curve_table(curve: Sequence[Point]) -> Table:
     """Quality against the number of judged queries."""
-    table = _empty("judged queries", "nDCG@10", "R@10", "nDCG@10 gain", "range")
+    table = _empty("judged queries", "nDCG@10", "R@10", "nDCG@10 gain", "range", "draws below 0")
     for point in curve:
         span = f"{point.gain_lowest:+.4f} to {point.gain_highest:+.4f}" if point.queries else ""
-        name = str(point.queries) if point.queries else "0 (uniform)"
-        table.add_row(name, f"{point.ndcg:.4f}", f"{point.recall:.4f}", f"{point.gain:+.4f}", span)
+        name = str(point.queries) if point.queries else "0 (softened IDF)"
+        below = f"{point.below:.0%}" if point.queries else ""
+        table.add_row(name, f"{point.ndcg:.4f}", f"{point.recall:.4f}", f"{point.gain:+.4f}", span, below)
     return table
 
 

@@ -56,7 +56,7 @@ def search(
         raise InputError("give either a query or --queries FILE")
     if query is not None:
         check_query(query)
-    asked = {"query": query} if query is not None else queries_from(queries or Path())
+    asked = {"query": query} if query is not None else queries_from(queries or Path()).texts
 
     from chamfer.index.filters import as_filter
     from chamfer.index.index import Index

@@ -1,8 +1,9 @@
 """Judged collections in the BEIR layout."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from chamfer.data.documents import corpus_file, read_documents
 from chamfer.data.judgements import Judgements, judgements_from
@@ -19,6 +20,7 @@ class Collection:
         documents: texts by document id.
         queries: texts by query id.
         judgements: for each split, grades by query id and document id.
+        query_fields: further fields of queries, by query id, such as a session to group them by.
 
     >>> pets = Collection(
     ...     name="pets",
@@ -34,6 +36,7 @@ class Collection:
     documents: Mapping[str, str]
     queries: Mapping[str, str]
     judgements: Mapping[str, Judgements]
+    query_fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def unknown_judged(self, split: str) -> int:
         """Number of judgements in a split whose document is not in the corpus, so that no search can find it."""
@@ -86,11 +89,11 @@ def load_collection(
             + ("; chamfer learn also takes a corpus file with --queries and --qrels" if path.is_file() else "")
         )
     documents = load_documents(path, allow_empty=allow_empty)
-    texts = queries_from(queries or path / "queries.jsonl")
+    texts, fields = queries_from(queries or path / "queries.jsonl")
     judgements = {str(file): judgements_from(file, texts) for file in qrels}
     if queries is None:
         judgements |= {file.stem: judgements_from(file, texts) for file in sorted((path / "qrels").glob("*.tsv"))}
-    return Collection(path.resolve().name, documents, texts, judgements)
+    return Collection(path.resolve().name, documents, texts, judgements, fields)
 
 
 def load_documents(path: str | Path, *, allow_empty: bool = False) -> dict[str, str]:

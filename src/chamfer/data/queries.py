@@ -1,11 +1,12 @@
 """Queries from what a user has: dicts, DataFrames, or JSON lines."""
 
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from chamfer.data.documents import ID, OTHER_ID, TEXT, check_new, id_of, texts_of
+from chamfer.data.documents import ID, METADATA, OTHER_ID, TEXT, TITLE, check_new, id_of, texts_of
 from chamfer.data.frames import is_frame, rows_of
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError, InputWarning
@@ -16,15 +17,27 @@ if TYPE_CHECKING:
 QuerySource: TypeAlias = "str | Path | Mapping[str, str] | pd.DataFrame"
 """What :func:`queries_from` takes."""
 
+# Fields of a query that are its id and its text.
+OWN_FIELDS = frozenset({ID, OTHER_ID, "query_id", TITLE, TEXT, "query"})
 
-def queries_from(source: QuerySource) -> dict[str, str]:
+
+class Queries(NamedTuple):
+    """Texts of queries, and their other fields."""
+
+    texts: dict[str, str]
+    """Text of each query, by id."""
+    fields: dict[str, dict[str, Any]]
+    """Further fields of each query that has any, by id."""
+
+
+def queries_from(source: QuerySource) -> Queries:
     """Read and check queries from any supported source.
 
     Args:
         source: a mapping from ids to texts; a DataFrame with columns ``id`` (or ``_id``, ``query_id``) and ``text`` (or
             ``query``); or a file of JSON lines with ``_id`` and ``text``.
 
-    >>> queries_from({"q1": "do cats sleep"})
+    >>> queries_from({"q1": "do cats sleep"}).texts
     {'q1': 'do cats sleep'}
     """
     name = "the mapping"
@@ -41,6 +54,7 @@ def queries_from(source: QuerySource) -> dict[str, str]:
             f"queries must be a mapping from ids to texts, a DataFrame or a path, not {type(source).__name__}"
         )
     queries: dict[str, str] = {}
+    fields: dict[str, dict[str, Any]] = {}
     for where, record in records:
         identifier = id_of(record, where)
         check_new(identifier, queries, where)
@@ -48,9 +62,24 @@ def queries_from(source: QuerySource) -> dict[str, str]:
         if not text:
             raise InputError(f"{where}: query {identifier!r} has no text; remove it or add the text")
         queries[identifier] = text
+        others = {key: value for key, value in record.items() if key not in OWN_FIELDS}
+        inner = others.pop(METADATA, None)
+        if isinstance(inner, Mapping):
+            others = {**inner, **others}
+        if others:
+            fields[identifier] = others
     if not queries:
         raise InputError(f"{name} holds no queries; each needs an id and a text")
-    return queries
+    return Queries(queries, fields)
+
+
+def words_of(text: str) -> str:
+    """The words of a query in one spelling: two queries are the same if these are equal.
+
+    >>> words_of("What is  BM25?") == words_of("what is bm25")
+    True
+    """
+    return " ".join(re.findall(r"\w+", text.casefold())) or " ".join(text.split())
 
 
 def own_document(query_id: str, text: str) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.judgements import Judgements, JudgementSource, judgements_from
@@ -27,23 +27,25 @@ class Judged(NamedTuple):
 
     queries: Mapping[str, str]
     judgements: Judgements
+    query_fields: Mapping[str, Mapping[str, Any]]
+    """Further fields of the queries, by id."""
 
 
-def read_judged(
-    queries: "QuerySource | None", judgements: JudgementSource, known: Mapping[str, str] | None = None
-) -> Judged:
+def read_judged(queries: "QuerySource | None", judgements: JudgementSource, known: Collection | None = None) -> Judged:
     """Read judgements and their queries; without ``queries``, the keys of the judgements are the query texts.
 
     Args:
         queries: queries by id.
         judgements: grades of documents for each query.
-        known: queries of a collection, which judgements may name by id.
+        known: a collection, whose queries judgements may name by id.
     """
-    texts = known if queries is None else queries_from(queries)
-    if texts is not None:
-        return Judged(texts, judgements_from(judgements, texts))
+    if queries is not None:
+        texts, fields = queries_from(queries)
+        return Judged(texts, judgements_from(judgements, texts), fields)
+    if known is not None:
+        return Judged(known.queries, judgements_from(judgements, known.queries), known.query_fields)
     judged = judgements_from(judgements)
-    return Judged(queries_from(dict(zip(judged, judged, strict=True))), judged)
+    return Judged(queries_from(dict(zip(judged, judged, strict=True))).texts, judged, {})
 
 
 def open_collection(data: Data, queries: "QuerySource | None", judgements: "JudgementSource | None") -> Collection:
@@ -55,8 +57,13 @@ def open_collection(data: Data, queries: "QuerySource | None", judgements: "Judg
         if queries is not None:
             raise InputError("queries need judgements; give both")
         return collection
-    judged = read_judged(queries, judgements, collection.queries or None)
-    return replace(collection, queries=judged.queries, judgements={GIVEN: judged.judgements})
+    judged = read_judged(queries, judgements, collection if collection.queries else None)
+    return replace(
+        collection,
+        queries=judged.queries,
+        judgements={GIVEN: judged.judgements},
+        query_fields=judged.query_fields,
+    )
 
 
 def open_searcher(

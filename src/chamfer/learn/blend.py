@@ -9,22 +9,33 @@ from chamfer.learn.registry import hyperparameters
 from chamfer.weights.token_weights import TokenWeights
 
 
-def blend(several: Sequence[TokenWeights]) -> TokenWeights:
-    """Return the geometric mean of positive weights for one vocabulary.
+def blend(several: Sequence[TokenWeights], shares: Sequence[float]) -> TokenWeights:
+    """Return the geometric mean of positive weights for one vocabulary, each with its share.
 
-    ``w(t, q) = exp(mean over several of log w(t, q))``. Every ``log w`` is ``log table[t] + <u, q>``, so the mean is
-    again one table and one direction, and scoring costs no more.
+    ``w(t, q) = exp(sum over several of share * log w(t, q))``. Every ``log w`` is ``log table[t] + <u, q>``, so the
+    mean is again one table and one direction, and scoring costs no more.
+
+    Args:
+        several: weights to blend.
+        shares: the share of each; they sum to 1.
     """
     if not several or any((one.table <= 0).any() for one in several):
         raise InputError("only weights above 0 can be blended, and at least one weighting is needed")
-    logs = np.mean([np.log(one.table, dtype=np.float64) for one in several], axis=0)
-    directions = [one.context for one in several if one.context is not None]
-    context = (np.sum(directions, axis=0) / len(several)).astype(np.float32) if directions else None
+    logs = np.zeros(len(several[0].table))
+    context = None
+    for one, share in zip(several, shares, strict=True):
+        logs += share * np.log(one.table, dtype=np.float64)
+        if one.context is not None:
+            context = share * one.context.astype(np.float64) + (0 if context is None else context)
     own = ("recipe", "prior", *hyperparameters())  # metadata of a single weighting, which does not hold for the blend
     made = {
         **{key: value for key, value in several[0].metadata.items() if key not in (*own, "power", "converged")},
         "recipe": "blend",
-        "members": [{key: one.metadata[key] for key in own if key in one.metadata} for one in several],
+        "members": [
+            {"share": round(share, 4), **{key: one.metadata[key] for key in own if key in one.metadata}}
+            for one, share in zip(several, shares, strict=True)
+        ],
         "converged": all(one.metadata.get("converged", True) for one in several),
     }
-    return TokenWeights(np.exp(logs).astype(np.float32), several[0].vocabulary, made, context)
+    direction = None if context is None else context.astype(np.float32)
+    return TokenWeights(np.exp(logs).astype(np.float32), several[0].vocabulary, made, direction)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from chamfer.learn.blend import blend
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.recipe import Configuration
 from chamfer.learn.registry import all_recipes
@@ -23,13 +22,3 @@ def fit_configurations(
 def sequences_of(configurations: Sequence[Configuration]) -> list[list[Configuration]]:
     """Group neighbouring configurations that are fitted in sequence."""
     return [list(group) for _, group in groupby(configurations, key=lambda one: (one.recipe, one.sequence))]
-
-
-def fit_blend(queries: Sequence[JudgedQuery], start: Start, configurations: Sequence[Configuration]) -> TokenWeights:
-    """Fit configurations and blend their weights."""
-    return combine([weights for _, weights in fit_configurations(queries, start, configurations)])
-
-
-def combine(fitted: Sequence[TokenWeights]) -> TokenWeights:
-    """Blend several weights; a single one is returned unchanged."""
-    return fitted[0] if len(fitted) == 1 else blend(fitted)

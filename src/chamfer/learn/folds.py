@@ -13,8 +13,9 @@ from chamfer.learn.fitting import fit_configurations, sequences_of
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
-from chamfer.learn.splits import FOLDS
+from chamfer.learn.splits import DOCUMENT, FOLDS, spread
 from chamfer.learn.start import Start
+from chamfer.learn.ties import group
 from chamfer.support.progress import Advance, ignore
 from chamfer.support.threads import map_in_threads
 from chamfer.weights.token_weights import TokenWeights
@@ -29,16 +30,37 @@ class Fold(NamedTuple):
     places: npt.NDArray[np.int64]
 
 
-def cross_validation(queries: Sequence[JudgedQuery], *, folds: int = FOLDS, seed: int = 0) -> list[Fold]:
-    """Divide queries into folds at random; every query is held out once."""
+def folds_if_possible(
+    queries: Sequence[JudgedQuery], *, folds: int = FOLDS, group_by: str = DOCUMENT, seed: int = 0
+) -> list[Fold]:
+    """Divide queries into folds, into fewer if there are few groups of queries, and into none if there is only one."""
+    groups = int(group(queries, group_by).labels.max(initial=-1)) + 1
+    if groups < 2:
+        return []
+    return cross_validation(queries, folds=min(folds, groups), group_by=group_by, seed=seed)
+
+
+def cross_validation(
+    queries: Sequence[JudgedQuery], *, folds: int = FOLDS, group_by: str = DOCUMENT, seed: int = 0
+) -> list[Fold]:
+    """Divide queries into folds at random; every query is held out once.
+
+    Args:
+        queries: judged queries.
+        folds: number of folds.
+        group_by: what queries of different folds do not share; see :func:`chamfer.learn.ties.group`.
+        seed: random seed.
+    """
     if folds < 2:
         raise InputError(f"cross-validation needs at least 2 folds, not {folds}")
-    if len(queries) < folds:
+    labels = group(queries, group_by).labels
+    groups = int(labels.max(initial=-1)) + 1
+    if groups < folds:
         raise InputError(
-            f"{folds} folds need at least {folds} judged queries that can be learnt from, not {len(queries)}; judge "
-            "more, hold out fewer, or use fewer folds"
+            f"{folds} folds need at least {folds} judged queries that can be learnt from and share nothing, not "
+            f"{groups}; judge more, hold out fewer, or use fewer folds"
         )
-    fold_of = np.random.default_rng(seed).permutation(len(queries)) % folds
+    fold_of = spread(labels, folds, seed=seed)
     found = []
     for fold in range(folds):
         train, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)

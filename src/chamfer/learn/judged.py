@@ -14,11 +14,14 @@ from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.learn.ties import Ties
 from chamfer.support.devices import CPU
 from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenIds, Vectors
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
+
+NO_TIES = Ties()
 
 # Queries per file in the cache: at most this much work is lost on an interruption.
 PART = 64
@@ -38,6 +41,7 @@ class JudgedQuery:
         retrieved: ``(candidates,)`` false for judged documents that the first stage missed: they are learnt from, but
             quality is measured without them.
         ideal: all positive grades of the query, best first, including documents that are not candidates.
+        ties: what the query may have in common with others.
     """
 
     query_id: str
@@ -47,6 +51,7 @@ class JudgedQuery:
     grades: npt.NDArray[np.int32]
     retrieved: npt.NDArray[np.bool_]
     ideal: npt.NDArray[np.int32]
+    ties: Ties = NO_TIES
 
     def __post_init__(self) -> None:
         candidates, tokens = self.distances.shape
@@ -115,6 +120,7 @@ def judged_minima(
     candidates: Sequence[Ranking],
     judgements: Mapping[str, Mapping[str, int]],
     *,
+    ties: Mapping[str, Ties] | None = None,
     form: Form = DEFAULT_FORM,
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
@@ -129,6 +135,7 @@ def judged_minima(
         corpus: encoded documents.
         candidates: candidates of each query.
         judgements: grades of documents for each query.
+        ties: what each query may have in common with others.
         form: form of the score.
         advance: progress callback.
         workers: processes that compute.
@@ -151,7 +158,7 @@ def judged_minima(
             for (path, _), table in zip(missing, computed, strict=True):
                 with atomic_write(path) as file:
                     np.save(file, np.frombuffer(b"".join(table["minima"]), np.float32))
-    return [query for path, part in parts for query in _read(path, part, queries, judgements)]
+    return [query for path, part in parts for query in _read(path, part, queries, judgements, ties or {})]
 
 
 # Everything that determines the minima of a query: its id, its sorted candidates, and whether each was retrieved.
@@ -191,7 +198,11 @@ def _minima(
 
 
 def _read(
-    path: Path, part: Sequence[Plan], queries: EncodedCorpus, judgements: Mapping[str, Mapping[str, int]]
+    path: Path,
+    part: Sequence[Plan],
+    queries: EncodedCorpus,
+    judgements: Mapping[str, Mapping[str, int]],
+    ties: Mapping[str, Ties],
 ) -> list[JudgedQuery]:
     tokens = [queries.tokens[queries.place[query_id]] for query_id, _, _ in part]
     ends = np.cumsum([len(plan[1]) * len(query.token_ids) for plan, query in zip(part, tokens, strict=True)])
@@ -213,6 +224,7 @@ def _read(
                 grades=grades_of(documents, grades),
                 retrieved=np.array(retrieved, dtype=np.bool_),
                 ideal=ideal_grades(grades, without=query_id),
+                ties=ties.get(query_id, NO_TIES),
             )
         )
     return found

@@ -15,7 +15,8 @@ from chamfer.learn.on_collection import learn_collection
 from chamfer.learn.on_index import DEPTH, judge_in_index, learn_judged
 from chamfer.learn.presets import PresetSource, preset_from
 from chamfer.learn.recipe_names import AUTO, check_recipe
-from chamfer.learn.splits import FOLDS, sample, splits_to_learn_from
+from chamfer.learn.splits import DOCUMENT, FOLDS, sample, splits_to_learn_from
+from chamfer.learn.ties import groups_of
 from chamfer.support.progress import shown
 from chamfer.workers.connect import workers_at
 
@@ -36,6 +37,7 @@ def learn(
     depth: int | None = None,
     form: Form = DEFAULT_FORM,
     folds: int = FOLDS,
+    group_by: str = DOCUMENT,
     seed: int = 0,
     cache: str | Path | None = None,
     progress: bool | None = None,
@@ -54,8 +56,8 @@ def learn(
         test: another split to measure the chosen weights on.
         hold_out: share of the queries to hold out and measure on instead, drawn at random.
         max_queries: maximum number of queries per split, drawn at random; all by default.
-        recipe: name of the recipe to use, such as ``prior``; ``auto`` tries all of them, blends the better half, and
-            keeps uniform weights unless the blend beats them significantly.
+        recipe: name of the recipe to use, such as ``prior``; ``auto`` blends softened IDF with everything that can be
+            learnt, by the evidence for each.
         preset: hyper-parameters of the recipe ``paper``: the name of a dataset that the paper publishes them for, such
             as ``scifact``, or ``(alpha, closest, closer)``. By default the recipe chooses among all published ones.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
@@ -63,6 +65,8 @@ def learn(
             the top 100 of the index by softened IDF and by uniform weights.
         form: form of the score, ``l2`` or ``cosine``, that the weights are for.
         folds: number of folds of the cross-validation.
+        group_by: what keeps queries in one fold, or on one side of ``hold_out``: equal words (``text``), also a common
+            relevant document (``document``), or equal words and the value of a field of the queries.
         seed: random seed.
         cache: folder for vectors and minima, so that a second call only fits; the user's cache folder by default.
         progress: whether to show a progress bar; by default only if stderr is a terminal.
@@ -73,7 +77,7 @@ def learn(
     >>> report = build_index(folder, {"a": "Cats sleep all day.", "b": "Dogs bark at night.", "c": "Birds sing."})
     >>> learnt = learn(folder, judgements={"why do cats sleep": ["a"], "what do dogs do": ["b"]})
     >>> learnt.chosen, learnt.report.queries
-    ('uniform', 2)
+    ('blend', 2)
     """
     check_recipe(recipe)
     hyperparameters = preset_from(preset, recipe)
@@ -86,7 +90,12 @@ def learn(
         given = read_judged(queries, judgements)
         chosen = sample(given.judgements, max_queries, seed=seed)
         judged = judge_in_index(
-            searcher, given.queries, chosen, depth=DEPTH if depth is None else depth, progress=shown(progress)
+            searcher,
+            given.queries,
+            chosen,
+            depth=DEPTH if depth is None else depth,
+            groups=groups_of(given.query_fields, chosen, group_by),
+            progress=shown(progress),
         )
         unknown = sum(len(grades) - len(searcher.index.find(grades)) for grades in chosen.values())
         with workers_at(ray) as workers:
@@ -97,6 +106,7 @@ def learn(
                 preset=hyperparameters,
                 hold_out=hold_out,
                 folds=folds,
+                group_by=group_by,
                 seed=seed,
                 unknown=unknown,
                 progress=shown(progress),
@@ -123,5 +133,6 @@ def learn(
             recipe=recipe,
             preset=hyperparameters,
             folds=folds,
+            group_by=group_by,
             seed=seed,
         )

@@ -7,28 +7,33 @@ from typing import Any, NamedTuple
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.significance import Comparison, compare
 from chamfer.learn.judged import JudgedQuery, LeftOut
-from chamfer.learn.quality import quality
+from chamfer.learn.quality import Quality, quality
 from chamfer.learn.report import LearningReport
 from chamfer.learn.start import Start
 from chamfer.weights.token_weights import TokenWeights
 
 
 class HeldOut(NamedTuple):
-    """Learnt against uniform weights on queries that were neither learnt from nor chosen on."""
+    """Learnt weights against those that need no labels, on queries that were neither learnt from nor chosen on."""
 
     queries: int
     """Number of queries."""
     uniform: Mapping[str, float]
     """Mean of each measure with uniform weights."""
+    zero_shot: Mapping[str, float]
+    """Mean of each measure with softened IDF."""
     learnt: Mapping[str, float]
     """Mean of each measure with the learnt weights."""
     against_uniform: Mapping[str, Comparison]
-    """Paired test of each measure."""
+    """Paired test of learnt against uniform weights in each measure."""
+    against_zero_shot: Mapping[str, Comparison]
+    """Paired test of learnt weights against softened IDF in each measure."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything, ready for ``json.dumps``."""
-        found = {name: one._asdict() for name, one in self.against_uniform.items()}
-        return {**self._asdict(), "against_uniform": found}
+        tests = ("against_uniform", "against_zero_shot")
+        found = {name: {measure: one._asdict() for measure, one in getattr(self, name).items()} for name in tests}
+        return {**self._asdict(), **found}
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +44,9 @@ class Learnt:
         weights: the weights, ready to search with or to save.
         report: what was tried, what was chosen and why.
         held_out: quality on queries that took no part in learning; None if none were held out.
+        apart: the same on those of them that share no text, no relevant document and no group with any query that was
+            learnt from; None if there are none.
+        repeated: number of queries that were not learnt from, because they are held out in the same words.
         left_out: judged queries that could not be learnt from.
         unknown: number of judgements of documents that are not in the corpus.
         truncated: numbers of queries and documents that exceed the encoder's lengths.
@@ -50,14 +58,16 @@ class Learnt:
     >>> report = build_index(folder, {"a": "Cats sleep all day.", "b": "Dogs bark at night.", "c": "Birds sing."})
     >>> learnt = learn(folder, judgements={"why do cats sleep": ["a"], "what do dogs do": ["b"]})
     >>> learnt
-    Learnt(chosen='uniform', queries=2)
+    Learnt(chosen='blend', queries=2)
     >>> print(learnt.why)  # doctest: +ELLIPSIS
-    the blend does not beat uniform weights significantly...
+    50% of the blend goes beyond idf-soft weights; on 2 held-out queries its mean of nDCG@10 and Recall@10 differs...
     """
 
     weights: TokenWeights
     report: LearningReport
     held_out: HeldOut | None
+    apart: HeldOut | None
+    repeated: int
     left_out: LeftOut
     unknown: int
     truncated: Mapping[str, int]
@@ -66,7 +76,7 @@ class Learnt:
 
     @property
     def chosen(self) -> str:
-        """What was chosen: ``uniform``, ``idf-soft``, ``blend``, or a recipe with its hyper-parameters."""
+        """What was chosen: ``blend``, or a recipe with its hyper-parameters."""
         return self.report.choice.name
 
     @property
@@ -78,12 +88,16 @@ class Learnt:
         return f"Learnt(chosen={self.chosen!r}, queries={self.report.queries})"
 
 
-def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, uniform: TokenWeights) -> HeldOut:
-    """Measure weights on held-out queries, and compare them with uniform weights query by query."""
-    learnt, plain = quality(queries, weights), quality(queries, uniform)
-    return HeldOut(
-        queries=len(queries),
-        uniform=dict(zip(MAIN_MEASURES, plain.mean(axis=0).tolist(), strict=True)),
-        learnt=dict(zip(MAIN_MEASURES, learnt.mean(axis=0).tolist(), strict=True)),
-        against_uniform={name: compare(learnt[:, at], plain[:, at]) for at, name in enumerate(MAIN_MEASURES)},
-    )
+def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, start: Start) -> HeldOut | None:
+    """Measure weights on held-out queries, and compare them query by query; None if there are no queries."""
+    if not queries:
+        return None
+    learnt, uniform, soft = (quality(queries, one) for one in (weights, start.uniform, start.soft))
+
+    def means(values: Quality) -> dict[str, float]:
+        return dict(zip(MAIN_MEASURES, values.mean(axis=0).tolist(), strict=True))
+
+    def against(values: Quality) -> dict[str, Comparison]:
+        return {name: compare(learnt[:, at], values[:, at]) for at, name in enumerate(MAIN_MEASURES)}
+
+    return HeldOut(len(queries), means(uniform), means(soft), means(learnt), against(uniform), against(soft))

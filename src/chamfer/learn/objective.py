@@ -5,23 +5,41 @@ For a query with weights ``w_i`` and a candidate with minima ``m_i``
     s = -temperature * sum_i w_i m_i / sum_i prior_i
 
 and the loss of the query is the mean, over its relevant documents, of the cross-entropy of the softmax over the
-relevant documents and the hard negatives.
+relevant documents and the negatives.
 """
 
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.weights.token_weights import TokenWeights
 
 Floats = npt.NDArray[np.float32]
 
 # Queries of similar length share a padded block: large enough that the overhead of NumPy calls does not matter, small
 # enough that one long query does not pad a thousand short ones.
 QUERIES_PER_BLOCK = 64
+
+
+class Pool(NamedTuple):
+    """Which candidates of a query are learnt from beside its relevant documents.
+
+    The closest ones alone would not do: whatever is far then is relevant, and learning would find that far is good.
+    Each drawn candidate stands for several that were not drawn, so ``log((others) / drawn)`` is added to its score.
+    """
+
+    closest: int = 100
+    """Number of candidates that are closest under the prior."""
+    drawn: int = 60
+    """Number of candidates that are drawn at random from the others."""
+    seed: int = 0
+    """Random seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +53,7 @@ class Block:
         is_token: ``(q, t)``.
         relevant: ``(q, c)``.
         is_candidate: ``(q, c)``.
+        stands_for: ``(q, c)`` logarithm of the number of candidates that each stands for.
     """
 
     distances: Floats
@@ -43,15 +62,22 @@ class Block:
     is_token: npt.NDArray[np.bool_]
     relevant: npt.NDArray[np.bool_]
     is_candidate: npt.NDArray[np.bool_]
+    stands_for: Floats
 
 
-def pack(queries: Sequence[JudgedQuery], *, pool: int | None = None, with_vectors: bool = True) -> list[Block]:
+def pack(
+    queries: Sequence[JudgedQuery],
+    *,
+    pool: Pool | None = None,
+    prior: TokenWeights | None = None,
+    with_vectors: bool = True,
+) -> list[Block]:
     """Pack queries into blocks.
 
     Args:
         queries: judged queries to learn from.
-        pool: number of candidates to include in addition to the relevant documents: the closest under uniform weights;
-            all by default.
+        pool: which candidates to learn from; all by default.
+        prior: weights that tell which candidates are close; uniform by default.
         with_vectors: whether to include token vectors, which take most of the memory.
     """
     if not queries:
@@ -62,7 +88,7 @@ def pack(queries: Sequence[JudgedQuery], *, pool: int | None = None, with_vector
         raise InputError(f"query {idle[0]!r} has no usable positive and negative; filter with teachable() first")
     order = sorted(range(len(queries)), key=lambda place: len(queries[place].token_ids))
     return [
-        _pack_block(queries, order[start : start + QUERIES_PER_BLOCK], pool, with_vectors=with_vectors)
+        _pack_block(queries, order[start : start + QUERIES_PER_BLOCK], pool, prior, with_vectors=with_vectors)
         for start in range(0, len(order), QUERIES_PER_BLOCK)
     ]
 
@@ -71,7 +97,7 @@ def cross_entropy(
     scores: Floats,
     relevant: npt.NDArray[np.bool_],
     is_candidate: npt.NDArray[np.bool_],
-    negatives: int,
+    negatives: int | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the loss of each query and its gradient with respect to the scores.
 
@@ -81,13 +107,13 @@ def cross_entropy(
         scores: ``(q, c)``, higher is closer.
         relevant: ``(q, c)``; every query has at least one.
         is_candidate: ``(q, c)`` false where there is padding.
-        negatives: number of hard negatives: the best-scoring candidates that are not relevant.
+        negatives: number of hard negatives: the best-scoring candidates that are not relevant; all by default.
 
     Returns:
         ``(q,)`` and ``(q, c)``.
     """
     others = np.where(is_candidate & ~relevant, scores, -np.inf)
-    if others.shape[1] > negatives:
+    if negatives is not None and others.shape[1] > negatives:
         bar = np.partition(others, -negatives, axis=1)[:, -negatives, None]
         others = np.where(others >= bar, others, -np.inf)
     counted = np.where(relevant, scores, others)
@@ -110,8 +136,16 @@ def slots_of(block: Block, seen: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]
     return np.where(block.is_token, np.searchsorted(seen, block.token_ids), len(seen))
 
 
-def _pack_block(queries: Sequence[JudgedQuery], places: list[int], pool: int | None, *, with_vectors: bool) -> Block:
-    kept = [_hardest(queries[place], pool) for place in places]
+def _pack_block(
+    queries: Sequence[JudgedQuery],
+    places: list[int],
+    pool: Pool | None,
+    prior: TokenWeights | None,
+    *,
+    with_vectors: bool,
+) -> Block:
+    chosen = [_candidates(queries[place], pool, prior) for place in places]
+    kept = [rows for rows, _ in chosen]
     tokens = max(len(queries[place].token_ids) for place in places)
     widest = max(len(rows) for rows in kept)
     dimensions = queries[places[0]].vectors.shape[1] if with_vectors else 0
@@ -123,8 +157,9 @@ def _pack_block(queries: Sequence[JudgedQuery], places: list[int], pool: int | N
         is_token=np.zeros((count, tokens), np.bool_),
         relevant=np.zeros((count, widest), np.bool_),
         is_candidate=np.zeros((count, widest), np.bool_),
+        stands_for=np.zeros((count, widest), np.float32),
     )
-    for row, (place, rows) in enumerate(zip(places, kept, strict=True)):
+    for row, (place, (rows, stands_for)) in enumerate(zip(places, chosen, strict=True)):
         query = queries[place]
         length = len(query.token_ids)
         block.distances[row, : len(rows), :length] = query.distances[rows]
@@ -133,14 +168,26 @@ def _pack_block(queries: Sequence[JudgedQuery], places: list[int], pool: int | N
         block.is_token[row, :length] = True
         block.relevant[row, : len(rows)] = query.grades[rows] > 0
         block.is_candidate[row, : len(rows)] = True
+        block.stands_for[row, : len(rows)] = stands_for
     return block
 
 
-def _hardest(query: JudgedQuery, pool: int | None) -> npt.NDArray[np.int64]:
-    """Return the candidates to learn from: those with tokens that are relevant or among the ``pool`` closest."""
-    far = query.distances.sum(axis=1)
-    filled = np.isfinite(far)
-    if pool is None or filled.sum() <= pool:
-        return np.flatnonzero(filled)
-    bar = np.partition(far, pool)[pool]
-    return np.flatnonzero(filled & ((far < bar) | (query.grades > 0)))
+def _candidates(
+    query: JudgedQuery, pool: Pool | None, prior: TokenWeights | None
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return the candidates to learn from, all of which have tokens, and the logarithm of how many each stands for."""
+    weights = np.ones(len(query.token_ids), np.float32) if prior is None else prior.table[query.token_ids]
+    far = query.distances @ weights
+    usable = np.flatnonzero(np.isfinite(far))
+    relevant = query.grades[usable] > 0
+    others = usable[~relevant]
+    if pool is None or len(others) <= pool.closest + pool.drawn:
+        return usable, np.zeros(len(usable), np.float32)
+    closeness = np.argpartition(far[others], pool.closest)
+    closest, rest = others[closeness[: pool.closest]], others[closeness[pool.closest :]]
+    generator = np.random.default_rng([pool.seed, zlib.crc32(query.query_id.encode())])
+    drawn = generator.choice(np.sort(rest), pool.drawn, replace=False)
+    kept = np.concatenate([usable[relevant], closest, drawn])
+    stands_for = np.zeros(len(kept), np.float32)
+    stands_for[len(kept) - pool.drawn :] = np.log(len(rest) / pool.drawn)
+    return kept, stands_for

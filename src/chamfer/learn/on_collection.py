@@ -1,6 +1,7 @@
 """Learn weights from the judged queries of a collection."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import compress
 
 from chamfer.data.judgements import Judgements
 from chamfer.data.queries import warn_of_own_documents
@@ -12,8 +13,9 @@ from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import FOLDS, divide, sample
+from chamfer.learn.splits import DOCUMENT, FOLDS, divide, sample
 from chamfer.learn.start import Start
+from chamfer.learn.ties import Ties, are_apart, are_new, group, groups_of
 
 
 def learn_collection(
@@ -27,6 +29,7 @@ def learn_collection(
     recipe: str = AUTO,
     preset: Preset | None = None,
     folds: int = FOLDS,
+    group_by: str = DOCUMENT,
     seed: int = 0,
 ) -> Learnt:
     """Learn weights; the arguments are those of :func:`chamfer.learn.learning.learn`.
@@ -36,13 +39,19 @@ def learn_collection(
     """
     collection = setup.collection
     others = [name for name in (validation, test) if name is not None]
-    judged = judge_splits(setup, [*splits, *others], max_queries=max_queries, seed=seed)
+    judged = judge_splits(setup, [*splits, *others], max_queries=max_queries, group_by=group_by, seed=seed)
     queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
+    chosen_on: Sequence[JudgedQuery] = judged[validation] if validation else []
     measured = judged[test] if test else []
     if hold_out:
-        queries, measured = divide(queries, hold_out, seed=seed)
+        queries, measured = divide(queries, hold_out, seed=seed, groups=group(queries, group_by).labels)
+    given = len(queries) + len(chosen_on)
+    chosen_on = list(compress(chosen_on, are_new(chosen_on, measured)))
+    queries = list(compress(queries, are_new(queries, [*chosen_on, *measured])))
+    repeated = given - len(queries) - len(chosen_on)
     queries, left_out = teachable(queries)
-    chosen_on: Sequence[JudgedQuery] = teachable(judged[validation])[0] if validation else ()
+    if chosen_on:
+        chosen_on = teachable(chosen_on)[0]
     everything = [*queries, *chosen_on]
     start = starting_weights(setup, learnt_from=len(everything))
     weights, report = fit_weights(
@@ -52,6 +61,7 @@ def learn_collection(
         validation=chosen_on,
         preset=preset,
         folds=folds,
+        group_by=group_by,
         seed=seed,
         progress=setup.progress,
         workers=setup.workers,
@@ -59,7 +69,9 @@ def learn_collection(
     return Learnt(
         weights,
         report,
-        measure_held_out(measured, weights, start.uniform) if measured else None,
+        measure_held_out(measured, weights, start),
+        measure_held_out(list(compress(measured, are_apart(measured, everything))), weights, start),
+        repeated,
         left_out,
         unknown=sum(collection.unknown_judged(name) for name in splits),
         truncated=setup.truncated({one.query_id: collection.queries[one.query_id] for one in everything}),
@@ -69,9 +81,17 @@ def learn_collection(
 
 
 def judge_splits(
-    setup: Setup, splits: Sequence[str], *, max_queries: int | None = None, seed: int = 0
+    setup: Setup, splits: Sequence[str], *, max_queries: int | None = None, group_by: str = DOCUMENT, seed: int = 0
 ) -> dict[str, list[JudgedQuery]]:
-    """Compute, or read from the cache, the minima of judged queries against BM25's candidates, split by split."""
+    """Compute, or read from the cache, the minima of judged queries against BM25's candidates, split by split.
+
+    Args:
+        setup: shared settings.
+        splits: names of splits.
+        max_queries: maximum number of queries per split, drawn at random.
+        group_by: ``text``, ``document``, or the field of the queries that says which belong together.
+        seed: random seed.
+    """
     collection = setup.collection
     chosen = {name: sample(collection.judged_queries(name), max_queries, seed=seed) for name in splits}
     texts = {query: text for part in chosen.values() for query, text in part.items()}
@@ -80,12 +100,17 @@ def judge_splits(
     for name, queries in chosen.items():
         warn_of_own_documents(queries, collection.judgements[name])
         candidates = [ranking for ranking in found if ranking.query_id in queries]
-        judged[name] = judge_queries(setup, queries, candidates, collection.judgements[name])
+        groups = groups_of(collection.query_fields, queries, group_by)
+        judged[name] = judge_queries(setup, queries, candidates, collection.judgements[name], groups)
     return judged
 
 
 def judge_queries(
-    setup: Setup, queries: Mapping[str, str], candidates: Sequence[Ranking], judgements: Judgements
+    setup: Setup,
+    queries: Mapping[str, str],
+    candidates: Sequence[Ranking],
+    judgements: Judgements,
+    groups: Mapping[str, Hashable] | None = None,
 ) -> list[JudgedQuery]:
     """Compute, or read from the cache, the minima of queries against their candidates and judged documents."""
     corpus, encoded = setup.corpus, setup.encode_queries(queries)
@@ -96,6 +121,10 @@ def judge_queries(
             corpus,
             candidates,
             judgements,
+            ties={
+                query: Ties.of(text, judgements.get(query, {}), (groups or {}).get(query))
+                for query, text in queries.items()
+            },
             form=setup.form,
             advance=advance,
             workers=setup.workers,

@@ -1,6 +1,7 @@
 """Learn weights from judged queries of an index."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import FOLDS, divide
+from chamfer.learn.splits import DOCUMENT, FOLDS, divide
 from chamfer.learn.start import Start
+from chamfer.learn.ties import Ties, are_apart, group
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch
@@ -41,6 +43,7 @@ def judge_in_index(
     *,
     weights: str | TokenWeights | None = None,
     depth: int = DEPTH,
+    groups: Mapping[str, Hashable] | None = None,
     progress: Progress = quiet,
 ) -> list[JudgedCandidates]:
     """Compute the minima of judged queries against their candidates.
@@ -54,13 +57,15 @@ def judge_in_index(
         judgements: grades of documents for each query.
         weights: current weights; the searcher's own by default.
         depth: number of candidates that each of the two weightings finds.
+        groups: group of each query that belongs to one.
         progress: shows the progress.
     """
     warn_of_own_documents({query: queries[query] for query in judgements}, judgements)
     judged = []
     with progress("computing minima", len(judgements)) as advance:
         for query, grades in judgements.items():
-            judged.append(_judge(searcher, query, queries[query], grades, weights, depth))
+            ties = Ties.of(queries[query], grades, (groups or {}).get(query))
+            judged.append(_judge(searcher, query, queries[query], grades, ties, weights, depth))
             advance(1)
     return judged
 
@@ -73,6 +78,7 @@ def learn_judged(
     preset: Preset | None = None,
     hold_out: float = 0.0,
     folds: int = FOLDS,
+    group_by: str = DOCUMENT,
     seed: int = 0,
     unknown: int = 0,
     progress: Progress = quiet,
@@ -82,9 +88,12 @@ def learn_judged(
 
     Few queries get fewer folds.
     """
-    queries, measured = divide(judged, hold_out, seed=seed) if hold_out else (judged, [])
+    queries: Sequence[JudgedQuery] = judged
+    measured: Sequence[JudgedQuery] = []
+    if hold_out:
+        queries, measured = divide(judged, hold_out, seed=seed, groups=group(judged, group_by).labels)
     queries, left_out = teachable(queries)
-    if len(queries) < 2:
+    if recipe != AUTO and len(queries) < 2:
         raise InputError(
             "learning needs relevant documents for at least 2 queries, one to learn from and one to check on, but only "
             f"{len(queries)} can be learnt from; judge more"
@@ -97,13 +106,15 @@ def learn_judged(
         start,
         recipe=recipe,
         preset=preset,
-        folds=min(folds, len(queries)),
+        folds=min(folds, int(group(queries, group_by).labels.max()) + 1),
+        group_by=group_by,
         seed=seed,
         progress=progress,
         workers=workers,
     )
-    held_out = measure_held_out(measured, weights, start.uniform) if measured else None
-    return Learnt(weights, report, held_out, left_out, unknown, {}, queries, start)
+    held_out = measure_held_out(measured, weights, start)
+    apart = measure_held_out(list(compress(measured, are_apart(measured, queries))), weights, start)
+    return Learnt(weights, report, held_out, apart, 0, left_out, unknown, {}, queries, start)
 
 
 def _judge(
@@ -111,6 +122,7 @@ def _judge(
     query_id: str,
     text: str,
     grades: Mapping[str, int],
+    ties: Ties,
     weights: str | TokenWeights | None,
     depth: int,
 ) -> JudgedCandidates:
@@ -135,5 +147,6 @@ def _judge(
         # Judged documents are ranked among the candidates even if neither weighting found them.
         retrieved=np.ones(len(ids), np.bool_),
         ideal=ideal_grades(grades, without=own),
+        ties=ties,
     )
     return JudgedCandidates(query, ids)

@@ -98,5 +98,5 @@ def _curve(axes: "Axes", curve: Sequence[Point]) -> None:
     axes.set_xticks(sizes, [str(size) for size in sizes], minor=False)
     axes.minorticks_off()
     axes.set_xlabel("judged queries learnt from")
-    axes.set_ylabel("gain in nDCG@10 over uniform (mean, range)")
+    axes.set_ylabel("gain in nDCG@10 over softened IDF (mean, range)")
     axes.set_title("How much data is enough", fontsize=10)

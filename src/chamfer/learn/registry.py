@@ -21,6 +21,11 @@ def all_recipes() -> Mapping[str, Recipe[Any]]:
     return {recipe.name: recipe for recipe in sorted(found, key=lambda recipe: recipe.order)}
 
 
+def blended_recipes() -> list[str]:
+    """Return the names of the recipes that ``auto`` blends."""
+    return [name for name, recipe in all_recipes().items() if recipe.blends]
+
+
 def hyperparameters() -> tuple[str, ...]:
     """Return the names under which recipes record their hyper-parameters in the metadata of weights."""
     return tuple(dict.fromkeys(name for recipe in all_recipes().values() for name in recipe.hyperparameters))

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from chamfer.evaluate.significance import Bootstrap
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.objective import tokens_seen
 from chamfer.learn.quality import Quality
 from chamfer.learn.recipe import Configuration, Contender
-from chamfer.learn.selection import Choice
-from chamfer.learn.start import UNIFORM
+from chamfer.learn.selection import FALLBACK, Choice, gains_of
+from chamfer.weights.token_weights import TokenWeights
 
 # Bootstrap samples of the intervals.
 SAMPLES = 1000
@@ -17,7 +19,7 @@ TIE = 1e-12
 
 
 class Row(NamedTuple):
-    """One contender on held-out queries: means, 95% bootstrap intervals, and wins and losses against uniform."""
+    """One contender on held-out queries: means, 95% bootstrap intervals, and wins and losses against softened IDF."""
 
     name: str
     """The recipe and its hyper-parameters."""
@@ -32,11 +34,11 @@ class Row(NamedTuple):
     recall_interval: tuple[float, float]
     """Its 95% interval."""
     wins: int
-    """Queries on which it beats uniform weights."""
+    """Queries on which it beats softened IDF."""
     ties: int
     """Queries on which both are equal."""
     losses: int
-    """Queries on which uniform weights beat it."""
+    """Queries on which softened IDF beats it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class LearningReport:
         seen: number of distinct tokens in them.
         measured_on: how quality was measured, such as ``3-fold cross-validation``.
         choice: what was chosen, and why.
-        members: the chosen configuration, or several that were blended; empty for weights without labels.
+        members: the chosen configuration; none for a blend and for weights without labels.
+        shares: share of each recipe in a blend; empty if nothing was blended.
         converged: whether the solver converged.
         rows: held-out quality of everything that was tried.
         heaviest: tokens of the queries with the largest weights.
@@ -61,6 +64,7 @@ class LearningReport:
     measured_on: str
     choice: Choice
     members: tuple[Configuration, ...]
+    shares: Mapping[str, float]
     converged: bool
     rows: tuple[Row, ...]
     heaviest: Sequence[tuple[str, float]]
@@ -83,6 +87,7 @@ class LearningReport:
             "chosen": self.choice.name,
             "why": self.choice.why,
             "members": [configuration.name for configuration in self.members],
+            "shares": dict(self.shares),
             "converged": self.converged,
             "candidates": [row._asdict() for row in self.rows],
             "heaviest": [{"token": token, "weight": weight} for token, weight in self.heaviest],
@@ -91,15 +96,54 @@ class LearningReport:
         }
 
 
+def make_report(
+    queries: Sequence[JudgedQuery],
+    weights: TokenWeights,
+    choice: Choice,
+    members: tuple[Configuration, ...],
+    measured: Mapping[Contender, Quality],
+    shares: Mapping[Contender, float],
+    measured_on: str,
+    *,
+    seed: int = 0,
+) -> LearningReport:
+    """Make the report of weights that were learnt from queries; see :class:`LearningReport`."""
+    seen = tokens_seen(queries)
+    heaviest, lightest = weights.extremes(10, among=seen)
+    of_recipes: dict[str, float] = {}
+    for contender, share in shares.items():
+        of_recipes[contender.recipe] = of_recipes.get(contender.recipe, 0.0) + share
+    return LearningReport(
+        queries=len(queries),
+        seen=len(seen),
+        measured_on=measured_on,
+        choice=choice,
+        members=members,
+        shares=of_recipes,
+        converged=weights.metadata.get("converged", True),
+        rows=report_rows(measured, seed=seed),
+        heaviest=heaviest,
+        lightest=lightest,
+        special=[
+            (weights.vocabulary.tokens[token], float(weights.table[token]))
+            for token in seen
+            if token in weights.vocabulary.special_ids
+        ],
+    )
+
+
 def report_rows(measured: Mapping[Contender, Quality], *, seed: int = 0) -> tuple[Row, ...]:
     """Return the row of each contender; all intervals come from the same bootstrap samples."""
-    queries = len(measured[UNIFORM])
+    if not measured:
+        return ()
+    baseline = measured[FALLBACK]
+    queries = len(baseline)
     bootstrap = Bootstrap(queries, samples=SAMPLES, seed=seed)
     rows = []
     for contender, values in measured.items():
         ndcg, recall = values.mean(axis=0).tolist()
         ndcg_interval, recall_interval = bootstrap.intervals(values)
-        gains = (values - measured[UNIFORM]).mean(axis=1)
+        gains = gains_of(values, baseline)
         wins, losses = int((gains > TIE).sum()), int((gains < -TIE).sum())
         ties = queries - wins - losses
         rows.append(

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
-from chamfer.learn.objective import cross_entropy, pack, slots_of, tokens_seen
+from chamfer.learn.objective import Pool, cross_entropy, pack, slots_of, tokens_seen
 from chamfer.learn.start import SOFT, Start
 from chamfer.weights.token_weights import LARGEST_LOG_CHANGE, TokenWeights
 
@@ -26,13 +26,11 @@ Floats = npt.NDArray[np.float32]
 PRIOR, CONTEXT = "prior", "context"
 """Names of the recipes."""
 
-PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
+PENALTIES = (30.0, 10.0, 3.0)
 """From strong to weak, so that each solution is a good start for the next."""
 
 TEMPERATURE = 20.0
-NEGATIVES = 100
-# Candidates per query that can become hard negatives.
-POOL = 400
+POOL = Pool()
 # Iterations of L-BFGS.
 STEPS = 500
 
@@ -52,7 +50,7 @@ class PenaltyConfiguration:
     """A recipe that penalises moving away from a prior."""
 
     start: str = SOFT.name
-    penalty: float = 3.0
+    penalty: float = 10.0
     context_penalty: float | None = None
     recipe: str = PRIOR
 
@@ -93,7 +91,7 @@ class Learner:
         prior: positive weights to stay close to.
         context: whether to learn a direction as well.
         temperature: sharpness of the softmax over candidates.
-        negatives: number of hard negatives per query, mined again at every step.
+        pool: which candidates are learnt from.
     """
 
     def __init__(
@@ -103,12 +101,12 @@ class Learner:
         *,
         context: bool,
         temperature: float = TEMPERATURE,
-        negatives: int = NEGATIVES,
+        pool: Pool = POOL,
     ) -> None:
-        self._blocks = pack(queries, pool=POOL, with_vectors=context)
+        self._blocks = pack(queries, pool=pool, prior=prior, with_vectors=context)
         self._prior = prior
         self._count = len(queries)
-        self._temperature, self._negatives = temperature, negatives
+        self._temperature = temperature
         self._seen = tokens_seen(queries)
         if not (prior.table[self._seen] > 0).all():
             raise InputError("a prior must be above 0 for every token of the judged queries; use softened IDF")
@@ -165,7 +163,7 @@ class Learner:
                 weights *= np.exp(np.clip(turned, -LARGEST_LOG_CHANGE, LARGEST_LOG_CHANGE))
             scale = self._temperature / prior.sum(axis=1, keepdims=True)
             scores = -np.matmul(block.distances, (weights * scale)[:, :, None])[:, :, 0]
-            losses, of_scores = cross_entropy(scores, block.relevant, block.is_candidate, self._negatives)
+            losses, of_scores = cross_entropy(scores + block.stands_for, block.relevant, block.is_candidate)
             total += float(losses.sum())
             of_log_weights = -np.matmul(of_scores[:, None, :], block.distances)[:, 0, :] * weights * scale
             within = np.where(np.abs(moved) < LARGEST_LOG_CHANGE, of_log_weights, 0)

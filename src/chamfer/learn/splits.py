@@ -1,9 +1,10 @@
 """Which judged queries are for training, validation and testing; no query has two of these roles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.data.collection import Collection
 from chamfer.data.judgements import DEV, TEST, TRAIN
@@ -12,6 +13,12 @@ from chamfer.support.strings import list_of_strings
 
 FOLDS = 3
 """Folds of the cross-validation unless another number is given."""
+
+TEXT, DOCUMENT = "text", "document"
+"""Group queries by their words, or by words and relevant documents; any other name is a field of the queries."""
+
+Labels = npt.NDArray[np.int64]
+"""``(queries,)``: the number of each query's group."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -75,7 +82,9 @@ def splits_to_learn_from(
     return chosen
 
 
-def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits[T]:
+def split_queries(
+    judged: Mapping[str, Sequence[T]], *, seed: int = 0, grouped: Callable[[Sequence[T]], Labels] | None = None
+) -> Splits[T]:
     """Return train, validation and test queries of a collection, by the paper's rule.
 
     Given splits are used where they exist. If only one of ``train`` and ``dev`` exists, a fifth of it is for
@@ -84,34 +93,67 @@ def split_queries(judged: Mapping[str, Sequence[T]], *, seed: int = 0) -> Splits
     Args:
         judged: queries of each split of the collection, at least of ``test``.
         seed: random seed of the divisions.
+        grouped: returns the group of each query; a group is never divided.
     """
     if TEST not in judged:
         raise InputError(f"there is no test split to measure on, only {', '.join(judged) or 'none'}")
+
+    def parts(queries: Sequence[T], share: float) -> tuple[list[T], list[T]]:
+        return divide(queries, share, seed=seed, groups=None if grouped is None else grouped(queries))
+
     if TRAIN in judged and DEV in judged:
         return Splits(judged[TRAIN], judged[DEV], judged[TEST])
     for name in (TRAIN, DEV):
         if name in judged:
-            return Splits(*divide(judged[name], 0.2, seed=seed), judged[TEST])
-    learnt, test = divide(judged[TEST], 0.5, seed=seed)
-    return Splits(*divide(learnt, 0.3, seed=seed), test)
+            return Splits(*parts(judged[name], 0.2), judged[TEST])
+    learnt, test = parts(judged[TEST], 0.5)
+    return Splits(*parts(learnt, 0.3), test)
 
 
-def divide(queries: Sequence[T], share: float, *, seed: int = 0) -> tuple[list[T], list[T]]:
+def divide(
+    queries: Sequence[T], share: float, *, seed: int = 0, groups: Labels | None = None
+) -> tuple[list[T], list[T]]:
     """Divide queries at random into the rest and a ``share`` that is held out; both keep their order.
+
+    Args:
+        queries: queries to divide.
+        share: share to hold out; with groups, at most this share.
+        seed: random seed.
+        groups: group of each query; a group is never divided. Every query is its own group by default.
 
     >>> divide(["a", "b", "c", "d"], 0.5)
     (['b', 'd'], ['a', 'c'])
     """
+    labels = np.arange(len(queries)) if groups is None else groups
     held = round(len(queries) * share)
-    if not 0 < held < len(queries):
+    sizes, taken, chosen = np.bincount(labels), 0, []
+    for label in np.random.default_rng(seed).permutation(len(sizes)):
+        if taken + sizes[label] <= held:
+            taken += sizes[label]
+            chosen.append(label)
+    if not 0 < taken < len(queries):
         raise InputError(
             f"holding out {share:.0%} of {len(queries)} judged queries leaves one part empty; judge more queries, or "
             "hold out another share"
         )
-    chosen = np.zeros(len(queries), np.bool_)
-    chosen[np.random.default_rng(seed).permutation(len(queries))[:held]] = True
-    rest = [query for query, out in zip(queries, chosen, strict=True) if not out]
-    return rest, [query for query, out in zip(queries, chosen, strict=True) if out]
+    out = np.isin(labels, chosen)
+    rest = [query for query, is_out in zip(queries, out, strict=True) if not is_out]
+    return rest, [query for query, is_out in zip(queries, out, strict=True) if is_out]
+
+
+def spread(groups: Labels, parts: int, *, seed: int = 0) -> Labels:
+    """Return the part of each query: groups are whole, and parts are as equal in size as they can be.
+
+    >>> spread(np.array([0, 0, 1, 2]), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    sizes = np.bincount(groups)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    part_of, filled = np.zeros(len(sizes), np.int64), np.zeros(parts, np.int64)
+    for label in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first
+        part_of[label] = filled.argmin()
+        filled[part_of[label]] += sizes[label]
+    return part_of[groups]
 
 
 def sample(queries: Mapping[K, T], count: int | None, *, seed: int = 0) -> dict[K, T]:

@@ -1,6 +1,6 @@
 """The paper's thirteen datasets: archives, sequence lengths and hyper-parameters; and defaults for any other."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from chamfer.errors import InputError
@@ -24,7 +24,9 @@ class Dataset:
         md5: published checksum of the archive on BEIR's server; empty for other datasets.
         sha256: SHA-256 of that archive, if it is known.
         query_length: maximum query length in tokens; 0 for the usual one.
-        preset: hyper-parameters of the paper's recipe.
+        own_documents: whether queries are documents of the collection themselves.
+        preset: published hyper-parameters of the paper's recipe; None to search all published ones on validation
+            queries.
     """
 
     name: str
@@ -32,7 +34,8 @@ class Dataset:
     md5: str = ""
     sha256: str | None = None
     query_length: int = 0
-    preset: Preset = field(default_factory=Preset)
+    own_documents: bool = False
+    preset: Preset | None = None
 
     @property
     def url(self) -> str:
@@ -40,9 +43,9 @@ class Dataset:
         return f"{SERVER}/{self.name}.zip" if self.md5 else ""
 
 
-def _paper(group: str, name: str, md5: str, *, query_length: int = 0) -> Dataset:
+def _paper(group: str, name: str, md5: str, *, query_length: int = 0, own_documents: bool = False) -> Dataset:
     preset = PRESETS["msmarcodocs" if name == "msmarco" else name]
-    return Dataset(name, group, md5, SHA256.get(name), query_length, preset)
+    return Dataset(name, group, md5, SHA256.get(name), query_length, own_documents, preset)
 
 
 # BEIR publishes MD5s only. These are what several projects have measured of the archives with those MD5s; the files of
@@ -64,7 +67,7 @@ DATASETS = (
     _paper("Question Answering", "hotpotqa", "f412724f78b0d91183a0e86805e16114"),
     _paper("Question Answering", "fiqa", "17918ed23cd04fb15047f73e6c3bd9d9"),
     _paper("Entity Retrieval", "dbpedia-entity", "c2a39eb420a3164af735795df012ac2c"),
-    _paper("Argument Retrieval", "arguana", "8ad3e3c2a5867cdced806d6503f29b99", query_length=300),
+    _paper("Argument Retrieval", "arguana", "8ad3e3c2a5867cdced806d6503f29b99", query_length=300, own_documents=True),
     _paper("Argument Retrieval", "webis-touche2020", "46f650ba5a527fc69e0a6521c5a23563"),
     _paper("Duplicate Question Retrieval", "quora", "18fb154900ba42a600f84b839c173167"),
     _paper("Citation Prediction", "scidocs", "38121350fc3a4d2f48850f6aff52e4a9"),

@@ -45,7 +45,11 @@ def _draw(axes: "Axes", report: Report) -> None:
         )
         for bar, cell in zip(bars, cells, strict=True):
             bar.set_alpha(1.0 if cell.beyond_noise else 0.35)
-    theirs = [(place, line.printed.gain) for place, line in zip(places, report.lines, strict=True) if line.printed]
+    theirs = [
+        (place, line.printed.gain)
+        for place, line in zip(places, report.lines, strict=True)
+        if line.printed and not line.cells[FEW_SHOT_PAPER].doubtful
+    ]
     if theirs:
         axes.plot([gain for _, gain in theirs], [place for place, _ in theirs], "kd", ms=5, label="paper, few-shot")
     axes.axvline(0, color="black", lw=0.8)

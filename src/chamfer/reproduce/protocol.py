@@ -11,6 +11,7 @@ from chamfer.data.runs import write_run
 from chamfer.encode.encoder import Encoder
 from chamfer.evaluate.measures import DEPTH as MEASURED
 from chamfer.evaluate.measures import PerQuery
+from chamfer.evaluate.rankings import without_own_document
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import bootstrap_interval, compare
 from chamfer.kernels.form import DEFAULT_FORM, Form
@@ -25,7 +26,8 @@ from chamfer.reproduce.datasets import Dataset
 from chamfer.reproduce.paper import DEPTH, MOST_QUERIES, Setting
 from chamfer.reproduce.saved_splits import load_splits
 from chamfer.reproduce.scoring import Scoring
-from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, FEW_SHOT_PAPER
+from chamfer.reproduce.separator import with_separator_idf
+from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import choose_special
 from chamfer.weights.token_weights import TokenWeights
@@ -77,15 +79,22 @@ def reproduce_dataset(
     scoring = Scoring(setup, setting, splits)
     train, validation = (scoring.minima(role, start.uniform) for role in ("train", "validation"))
     learning = time.perf_counter()
-    weightings, chosen = learn_all(train, validation, start, dataset, seed=protocol.seed, progress=progress)
+    theirs = with_separator_idf(start, setup.frequencies)
+    weightings, chosen = learn_all(
+        train, validation, start, dataset, theirs=theirs, seed=protocol.seed, progress=progress
+    )
     learnt = time.perf_counter() - learning
-    rankings = scoring.rankings(weightings)
+    rankings = scoring.rankings(weightings, with_own=dataset.own_documents)
     judgements = splits.judgements(collection, "test")
     values = {name: measure_all(ranked, judgements) for name, ranked in rankings.items()}
+    kept = {
+        name: measure_all(rankings[name], judgements, skip_own=False) for name in weightings if dataset.own_documents
+    }
     for name, weights in weightings.items():
         weights.save(folder / setting / f"{name}.safetensors")
     for name, ranked in rankings.items():
-        write_run(folder / setting / f"{name}.trec", ranked, k=MEASURED, tag=name)
+        others = [without_own_document(one, MEASURED) for one in ranked]
+        write_run(folder / setting / f"{name}.trec", others, k=MEASURED, tag=name)
     return {
         "dataset": dataset.name,
         "group": dataset.group,
@@ -101,6 +110,7 @@ def reproduce_dataset(
         "truncated": setup.truncated(splits.texts(collection, "test")),
         "chosen": chosen,
         "systems": {name: _figures(values[name], values[CHAMFER]) for name in rankings},
+        OWN_KEPT: {name: _figures(kept[name], kept[CHAMFER]) for name in kept},
         "bm25_on_all_test_queries": scoring.bm25_on_all() if setting == "rerank" else None,
         "seconds": {"all": round(time.perf_counter() - started, 1), "learning": round(learnt, 1)},
     }
@@ -112,6 +122,7 @@ def learn_all(
     start: Start,
     dataset: Dataset,
     *,
+    theirs: Start | None = None,
     seed: int = 0,
     progress: Progress = quiet,
 ) -> tuple[dict[str, TokenWeights], dict[str, str]]:
@@ -119,10 +130,20 @@ def learn_all(
 
     The weight of special tokens under IDF is chosen on the validation queries. With too few queries to learn from,
     the few-shot systems fall back to weights that need no labels.
+
+    Args:
+        train: queries to learn from.
+        validation: queries to choose on.
+        start: weights without labels, for our systems.
+        dataset: settings of the dataset.
+        theirs: the same for the paper's systems, see :mod:`chamfer.reproduce.separator`; by default ours.
+        seed: random seed.
+        progress: progress callback.
     """
+    theirs = theirs or start
     can_learn = len(train) > 0 and len(validation) > 0 and len(train) + len(validation) >= MIN_QUERIES
     special, zero_shot = choose_special(
-        (start.idf, start.idf_without_special),
+        (theirs.idf, theirs.idf_without_special),
         lambda options: [float(quality(validation, one).mean()) if can_learn else 0.0 for one in options],
     )
     weightings = {
@@ -130,13 +151,13 @@ def learn_all(
         IDF: zero_shot,
         SOFT_IDF: start.soft,
         FEW_SHOT_PAPER: zero_shot,
-        FEW_SHOT: start.uniform,
+        FEW_SHOT: start.soft,
     }
     nothing = "nothing could be learnt"
     chosen = {IDF: f"special tokens at {special:g}", FEW_SHOT_PAPER: nothing, FEW_SHOT: nothing}
     if can_learn:
         weightings[FEW_SHOT_PAPER], report = fit_weights(
-            train, start, recipe=PAPER, validation=validation, preset=dataset.preset, seed=seed, progress=progress
+            train, theirs, recipe=PAPER, validation=validation, preset=dataset.preset, seed=seed, progress=progress
         )
         chosen[FEW_SHOT_PAPER] = report.choice.name
         weightings[FEW_SHOT], report = fit_weights([*train, *validation], start, seed=seed, progress=progress)

@@ -1,10 +1,11 @@
 """Our results beside the paper's: rows, mean gains, and which gains are beyond noise."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from chamfer.reproduce.datasets import DATASETS
+from chamfer.reproduce.doubts import doubts, is_doubtful
 from chamfer.reproduce.paper import (
     CAPPED,
     ENCODER,
@@ -13,10 +14,9 @@ from chamfer.reproduce.paper import (
     Setting,
     disagreements,
     is_capped,
-    printed_averages,
     printed_for,
 )
-from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, SYSTEMS
+from chamfer.reproduce.systems import CHAMFER, OWN_KEPT, PAPER_COLUMNS, SYSTEMS
 from chamfer.retrieve.stages import BM25
 
 
@@ -32,6 +32,8 @@ class Cell(NamedTuple):
     """p-value of the difference from Chamfer, with Holm's correction over the table."""
     printed: float | None
     """The paper's value."""
+    doubtful: bool
+    """Whether the paper's value, or its gain over Chamfer, is in doubt; see :mod:`chamfer.reproduce.doubts`."""
 
     @property
     def beyond_noise(self) -> bool:
@@ -51,12 +53,22 @@ class Line(NamedTuple):
     printed: Printed | None
 
 
+class Comparison(NamedTuple):
+    """Mean gains over the rows that both we and the paper have, without those that are in doubt."""
+
+    ours: float
+    papers: float
+    """Computed from the paper's values, because its printed means do not always follow from them."""
+    rows: int
+
+
 class Mean(NamedTuple):
-    """Mean gain over Chamfer by system, in percent, and the paper's mean few-shot gain on the same datasets."""
+    """Mean gain over Chamfer by system, in percent, and the same beside the paper's."""
 
     name: str
     gains: dict[str, float]
-    printed: float | None
+    compared: dict[str, Comparison]
+    """For systems that the paper has too, where at least two rows can be compared."""
 
 
 class Report(NamedTuple):
@@ -66,60 +78,82 @@ class Report(NamedTuple):
     measure: str
     lines: list[Line]
     means: list[Mean]
+    own_kept: list[Line]
+    """Datasets again, with each query's own document among its candidates; not part of the means."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the table, ready for ``json.dumps``."""
         return {
             "setting": self.setting,
             "measure": self.measure,
-            "rows": [
-                {
-                    "dataset": line.dataset,
-                    "group": line.group,
-                    "queries": line.queries,
-                    "bm25": line.bm25,
-                    "systems": {
-                        name: {
-                            **cell._asdict(),
-                            "beyond_noise": cell.beyond_noise,
-                            "ours_minus_papers": None if cell.printed is None else cell.value - cell.printed,
-                        }
-                        for name, cell in line.cells.items()
-                    },
-                }
-                for line in self.lines
+            "rows": [_line_json(line) for line in self.lines],
+            OWN_KEPT: [_line_json(line) for line in self.own_kept],
+            "means": [
+                {**mean._asdict(), "compared": {name: one._asdict() for name, one in mean.compared.items()}}
+                for mean in self.means
             ],
-            "means": [mean._asdict() for mean in self.means],
         }
 
 
 def report(results: Sequence[dict[str, Any]], setting: Setting, measure: str) -> Report:
     """Make the table of one measure in one setting from the results of a run."""
     own = [one for one in results if one["setting"] == setting]
+    lines = _lines([(one, one["systems"]) for one in own], measure)
+    kept = _lines([(one, one[OWN_KEPT]) for one in own if one.get(OWN_KEPT)], measure)
+    return Report(setting, measure, lines, _means(lines), kept)
+
+
+def _lines(results: Sequence[tuple[dict[str, Any], Mapping[str, Any]]], measure: str) -> list[Line]:
+    """The rows of a table: results, and the figures of the systems to show."""
     weighted = [name for name in SYSTEMS if name != CHAMFER]
-    p_values = [one["systems"][name]["against_chamfer"][measure]["p_value"] for one in own for name in weighted]
+    p_values = [systems[name]["against_chamfer"][measure]["p_value"] for _, systems in results for name in weighted]
     corrected = iter(holm(p_values))
     lines = []
-    for one in own:
-        published = printed_for(setting, measure, one["dataset"])
+    for one, systems in results:
+        published = printed_for(one["setting"], measure, one["dataset"])
         p_of = {CHAMFER: 1.0, **{name: next(corrected) for name in weighted}}
-        chamfer = one["systems"][CHAMFER]["measures"][measure]
+        chamfer = systems[CHAMFER]["measures"][measure]
         cells = {}
         for name in SYSTEMS:
-            value = one["systems"][name]["measures"][measure]
+            value = systems[name]["measures"][measure]
             gain = 100 * (value / chamfer - 1) if chamfer else 0.0
-            theirs = getattr(published, PAPER_COLUMNS[name]) if published and name in PAPER_COLUMNS else None
-            low, high = one["systems"][name]["against_chamfer"][measure]["interval"]
-            cells[name] = Cell(value, gain, (low, high), p_of[name], theirs)
-        bm25 = one["systems"][BM25]["measures"][measure] if BM25 in one["systems"] else None
+            low, high = systems[name]["against_chamfer"][measure]["interval"]
+            theirs, doubtful = None, False
+            if published and name in PAPER_COLUMNS:
+                theirs = getattr(published, PAPER_COLUMNS[name])
+                doubtful = is_doubtful(published, PAPER_COLUMNS[name])
+            cells[name] = Cell(value, gain, (low, high), p_of[name], theirs, doubtful)
+        bm25 = systems[BM25]["measures"][measure] if BM25 in systems else None
         lines.append(Line(one["dataset"], one["group"], one["queries"]["test"], bm25, cells, published))
-    return Report(setting, measure, lines, _means(lines, setting, measure))
+    return lines
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    return {
+        "dataset": line.dataset,
+        "group": line.group,
+        "queries": line.queries,
+        "bm25": line.bm25,
+        "systems": {
+            name: {
+                **cell._asdict(),
+                "beyond_noise": cell.beyond_noise,
+                "ours_minus_papers": None if cell.printed is None else cell.value - cell.printed,
+            }
+            for name, cell in line.cells.items()
+        },
+    }
 
 
 def notes(results: Sequence[dict[str, Any]]) -> list[str]:
     """Notes that readers of the tables need."""
     names = sorted({one["encoder"]["name"] for one in results})
     capped = ", ".join(one.name for one in DATASETS if is_capped(one.name))
+    kept = [
+        f"The queries of {name} are documents, too. A query's own document is left out of its candidates, as is usual, "
+        "and kept in the second row, as the paper probably did; means are over the first."
+        for name in dict.fromkeys(one["dataset"] for one in results if one.get(OWN_KEPT))
+    ]
     return [
         f"Encoder: {', '.join(names)}; the paper's is {ENCODER}.",
         f"Bold: significantly better than Chamfer (paired randomisation test, p < {SIGNIFICANCE:g}, "
@@ -127,8 +161,16 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
         f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
         f"paper's recall on {capped} is capped (it falls from k = 10 to k = 100), so it is listed under {CAPPED}@k.",
         "Means are of the gains over Chamfer in percent, as in the paper.",
+        "Means that stand beside the paper's are over the rows that both have, without those in doubt (marked ?); the "
+        "paper's are computed from its values.",
         "The paper does not list its queries and used fewer on some datasets; see docs/guides/reproduce.md.",
+        *kept,
         *(f"Inconsistent in the paper: {one.sentence}." for one in disagreements() if _is_about(one, results)),
+        *(
+            f"In doubt in the paper: {doubt.sentence}."
+            for doubt in doubts()
+            if any((one["setting"], one["dataset"]) == (doubt.setting, doubt.dataset) for one in results)
+        ),
     ]
 
 
@@ -139,15 +181,24 @@ def _is_about(disagreement: Disagreement, results: Sequence[dict[str, Any]]) -> 
     return disagreement.about in shown or disagreement.about in groups or (disagreement.about == "" and bool(groups))
 
 
-def _means(lines: Sequence[Line], setting: Setting, measure: str) -> list[Mean]:
+def _means(lines: Sequence[Line]) -> list[Mean]:
     groups = [group for group in dict.fromkeys(line.group for line in lines) if group]
-    means = [_mean(group, [line for line in lines if line.group == group], setting, measure) for group in groups]
-    return [*means, _mean("", lines, setting, measure)] if lines else []
+    means = [_mean(group, [line for line in lines if line.group == group]) for group in groups]
+    return [*means, _mean("all", lines)] if lines else []
 
 
-def _mean(group: str, lines: Sequence[Line], setting: Setting, measure: str) -> Mean:
-    gains = {name: sum(line.cells[name].gain for line in lines) / len(lines) for name in SYSTEMS if name != CHAMFER}
-    # A mean over other datasets would not be comparable.
-    same = {line.dataset for line in lines} == {one.name for one in DATASETS if group in ("", one.group)}
-    theirs = next((one.percent for one in printed_averages() if one[:3] == (setting, measure, group)), None)
-    return Mean(group or "all", gains, theirs if same else None)
+def _mean(name: str, lines: Sequence[Line]) -> Mean:
+    weighted = [system for system in SYSTEMS if system != CHAMFER]
+    gains = {system: sum(line.cells[system].gain for line in lines) / len(lines) for system in weighted}
+    compared = {}
+    for system in PAPER_COLUMNS:
+        both = [line for line in lines if line.printed and not line.cells[system].doubtful]
+        if system != CHAMFER and len(both) > 1:
+            ours = sum(line.cells[system].gain for line in both) / len(both)
+            compared[system] = Comparison(ours, sum(_papers_gain(line, system) for line in both) / len(both), len(both))
+    return Mean(name, gains, compared)
+
+
+def _papers_gain(line: Line, system: str) -> float:
+    value, chamfer = line.cells[system].printed or 0.0, line.cells[CHAMFER].printed or 0.0
+    return 100 * (value / chamfer - 1) if chamfer else 0.0

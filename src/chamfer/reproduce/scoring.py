@@ -1,8 +1,9 @@
 """Candidates, minima and rankings of one dataset in one setting."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 from chamfer.data.collection import Collection
 from chamfer.data.judgements import TEST
@@ -45,25 +46,31 @@ class Scoring:
         except InputError:  # there are none; a tiny collection is evaluated all the same
             return []
 
-    def rankings(self, weightings: Mapping[str, TokenWeights]) -> dict[str, list[Ranking]]:
+    def rankings(self, weightings: Mapping[str, TokenWeights], *, with_own: bool = False) -> dict[str, list[Ranking]]:
         """Rankings of the test queries by each weighting, and BM25's where it is the first stage.
 
         In the end-to-end setting, each weighting ranks the candidates that it found itself. Distances are computed
         once for all weightings.
+
+        Args:
+            weightings: weights by name.
+            with_own: whether weightings also rank the document with the query's own id, where there is one. It comes on
+                top of the others, so that the rankings without it stay the same.
         """
-        found = self._candidates("test", weightings)
+        searched = self._candidates("test", weightings)
+        found = {name: self._with_own(ranked) for name, ranked in searched.items()} if with_own else searched
         together = [
             Ranking.of(ranked[0].query_id, ids, [0.0] * len(ids))
             for ranked in zip(*found.values(), strict=True)
             for ids in [list(dict.fromkeys(document for one in ranked for document in one.document_ids))]
         ]
-        k = MEASURED if self.setting == "rerank" else None
-        ranked = rerank_candidates(self.setup, weightings, together, k=k)
+        deep = MEASURED + with_own
+        ranked = rerank_candidates(self.setup, weightings, together, k=deep if self.setting == "rerank" else None)
         own = {
-            name: [_among(one, candidates) for one, candidates in zip(ranked[name], found[name], strict=True)]
+            name: [_among(one, candidates, deep) for one, candidates in zip(ranked[name], found[name], strict=True)]
             for name in weightings
         }
-        return {**({BM25: found[CHAMFER]} if self.setting == "rerank" else {}), **own}
+        return {**({BM25: searched[CHAMFER]} if self.setting == "rerank" else {}), **own}
 
     def bm25_on_all(self) -> dict[str, float]:
         """BM25 on all judged test queries, including those learnt from, to compare with published values."""
@@ -81,6 +88,15 @@ class Scoring:
             return dict.fromkeys(weightings, found)
         return find_first(self.setup, queries, weightings, AUTO)
 
+    def _with_own(self, rankings: Sequence[Ranking]) -> list[Ranking]:
+        documents = self.collection.documents
+        return [
+            replace(one, document_ids=(*one.document_ids, one.query_id), scores=(*one.scores, -inf))
+            if one.query_id in documents
+            else one
+            for one in rankings
+        ]
+
     @cached_property
     def _bm25(self) -> dict[str, Ranking]:
         """BM25's candidates for all queries, found in one go because each call builds a new BM25 index."""
@@ -92,8 +108,8 @@ class Scoring:
         }
 
 
-def _among(ranking: Ranking, candidates: Ranking) -> Ranking:
+def _among(ranking: Ranking, candidates: Ranking, k: int) -> Ranking:
     """The top of a ranking, restricted to some candidates."""
     own = set(candidates.document_ids)
-    kept = [pair for pair in zip(ranking.document_ids, ranking.scores, strict=True) if pair[0] in own][:MEASURED]
+    kept = [pair for pair in zip(ranking.document_ids, ranking.scores, strict=True) if pair[0] in own][:k]
     return Ranking(ranking.query_id, tuple(document for document, _ in kept), tuple(score for _, score in kept))

@@ -14,5 +14,8 @@ TITLES = {
     FEW_SHOT: "few-shot, auto",
 }
 
+OWN_KEPT = "own_document_kept"
+"""Results of the same systems with each query's own document among its candidates."""
+
 # The systems that the paper has too, and their columns there.
 PAPER_COLUMNS = {CHAMFER: "chamfer", IDF: "zero_shot", FEW_SHOT_PAPER: "few_shot"}

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from chamfer.reproduce.paper import Setting
-from chamfer.reproduce.report import Cell, Report
-from chamfer.reproduce.systems import CHAMFER, FEW_SHOT_PAPER, PAPER_COLUMNS, SYSTEMS, TITLES
+from chamfer.reproduce.report import Cell, Comparison, Line, Report
+from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, SYSTEMS, TITLES
 
 SETTING_TITLES: dict[Setting, str] = {
     "rerank": "re-ranking BM25's candidates",
@@ -55,38 +55,55 @@ class Layout(NamedTuple):
 def layouts(report: Report, bold: Bold) -> Iterator[Layout]:
     """Lay out our results and, for datasets of the paper, ours beside the paper's."""
     first = ["BM25"] if any(line.bm25 is not None for line in report.lines) else []
+    lines = list(_named_lines(report))
     rows = [
         [
-            line.dataset,
+            name,
             str(line.queries),
-            *(f"{line.bm25 or 0:.4f}" for _ in first),
-            *(_cell(name, line.cells[name], bold) for name in SYSTEMS),
+            *("" if line.bm25 is None else f"{line.bm25:.4f}" for _ in first),
+            *(_cell(system, line.cells[system], bold) for system in SYSTEMS),
         ]
-        for line in report.lines
+        for name, line in lines
     ]
     for mean in report.means:
         gains = [f"{mean.gains[name]:+.2f}%" for name in SYSTEMS[1:]]
         rows.append([f"mean gain, {mean.name}", "", *("" for _ in first), "", *gains])
     yield Layout(title(report), ["dataset", "queries", *first, *(TITLES[name] for name in SYSTEMS)], rows)
-    published = [line for line in report.lines if line.printed]
+    published = [(name, line) for name, line in lines if line.printed]
     if not published:
         return
     rows = []
-    for line in published:
-        row = [line.dataset]
-        for name in PAPER_COLUMNS:
-            ours, theirs = line.cells[name].value, line.cells[name].printed or 0.0
-            row += [f"{ours:.4f}", f"{theirs:.4f}", f"{ours - theirs:+.4f}"]
-        rows.append(row)
+    for name, line in published:
+        cells = [line.cells[system] for system in PAPER_COLUMNS]
+        rows.append([name, *(text for cell in cells for text in _beside(cell))])
     for mean in report.means:
-        if mean.printed is not None:
-            ours, theirs = mean.gains[FEW_SHOT_PAPER], mean.printed
-            row = [f"mean gain, {mean.name}", *[""] * 6, f"{ours:+.2f}%", f"{theirs:+.2f}%", f"{ours - theirs:+.2f}"]
-            rows.append(row)
+        if mean.compared:
+            both = [mean.compared.get(system) for system in PAPER_COLUMNS]
+            rows.append([f"mean gain, {mean.name}", *(text for one in both for text in _compared(one))])
     columns = [
         f"{name}, {what}" for name in ("Chamfer", "IDF", "paper's few-shot") for what in ("ours", "paper", "difference")
     ]
     yield Layout(f"{title(report)}, compared with the paper", ["dataset", *columns], rows)
+
+
+def _named_lines(report: Report) -> Iterator[tuple[str, Line]]:
+    """The rows of a table and what they are called, datasets with own documents twice."""
+    for line in report.lines:
+        yield line.dataset, line
+        yield from (
+            (f"{one.dataset}, own document kept", one) for one in report.own_kept if one.dataset == line.dataset
+        )
+
+
+def _beside(cell: Cell) -> list[str]:
+    theirs = cell.printed or 0.0
+    return [f"{cell.value:.4f}", f"{theirs:.4f}{'?' if cell.doubtful else ''}", f"{cell.value - theirs:+.4f}"]
+
+
+def _compared(both: Comparison | None) -> list[str]:
+    if both is None:
+        return [""] * 3
+    return [f"{both.ours:+.2f}%", f"{both.papers:+.2f}%", f"{both.ours - both.papers:+.2f}"]
 
 
 def _cell(name: str, cell: Cell, bold: Bold) -> str:

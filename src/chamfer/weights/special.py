@@ -17,6 +17,9 @@ CHOICES = (DEFAULT, 0.0)
 AUTO: Final = "auto"
 """Choose the weight on validation queries."""
 
+SEPARATORS = ("[SEP]", "</s>")
+"""Tokens that end a text. They are special here; to the paper they are words."""
+
 Special = float | Literal["auto"]
 
 Weights = TypeVar("Weights")
@@ -32,6 +35,15 @@ def with_special(
     [1.0, 3.0]
     """
     return np.where(vocabulary.is_special, special, table).astype(np.float32)
+
+
+def separators(vocabulary: Vocabulary) -> list[int]:
+    """Return the ids of the special tokens that end a text.
+
+    >>> separators(Vocabulary(("[CLS]", "cat", "[SEP]"), special_ids=frozenset({0, 2})))
+    [2]
+    """
+    return [place for place in sorted(vocabulary.special_ids) if vocabulary.tokens[place] in SEPARATORS]
 
 
 def choose_special(

@@ -3,16 +3,15 @@
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Recipe
 from chamfer.learn.solver import CONTEXT, PENALTIES, PenaltyConfiguration, fit_sequence
-from chamfer.learn.start import SOFT, UNIFORM
+from chamfer.learn.start import SOFT
 
 CONTEXT_PENALTIES = (10.0, 1.0)
 
 
 def grid(*, alone: bool, preset: Preset | None) -> list[PenaltyConfiguration]:
-    """Return every pair of penalties for each of the two priors."""
+    """Return every pair of penalties."""
     return [
-        PenaltyConfiguration(start.name, penalty, context_penalty, recipe=CONTEXT)
-        for start in (SOFT, UNIFORM)
+        PenaltyConfiguration(SOFT.name, penalty, context_penalty, recipe=CONTEXT)
         for penalty in PENALTIES
         for context_penalty in CONTEXT_PENALTIES
     ]

@@ -1,28 +1,29 @@
-"""The recipe ``prior``: one weight per token, close to softened IDF or to uniform weights."""
+"""The recipe ``prior``: one weight per token, close to softened IDF."""
 
 from collections.abc import Sequence
 
 from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.objective import Pool
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Recipe
-from chamfer.learn.solver import NEGATIVES, PENALTIES, PRIOR, TEMPERATURE, Learner, PenaltyConfiguration, fit_sequence
-from chamfer.learn.start import SOFT, UNIFORM
+from chamfer.learn.solver import PENALTIES, POOL, PRIOR, TEMPERATURE, Learner, PenaltyConfiguration, fit_sequence
+from chamfer.learn.start import SOFT
 from chamfer.weights.token_weights import TokenWeights
 
 
 def grid(*, alone: bool, preset: Preset | None) -> list[PenaltyConfiguration]:
-    """Return every penalty for each of the two priors."""
-    return [PenaltyConfiguration(start.name, penalty) for start in (SOFT, UNIFORM) for penalty in PENALTIES]
+    """Return every penalty."""
+    return [PenaltyConfiguration(SOFT.name, penalty) for penalty in PENALTIES]
 
 
 def fit_prior(
     queries: Sequence[JudgedQuery],
     prior: TokenWeights,
     *,
-    penalty: float = 3.0,
+    penalty: float = 10.0,
     context_penalty: float | None = None,
     temperature: float = TEMPERATURE,
-    negatives: int = NEGATIVES,
+    pool: Pool = POOL,
 ) -> TokenWeights:
     """Learn weights that stay close to a prior.
 
@@ -32,9 +33,9 @@ def fit_prior(
         penalty: cost of moving the weight of a token; tokens that occur in few queries move little.
         context_penalty: cost of a direction, which is learnt as well if this is given (the recipe ``context``).
         temperature: sharpness of the softmax over candidates.
-        negatives: number of hard negatives per query, mined again at every step.
+        pool: which candidates are learnt from.
     """
-    learner = Learner(queries, prior, context=context_penalty is not None, temperature=temperature, negatives=negatives)
+    learner = Learner(queries, prior, context=context_penalty is not None, temperature=temperature, pool=pool)
     return learner.weights(learner.solve(penalty, context_penalty or 0.0))
 
 

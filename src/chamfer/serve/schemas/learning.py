@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from chamfer.learn.recipe_names import AUTO, NAMES
-from chamfer.learn.solver import PRIOR
 from chamfer.serve.schemas.fields import Identifier, Query, Request, VersionName
 
 MOST_JUDGED = 1000
@@ -29,10 +28,10 @@ class LearnRequest(Request):
     recipe: Annotated[
         Recipe,
         Field(
-            description="`auto` keeps uniform weights unless another recipe is significantly better, which takes "
-            "dozens of judged queries; a recipe by name is not compared with them."
+            description="`auto` blends softened IDF with everything that can be learnt, by the evidence for each; a "
+            "recipe by name is used as it is."
         ),
-    ] = PRIOR
+    ] = AUTO
     name: VersionName = None
 
 
@@ -58,7 +57,7 @@ class LearnResponse(BaseModel):
 
     version: int
     left_out: Annotated[list[str], Field(description="Why some judgements were ignored.")]
-    chosen: Annotated[str, Field(description="The recipe that was best on held-out queries, or `uniform`.")]
+    chosen: Annotated[str, Field(description="`blend`, or the recipe with its hyper-parameters.")]
     why: str
     queries: Annotated[int, Field(description="Number of queries that were learnt from.")]
     ndcg_before: Annotated[float, Field(description="nDCG@10 over the judged queries with the weights in use.")]

@@ -1,0 +1,100 @@
+"""Readings of the paper's recipe, and weights of ``[MASK]``: ``results/paper-study`` and ``results/mask-weights``."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from chamfer.evaluate.measures import MAIN_MEASURES
+from paper_controls import SYNTHETIC
+from table_means import FEWEST, mean_percent, read_records
+
+UNIFORM, PUBLISHED, OPTIMUM = "uniform", "published", "optimum"
+Runs = Sequence[dict[str, Any]]
+"""Runs on one collection with different seeds: the quality of each of their systems on test queries."""
+
+
+def study() -> str:
+    """One row for each reading: what it gains over uniform weights, and how many weights it sets to 0."""
+    runs = {record["dataset"]: record["runs"] for record in read_records("paper-study")}
+    control = runs.pop(SYNTHETIC, [])
+    chosen = [own for own in runs.values() if own[0]["queries"]["test"] >= FEWEST]
+    far = [own for own in runs.values() if own[0]["queries"]["apart"] >= FEWEST]
+    rows = [
+        f"| variant | {_head()} | {MAIN_MEASURES[0]} gain, queries apart | weights at 0 "
+        "| weights at 0 where uniform is right |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in _names(chosen):
+        zeros = [_mean(own, name, "zeros") for own in chosen]
+        apart = mean_percent(_changes(far, name, MAIN_MEASURES[0], "apart"))
+        cells = [*_gains(chosen, name), apart, _percent(zeros), _percent([_mean(control, name, "zeros")])]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*rows, "", *_facts(chosen)])
+
+
+def mask_weights() -> str:
+    """One row for each way to weight ``[MASK]``."""
+    records = [record for record in read_records("mask-weights") if record["queries"]["test"] >= FEWEST]
+    rows = [f"| weights | weight of `[MASK]` | {_head()} |", "| --- | ---: | ---: | ---: | ---: |"]
+    chosen = [[record] for record in records]
+    for name in _names(chosen):
+        mask = statistics.fmean(record["systems"][name]["mask"] for record in records)
+        rows.append(f"| {name} | {mask:.2f} | {' | '.join(_gains(chosen, name))} |")
+    return "\n".join(rows)
+
+
+def _head() -> str:
+    return f"{' | '.join(f'{measure} gain' for measure in MAIN_MEASURES)} | better / worse"
+
+
+def _names(chosen: Sequence[Runs]) -> list[str]:
+    return [name for name in chosen[0][0]["systems"] if name != UNIFORM] if chosen else []
+
+
+def _gains(chosen: Sequence[Runs], name: str) -> list[str]:
+    """Mean change in each measure with its interval over collections; collections that are better and worse in nDCG."""
+    changes = [_changes(chosen, name, measure) for measure in MAIN_MEASURES]
+    counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
+    return [*map(mean_percent, changes), counts]
+
+
+def _changes(chosen: Sequence[Runs], name: str, measure: str, queries: str = "test") -> list[float]:
+    """Relative change to uniform weights on each collection, in percent."""
+    values, uniform = (
+        [statistics.fmean(run["systems"][system][queries][measure] for run in own) for own in chosen]
+        for system in (name, UNIFORM)
+    )
+    return [100 * (value / base - 1) for value, base in zip(values, uniform, strict=True)]
+
+
+def _mean(runs: Runs, name: str, key: str) -> float | None:
+    found = [run["systems"][name][key] for run in runs if run["systems"][name].get(key) is not None]
+    return statistics.fmean(found) if found else None
+
+
+def _percent(shares: Sequence[float | None]) -> str:
+    known = [share for share in shares if share is not None]
+    return f"{100 * statistics.fmean(known):.2g}%" if known else ""
+
+
+def _facts(chosen: Sequence[Runs]) -> list[str]:
+    """How far Adam goes on these collections, and how close to the optimum the optima are."""
+    if not chosen:
+        return ["Not measured yet; run `make bench-paper-study`."]
+    means = {key: [statistics.fmean(run[key] for run in own) for own in chosen] for key in ("seen", "longest_path")}
+    missed = [
+        system["gap"] / (system["lowered"] + system["gap"])
+        for own in chosen
+        for run in own
+        for system in run["systems"].values()
+        if system.get("gap")
+    ]
+    return [
+        f"{len(chosen)} collections with at least {FEWEST} test queries; means with 95% intervals over collections. "
+        f"Their training queries have T = {min(means['seen']):.0f} to {max(means['seen']):.0f} distinct tokens, so all "
+        f"steps of Adam together are {min(means['longest_path']):.1f} to {max(means['longest_path']):.1f} initial "
+        f"weights long. The heaviest token has {_percent([_mean(own, PUBLISHED, 'largest') for own in chosen])} of all "
+        f"weight in `{PUBLISHED}` and {_percent([_mean(own, OPTIMUM, 'largest') for own in chosen])} in `{OPTIMUM}`. The "
+        f"optima miss at most {100 * statistics.median(missed):.2g}% (median) and {100 * max(missed):.2g}% (largest) of "
+        "what the loss can be lowered by."
+    ]

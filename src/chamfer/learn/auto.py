@@ -1,0 +1,109 @@
+"""The recipe ``auto``: fit every configuration, and blend all of them by the evidence for each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from chamfer.learn.blend import blend
+from chamfer.learn.folds import Fold, fit_folds, measure_folds
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.quality import Quality, quality
+from chamfer.learn.recipe import Configuration, Contender
+from chamfer.learn.selection import BLEND, FALLBACK, shares_of
+from chamfer.learn.start import UNIFORM, Start
+from chamfer.support.progress import Progress, quiet
+from chamfer.weights.token_weights import TokenWeights
+from chamfer.workers.jobs import IN_PROCESS, Workers
+
+Divide = Callable[[Sequence[JudgedQuery]], list[Fold]]
+"""Divides queries into folds; returns none if there are too few."""
+
+Fitted = Mapping[Contender, Sequence[TokenWeights]]
+"""Weights of each contender, one for each fold."""
+
+
+class Blended(NamedTuple):
+    """The blend, and what it was made from."""
+
+    weights: TokenWeights
+    shares: Mapping[Contender, float]
+    """Share of each contender in the blend."""
+    measured: Mapping[Contender, Quality]
+    """Quality of everything on held-out queries, the blend among it; empty if there are too few queries to hold out."""
+
+
+def fit_auto(
+    queries: Sequence[JudgedQuery],
+    start: Start,
+    configurations: Sequence[Configuration],
+    divide: Divide,
+    *,
+    validation: Sequence[JudgedQuery] = (),
+    measure: bool = True,
+    progress: Progress = quiet,
+    workers: Workers = IN_PROCESS,
+) -> Blended:
+    """Fit every configuration, weigh the evidence for each, and blend.
+
+    Evidence comes from queries that the weights were not fitted to. The blend itself is measured with folds inside of
+    folds: for each fold, everything is done once more without its queries, evidence included.
+
+    Args:
+        queries: judged queries with their minima.
+        start: weights that need no labels.
+        configurations: what to fit.
+        divide: divides queries into folds.
+        validation: queries to weigh the evidence on, instead of folds.
+        measure: whether to measure the blend, which takes twice as long as making it.
+        progress: shows the progress.
+        workers: processes that fit the configurations.
+    """
+    everything = [*queries, *validation]
+    outer = [Fold(queries, validation, np.arange(len(validation)))] if validation else divide(queries)
+    inner = [divide(fold.train) for fold in outer] if measure and not validation else []
+    whole = Fold(everything, (), np.arange(0))
+    folds = [whole, *outer, *(fold for several in inner for fold in several)]
+    with progress("fitting weights", len(configurations) * len(folds)) as advance:
+        fitted: Fitted = {
+            UNIFORM: [start.uniform] * len(folds),
+            FALLBACK: [start.soft] * len(folds),
+            **fit_folds(folds, start, configurations, advance, workers=workers),
+        }
+    of_outer = _part(fitted, 1, len(outer))
+    measured = measure_folds(outer, of_outer) if outer else {}
+    shares = _shares(measured, fitted)
+    if measured and measure:
+        measured[BLEND] = np.zeros_like(measured[UNIFORM])
+        if validation:
+            _measure_by_thirds(measured, of_outer, validation)
+        first = 1 + len(outer)
+        for at, (fold, within) in enumerate(zip(outer, inner, strict=not validation)):
+            evidence = measure_folds(within, _part(fitted, first, len(within))) if within else {}
+            first += len(within)
+            blended = _blend(_part(of_outer, at, 1), _shares(evidence, fitted))
+            measured[BLEND][fold.places] = quality(fold.held_out, blended)
+    return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured)
+
+
+def _measure_by_thirds(measured: dict[Contender, Quality], fitted: Fitted, validation: Sequence[JudgedQuery]) -> None:
+    """Measure the blend on each third of the validation queries, with the evidence of the other two."""
+    for third in range(min(3, len(validation))):
+        own = np.arange(third, len(validation), 3)
+        elsewhere = {one: np.delete(values, own, axis=0) for one, values in measured.items() if one != BLEND}
+        blended = _blend(fitted, _shares(elsewhere, fitted))
+        measured[BLEND][own] = quality([validation[int(place)] for place in own], blended)
+
+
+def _shares(measured: Mapping[Contender, Quality], fitted: Fitted) -> dict[Contender, float]:
+    nothing = np.zeros((0, 2))
+    contenders = [one for one in fitted if one != FALLBACK]
+    return shares_of(measured or dict.fromkeys(fitted, nothing), contenders)
+
+
+def _part(fitted: Fitted, first: int, count: int) -> dict[Contender, Sequence[TokenWeights]]:
+    return {one: weights[first : first + count] for one, weights in fitted.items()}
+
+
+def _blend(fitted: Fitted, shares: Mapping[Contender, float]) -> TokenWeights:
+    return blend([fitted[one][0] for one in shares], list(shares.values()))

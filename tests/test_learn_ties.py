@@ -1,0 +1,132 @@
+"""Queries that share words, documents or a group stay on one side."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chamfer import Encoder, InputError
+from chamfer.data.collection import Collection
+from chamfer.learn.folds import cross_validation, folds_if_possible
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.learning import learn
+from chamfer.learn.splits import divide, split_queries, spread
+from chamfer.learn.ties import Ties, are_apart, are_new, group, groups_of
+from tests.problems import random_problem
+
+
+def tied(*ties: Ties) -> list[JudgedQuery]:
+    return [replace(query, ties=own) for query, own in zip(random_problem(1, queries=len(ties)), ties, strict=True)]
+
+
+def of(words: str, *relevant: str, session: str | None = None) -> Ties:
+    return Ties(words, frozenset(relevant), session)
+
+
+def sides(queries: Sequence[JudgedQuery]) -> list[str]:
+    return [query.query_id for query in queries]
+
+
+def test_queries_with_one_answer_or_the_same_words_form_a_group_also_through_others() -> None:
+    queries = tied(of("a", "1"), of("b", "1", "2"), of("c", "2"), of("d", "3"), of("d", "4"), of("e"), of("f"), of("g"))
+    assert group(queries).labels.tolist() == [0, 0, 0, 1, 1, 2, 3, 4]
+    assert group(queries, "text").labels.tolist() == [0, 1, 2, 3, 3, 4, 5, 6]
+
+
+def test_a_field_groups_queries_and_so_do_their_words() -> None:
+    queries = tied(of("a", session="x"), of("b", session="x"), of("b"), of("c", "1"), of("d", "1"), of("e"), of("f"))
+    assert group(queries, "session").labels.tolist() == [0, 0, 0, 1, 2, 3, 4]
+
+
+def test_queries_without_known_words_are_not_taken_for_equal() -> None:
+    assert group(random_problem(1, queries=3)).labels.tolist() == [0, 1, 2]
+
+
+def test_a_group_of_more_than_half_the_queries_is_reported_and_only_words_count() -> None:
+    found = group(tied(of("a", "1"), of("b", "1"), of("c", "1"), of("d", "2")))
+    assert found.by == "text"
+    assert found.labels.tolist() == [0, 1, 2, 3]
+    assert found.sentence == (
+        "share no query text (relevant documents connect 3 of 4 queries, too many to keep on one side)"
+    )
+
+
+def test_apart_means_that_nothing_is_shared_directly() -> None:
+    learnt = tied(of("a", "1"), of("b", "2", session="x"))
+    queries = tied(of("a", "9"), of("c", "1"), of("c", "3"), of("d", session="x"), of("e", "3"))
+    assert are_apart(queries, learnt).tolist() == [False, False, True, False, True]
+    assert are_new(queries, learnt).tolist() == [False, True, True, True, True]
+
+
+def test_folds_share_no_relevant_document() -> None:
+    queries = tied(*(of(f"q{at}", f"d{at // 3}") for at in range(30)))
+    for fold in cross_validation(queries, folds=3):
+        assert are_apart(fold.held_out, fold.train).all()
+        assert len(fold.held_out) in (9, 12)
+    with pytest.raises(InputError, match=r"11 folds need at least 11 judged queries that .* share nothing, not 10"):
+        cross_validation(queries, folds=11)
+    assert len(folds_if_possible(queries[:9], folds=5)) == 3
+    assert folds_if_possible(queries[:1]) == []
+
+
+@given(st.lists(st.integers(0, 8), min_size=2, max_size=40), st.integers(2, 4), st.integers(0, 5))
+def test_no_group_is_ever_divided(labels: list[int], parts: int, seed: int) -> None:
+    groups = np.unique(labels, return_inverse=True)[1]
+    part_of = spread(groups, parts, seed=seed)
+    assert all(len(set(part_of[groups == label])) == 1 for label in groups)
+    try:
+        rest, held = divide(range(len(groups)), 0.4, seed=seed, groups=groups)
+    except InputError:
+        return
+    assert sorted([*rest, *held]) == list(range(len(groups)))
+    assert len(held) <= round(0.4 * len(groups))
+    assert not {groups[place] for place in rest} & {groups[place] for place in held}
+
+
+def test_splits_that_are_drawn_keep_equal_texts_together() -> None:
+    queries = tied(*(of(f"q{at // 2}") for at in range(40)))
+    for seed in range(5):
+        splits = split_queries({"test": queries}, seed=seed, grouped=lambda some: group(some, "text").labels)
+        words = [{query.ties.words for query in part} for part in splits]
+        assert not words[0] & words[1] | words[0] & words[2] | words[1] & words[2]
+
+
+def test_a_field_that_no_query_has_is_an_error_that_names_those_there_are() -> None:
+    fields = {"q1": {"session": 7}, "q2": {"session": 8, "year": 2020}}
+    assert groups_of(fields, ["q1", "q2", "q3"], "session") == {"q1": "7", "q2": "8"}
+    assert groups_of(fields, ["q1"], "document") == {}
+    with pytest.raises(InputError, match="no query has a field 'sesion'; they have: session, year"):
+        groups_of(fields, ["q1", "q2"], "sesion")
+
+
+@pytest.fixture
+def asked_twice() -> Collection:
+    """A query that is tested is also among those to learn from, and another one has the same answer."""
+    things = ["cat", "dog", "sky", "night", "day", "mat"]
+    queries = {f"q{at}": f"why {one}" for at, one in enumerate(things)}
+    return Collection(
+        name="things",
+        documents={f"{one}-{other}": f"the {one} and a {other}" for one in things for other in things},
+        queries={**queries, "again": "Why CAT?", "other": "what about the cat", "new": "what about the mat"},
+        judgements={
+            "train": {f"q{at}": {f"{one}-{one}": 1} for at, one in enumerate(things[:5])},
+            "test": {"again": {"cat-cat": 1}, "other": {"dog-dog": 1}, "new": {"mat-mat": 1}},
+        },
+    )
+
+
+def test_what_is_tested_on_is_never_learnt_from_in_the_same_words(
+    asked_twice: Collection, encoder: Encoder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    learnt = learn(asked_twice, encoder=encoder, cache=tmp_path_factory.mktemp("cache"), test="test", recipe="prior")
+    assert sides(learnt.queries) == ["q1", "q2", "q3", "q4"]
+    assert learnt.repeated == 1
+    assert learnt.held_out is not None
+    assert learnt.held_out.queries == 3
+    assert learnt.apart is not None
+    assert learnt.apart.queries == 2  # "other" has the answer of "q1"
+    with pytest.raises(InputError, match="no query has a field 'session'; they have: none"):
+        learn(asked_twice, encoder=encoder, test="test", group_by="session")
