@@ -94,7 +94,7 @@ bench-zero-shot: .venv/installed
 
 bench-few-shot: .venv/installed
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA) $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/learning_curve.py $(DATA)/scifact
+	$(BIN)/python benchmarks/learning_curve.py $(foreach name,scifact climate-fever-sent cosqa musique-1k medquad perspectrum nfcorpus,$(DATA)/$(name)) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # The paper's recipe with one thing changed at a time, down to the optimum of its loss. Takes hours.

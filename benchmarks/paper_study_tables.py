@@ -89,12 +89,12 @@ def _facts(chosen: Sequence[Runs]) -> list[str]:
         for system in run["systems"].values()
         if system.get("gap")
     ]
+    published, optimum = (_percent([_mean(own, name, "largest") for own in chosen]) for name in (PUBLISHED, OPTIMUM))
     return [
         f"{len(chosen)} collections with at least {FEWEST} test queries; means with 95% intervals over collections. "
         f"Their training queries have T = {min(means['seen']):.0f} to {max(means['seen']):.0f} distinct tokens, so all "
         f"steps of Adam together are {min(means['longest_path']):.1f} to {max(means['longest_path']):.1f} initial "
-        f"weights long. The heaviest token has {_percent([_mean(own, PUBLISHED, 'largest') for own in chosen])} of all "
-        f"weight in `{PUBLISHED}` and {_percent([_mean(own, OPTIMUM, 'largest') for own in chosen])} in `{OPTIMUM}`. The "
-        f"optima miss at most {100 * statistics.median(missed):.2g}% (median) and {100 * max(missed):.2g}% (largest) of "
-        "what the loss can be lowered by."
+        f"weights long. The heaviest token has {published} of all weight in `{PUBLISHED}` and {optimum} in `{OPTIMUM}`."
+        f" The optima miss at most {100 * statistics.median(missed):.2g}% (median) and {100 * max(missed):.2g}% "
+        "(largest) of what the loss can be lowered by."
     ]

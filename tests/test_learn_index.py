@@ -81,7 +81,7 @@ def test_queries_may_have_ids_and_some_may_be_held_out(searcher: Searcher, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"judgements": {"blue sky": ["d3"]}, "recipe": "prior"}, "at least 2 queries"),
+        ({"judgements": {"blue sky": ["d3"]}}, "at least 2 queries"),
         ({}, "learning from an index needs judgements"),
         ({"judgements": JUDGED, "test": "test"}, "for an index, use hold_out"),
     ],

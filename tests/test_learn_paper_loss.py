@@ -78,6 +78,16 @@ def test_the_loss_is_the_largest_over_all_sets_of_negatives(seed: int, zeros: in
     assert loss(weights)[0] == pytest.approx(by_hand(queries, weights, SMALL, worst), rel=1e-6)
 
 
+def test_the_loss_is_not_convex_if_each_candidate_counts_that_ties_for_the_last_place() -> None:
+    """The recipe does that, as it always has."""
+    queries = small_problem(3)
+    loss = PaperLoss(queries, SMALL, share_ties=False)
+    nothing, one = np.zeros(len(loss.seen)), np.eye(len(loss.seen))[0] * 1e-6
+    ends = [loss(nothing + sign * one)[0] for sign in (-1, 1)]
+    assert loss(nothing)[0] > np.mean(ends) + 0.1
+    assert PaperLoss(queries, SMALL)(nothing)[0] <= np.mean(ends) + 1e-6
+
+
 def test_fixed_negatives_are_those_under_uniform_weights() -> None:
     queries = small_problem(3, candidates=12)
     fixed, changing = PaperLoss(queries, SMALL, fixed_negatives=True), PaperLoss(queries, SMALL)

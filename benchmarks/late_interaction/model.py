@@ -59,4 +59,4 @@ def principal_directions(states: torch.Tensor, dimensions: int) -> torch.Tensor:
     """
     unit = torch.nn.functional.normalize(states.float())
     directions: torch.Tensor = torch.linalg.eigh(unit.T @ unit).eigenvectors
-    return directions.T.flip(0)[:dimensions].contiguous()
+    return directions.T.flip(0)[:dimensions].clone()  # a view would be saved with all rows

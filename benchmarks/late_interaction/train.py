@@ -30,7 +30,7 @@ CHECKPOINTS = "checkpoints"
 RESULT = RECORD.with_name("training.json")
 HELD_OUT, HELD_OUT_BATCH = 512, 128
 SAMPLE = 250  # pairs whose token states give the principal directions
-RATE, WARM_UP = 5e-5, 0.1
+WARM_UP = 0.1  # share of the steps in which the learning rate grows; then it falls to 0
 LOG_EVERY, SAVE_EVERY = 10, 100
 
 
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--batch", type=int, default=96, help="pairs per step, each a negative of all others")
     parser.add_argument("--document-length", type=int, default=80, help="tokens of a document that training reads")
+    parser.add_argument("--rate", type=float, default=5e-5, help="learning rate")
     parser.add_argument("--minutes", type=float, help="stop after this time; the same command continues")
     parser.add_argument("--device", default=AUTO)
     parser.add_argument("--seed", type=int, default=0)
@@ -51,8 +52,7 @@ def main() -> None:
     train, held_out = split_by_package([json.loads(line) for line in content.decode().splitlines()])
     settings = {
         "pairs": {"train": len(train), "held_out": len(held_out), "sha256": hashlib.sha256(content).hexdigest()},
-        **{name: getattr(arguments, name) for name in ("steps", "batch", "document_length", "seed")},
-        "rate": RATE,
+        **{name: getattr(arguments, name) for name in ("steps", "batch", "document_length", "rate", "seed")},
     }
     start, checkpoints = arguments.out / "start.json", arguments.out / CHECKPOINTS
     last = get_last_checkpoint(str(checkpoints)) if checkpoints.is_dir() else None  # type: ignore[no-untyped-call]
@@ -103,7 +103,7 @@ def training_arguments(arguments: argparse.Namespace, device: str) -> MultiVecto
         max_steps=arguments.steps,
         per_device_train_batch_size=arguments.batch,
         dataloader_drop_last=True,
-        learning_rate=RATE,
+        learning_rate=arguments.rate,
         warmup_steps=WARM_UP,
         prompts=MARKERS,
         max_length={"document": arguments.document_length},

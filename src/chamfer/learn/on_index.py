@@ -93,7 +93,7 @@ def learn_judged(
     if hold_out:
         queries, measured = divide(judged, hold_out, seed=seed, groups=group(judged, group_by).labels)
     queries, left_out = teachable(queries)
-    if recipe != AUTO and len(queries) < 2:
+    if len(queries) < 2:
         raise InputError(
             "learning needs relevant documents for at least 2 queries, one to learn from and one to check on, but only "
             f"{len(queries)} can be learnt from; judge more"

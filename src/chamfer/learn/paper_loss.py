@@ -28,6 +28,8 @@ class PaperLoss:
         temperature: factor of all scores.
         fixed_negatives: whether the negatives are the candidates that are closest under uniform weights, instead of
             those that are closest under the weights that the loss is computed for.
+        share_ties: whether candidates that tie for the last place among the negatives share it. To count each of them
+            once makes a loss that jumps where they tie, as duplicates always do, and that is not convex.
         dtype: of the arithmetic. With weights that sum to 1, the loss differs only from its fifth digit on, so whoever
             compares losses needs 64 bits; for the gradient alone, 32 bits are enough and faster.
     """
@@ -39,6 +41,7 @@ class PaperLoss:
         *,
         temperature: float = 1.0,
         fixed_negatives: bool = False,
+        share_ties: bool = True,
         dtype: type[np.floating[Any]] = np.float64,
     ) -> None:
         self.seen = tokens_seen(queries)
@@ -47,7 +50,7 @@ class PaperLoss:
             for part, negatives in ((preset.alpha, preset.closest), (1 - preset.alpha, preset.closer))
             if part > 0
         ]
-        self._dtype = dtype
+        self._share_ties, self._dtype = share_ties, dtype
         self._blocks = pack(queries, with_vectors=False)
         self._distances = [block.distances.astype(dtype, copy=False) for block in self._blocks]
         self._slots = [slots_of(block, self.seen) for block in self._blocks]
@@ -55,7 +58,7 @@ class PaperLoss:
         self._fixed: list[list[npt.NDArray[Any]]] | None = None
         if fixed_negatives:
             self._fixed = [
-                [_log_counts(scores, block, negatives) for _, negatives in self._terms]
+                [self._log_counts(scores, block, negatives) for _, negatives in self._terms]
                 for block, scores in zip(self._blocks, self._scores(np.ones(len(self.seen))), strict=True)
             ]
 
@@ -66,7 +69,7 @@ class PaperLoss:
             relevant = block.relevant.sum(axis=1, keepdims=True)
             of_scores = np.zeros_like(scores)
             for term, (part, negatives) in enumerate(self._terms):
-                counts = self._fixed[at][term] if self._fixed else _log_counts(scores, block, negatives)
+                counts = self._fixed[at][term] if self._fixed else self._log_counts(scores, block, negatives)
                 losses, of_term = cross_entropy(scores + counts, block.relevant, block.is_candidate)
                 # The paper sums over the relevant documents of a query; cross_entropy takes their mean.
                 loss += part * float(losses @ relevant[:, 0])
@@ -82,21 +85,16 @@ class PaperLoss:
         for distances, slots, shares in zip(self._distances, self._slots, self._shares, strict=True):
             yield -np.matmul(distances, (padded[slots] * shares)[:, :, None])[:, :, 0]
 
-
-def _log_counts(scores: npt.NDArray[Any], block: Block, negatives: int) -> npt.NDArray[Any]:
-    """``(q, c)`` logarithm of how often each candidate counts: relevant ones and the hardest others once.
-
-    Candidates that tie for the last place share it. To count each of them would make a loss that jumps where they tie,
-    as duplicates always do, and that is not convex.
-    """
-    counts = np.ones_like(scores)
-    if scores.shape[1] > negatives:
-        others = np.where(block.is_candidate & ~block.relevant, scores, -np.inf)
-        bar = np.partition(others, -negatives, axis=1)[:, -negatives, None]
-        above, tied = others > bar, others == bar
-        places = negatives - above.sum(axis=1, keepdims=True)
-        shared = (places / tied.sum(axis=1, keepdims=True)).astype(scores.dtype)
-        counts = np.where(block.relevant | above, 1, np.where(tied, shared, 0)).astype(scores.dtype)
-    with np.errstate(divide="ignore"):
-        found: npt.NDArray[Any] = np.log(counts)
-    return found
+    def _log_counts(self, scores: npt.NDArray[Any], block: Block, negatives: int) -> npt.NDArray[Any]:
+        """``(q, c)`` logarithm of how often each candidate counts: relevant ones and the hardest others once."""
+        counts = np.ones_like(scores)
+        if scores.shape[1] > negatives:
+            others = np.where(block.is_candidate & ~block.relevant, scores, -np.inf)
+            bar = np.partition(others, -negatives, axis=1)[:, -negatives, None]
+            above, tied = others > bar, others == bar
+            places = negatives - above.sum(axis=1, keepdims=True)
+            shared = places / tied.sum(axis=1, keepdims=True) if self._share_ties else 1
+            counts = np.where(block.relevant | above, 1, np.where(tied, shared, 0)).astype(scores.dtype)
+        with np.errstate(divide="ignore"):
+            found: npt.NDArray[Any] = np.log(counts)
+        return found

@@ -111,7 +111,7 @@ class Tangents:
     def __call__(self, weights: Weights) -> tuple[float, Weights]:
         """Compute the loss and its gradient."""
         value, gradient = self._loss(weights)
-        self._last.append((value - gradient @ weights, gradient))
+        self._last.append((value - float(gradient @ weights), gradient))
         self.first = value if self.first is None else self.first
         return value, gradient
 
