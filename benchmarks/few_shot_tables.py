@@ -92,7 +92,7 @@ def summary() -> str:
         sentences.append(f"- On {spoken}, learnt weights change softened IDF by {' and '.join(gains)}.")
     for name, spoken in ((AUTO, "learnt weights"), (SHUFFLED, "weights learnt from shuffled labels")):
         for part, where in (("all", "all test queries"), ("apart", "test queries apart")):
-            runs = [change for record in enough(records) for change in _by_seed(record, part, name)]
+            runs = [change for record in _enough(records, part) for change in _by_seed(record, part, name)]
             below = sum(change < 0 for change in runs)
             sentences.append(f"- In {below} of {len(runs)} runs, {spoken} are worse than softened IDF on {where}.")
     return "\n".join(sentences) if records else ""
@@ -165,21 +165,21 @@ def _gain(record: Record, part: str, measure: str, marks: Marks) -> str:
 
 
 def _percents(records: Sequence[Record], part: str, measure: str) -> list[float]:
-    """Relative changes of softened IDF by learnt weights, on collections with enough queries in that part."""
+    """Relative changes of softened IDF by learnt weights."""
     return [
         100 * _auto(record, part, measure)["difference"] / record[part]["systems"][SOFT]["measures"][measure]
-        for record in enough(records)
-        if record[part]["queries"] >= FEWEST
+        for record in _enough(records, part)
     ]
+
+
+def _enough(records: Sequence[Record], part: str) -> list[Record]:
+    """The collections with enough queries in that part."""
+    return [record for record in enough(records) if _mean(record[part]["queries_per_seed"]) >= FEWEST]
 
 
 def _by_seed(record: Record, part: str, name: str) -> list[float]:
-    systems = record[part]["systems"]
-    if not systems:
-        return []
-    return [
-        own - base for own, base in zip(systems[name]["by_seed"][NDCG], systems[SOFT]["by_seed"][NDCG], strict=True)
-    ]
+    learnt, soft = (record[part]["systems"][one]["by_seed"][NDCG] for one in (name, SOFT))
+    return [own - base for own, base in zip(learnt, soft, strict=True)]
 
 
 def _value(record: Record, part: str, name: str) -> str:
