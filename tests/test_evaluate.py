@@ -153,10 +153,6 @@ class TestMeasures:
         assert measure([ranking], {"q": {"a": 1}})["RR@10"].tolist() == [1.0]
         assert measure([ranking], {"q": {"b": 1}})["RR@10"].tolist() == [0.5]
 
-    def test_the_querys_own_document_does_not_count(self) -> None:
-        found = measure([Ranking("d1", ("d1", "d2"), (2.0, 1.0))], {"d1": {"d2": 1}})
-        assert found["RR@10"].tolist() == [1.0]
-
     def test_a_query_without_a_ranking_scores_0(self) -> None:
         found = measure(
             [Ranking("q1", ("a",), (1.0,)), Ranking("unjudged", ("a",), (1.0,))], {"q1": {"a": 1}, "q2": {"a": 1}}
@@ -243,16 +239,34 @@ class TestExperiments:
             assert "d2" in [ranking.query_id for ranking in system.rankings]
             assert all(ranking.query_id not in ranking.document_ids for ranking in system.rankings)
 
-    def test_a_relevant_document_with_the_querys_id_is_reported(
+    def test_a_query_that_is_judged_relevant_to_itself_is_reported(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path
     ) -> None:
-        """Queries and documents that are both numbered from 1, say: the measures would be 0 in silence."""
         collection = load_collection(collection_folder)
         judged = replace(collection, judgements={"test": {"d2": {"d2": 1}}})
-        with pytest.warns(
-            InputWarning, match="1 of 1 queries have a relevant document with their own id, such as 'd2'"
-        ):
+        with pytest.warns(InputWarning, match="1 of 1 queries are judged relevant to themselves, such as 'd2'"):
             evaluate(judged, ["uniform"], encoder=encoder, cache=tmp_path / "cache")
+
+    def test_another_document_with_the_querys_id_is_a_candidate(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        """Queries and documents that are both numbered from 1, say."""
+        collection = load_collection(collection_folder)
+        renamed = replace(
+            collection, queries={"d4": "why do cats sleep"}, judgements={"test": {"d4": {"d4": 2, "d1": 1}}}
+        )
+        (system,) = evaluate(renamed, ["uniform"], encoder=encoder, cache=tmp_path / "cache").systems[1:]
+        assert "d4" in system.rankings[0].document_ids
+        assert system.measures["R@10"] == 1
+
+    def test_a_run_is_measured_without_the_querys_own_document(
+        self, collection_folder: Path, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        runs = {"theirs": [Ranking("d2", ("d2", "d5"), (2.0, 1.0))]}
+        collection = load_collection(collection_folder)
+        judged = replace(collection, judgements={"test": {"d2": {"d5": 1}}})
+        found = evaluate(judged, ["uniform"], runs=runs, encoder=encoder, cache=tmp_path / "cache")
+        assert found.systems[-1].measures["RR@10"] == 1
 
     def test_candidates_and_runs_may_come_from_elsewhere(
         self, collection_folder: Path, encoder: Encoder, tmp_path: Path

@@ -7,7 +7,7 @@ from typing import Any
 
 from chamfer.data.documents import corpus_file, read_documents
 from chamfer.data.judgements import Judgements, judgements_from
-from chamfer.data.queries import queries_from
+from chamfer.data.queries import is_own_document, queries_from
 from chamfer.errors import InputError
 
 
@@ -41,6 +41,14 @@ class Collection:
     def unknown_judged(self, split: str) -> int:
         """Number of judgements in a split whose document is not in the corpus, so that no search can find it."""
         return sum(document not in self.documents for grades in self.judgements[split].values() for document in grades)
+
+    def own_document(self, query: str) -> str | None:
+        """The id of the document that is the query itself, as in ArguAna; None if there is none.
+
+        Queries and documents that are both numbered from 1 share ids, and nothing else.
+        """
+        document = self.documents.get(query)
+        return query if document is not None and is_own_document(query, self.queries[query], document) else None
 
     def judged_queries(self, split: str) -> dict[str, str]:
         """The queries of a split that have at least one judgement, in the order of the file."""

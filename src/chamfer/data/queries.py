@@ -82,31 +82,31 @@ def words_of(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold())) or " ".join(text.split())
 
 
-def own_document(query_id: str, text: str) -> str | None:
-    """The id of the document that is the query itself, as in ArguAna: the document with the query's id.
+def is_own_document(query_id: str, text: str, document: str) -> bool:
+    """Whether the document with a query's id is the query itself, as in ArguAna, and not another text of the same name.
 
-    None for a query whose text is its id: a document with that id has nothing to do with it.
+    It is if its title or its text, the two ends of ``document``, is the query in the same words. A query whose text is
+    its id has no id of its own.
 
-    >>> own_document("d2", "a dog barks"), own_document("rice", "rice")
-    ('d2', None)
+    >>> is_own_document("2", "a dog barks", "At night. A dog barks."), is_own_document("2", "a dog barks", "Rice.")
+    (True, False)
     """
-    return None if query_id == text else query_id
+    words, own = words_of(document), words_of(text)
+    return query_id != text and (words == own or words.startswith(f"{own} ") or words.endswith(f" {own}"))
 
 
-def warn_of_own_documents(queries: Mapping[str, str], judgements: Mapping[str, Mapping[str, int]]) -> None:
-    """Warn if a document that is left out as the query itself is judged relevant: most likely it is another one.
+def warn_of_own_documents(own: Mapping[str, str | None], judgements: Mapping[str, Mapping[str, int]]) -> None:
+    """Warn if a document is judged relevant that is left out because it is the query itself.
 
     Args:
-        queries: texts of judged queries by id.
+        own: for each judged query, the document that is the query itself.
         judgements: grades of documents for each query.
     """
-    owners = ((query, own_document(query, text)) for query, text in queries.items())
-    hidden = [query for query, own in owners if own is not None and judgements.get(query, {}).get(own, 0) > 0]
+    hidden = [query for query, document in own.items() if document and judgements.get(query, {}).get(document, 0) > 0]
     if hidden:
         warnings.warn(
-            f"{len(hidden)} of {len(queries)} queries have a relevant document with their own id, such as "
-            f"{hidden[0]!r}, which is left out because it is taken for the query itself, as in ArguAna; rename the "
-            "queries if it is another text",
+            f"{len(hidden)} of {len(own)} queries are judged relevant to themselves, such as {hidden[0]!r}; a document "
+            "that is the query itself is left out, as in ArguAna",
             InputWarning,
             stacklevel=2,
         )

@@ -22,7 +22,7 @@ from chamfer.weights.token_weights import TokenWeights
 def find_first(
     setup: Setup, queries: Mapping[str, str], weightings: Mapping[str, TokenWeights], first_stage: str
 ) -> dict[str, list[Ranking]]:
-    """Return the top candidates of each query for each weighting, without the document of the query's own id.
+    """Return the top candidates of each query for each weighting, without the query itself.
 
     Weights matter only to stages that can use them.
     """
@@ -38,7 +38,9 @@ def find_first(
     for name, weights in weightings.items():
         weighted = Queries(list(queries.values()), tokens, weights.of(tokens), setup.form)
         found[name] = [
-            without_own_document(Ranking.of(identifier, index.ids(one.places), one.scores), setup.depth)
+            without_own_document(
+                setup.collection, Ranking.of(identifier, index.ids(one.places), one.scores), setup.depth
+            )
             for identifier, one in zip(queries, stage.find(weighted, setup.depth + 1, None), strict=True)
         ]
     return found
@@ -52,6 +54,7 @@ def _score_all(
     return {
         name: [
             without_own_document(
+                setup.collection,
                 rerank_encoded(
                     encoded.tokens[encoded.place[identifier]],
                     Ranking(identifier, corpus.ids, (0.0,) * len(corpus)),

@@ -22,23 +22,18 @@ PerQuery = dict[str, npt.NDArray[np.float64]]
 """Measure -> ``(queries,)`` values, in the order of the judgements."""
 
 
-def measure(rankings: Iterable[Ranking], judgements: Judgements, *, skip_own: bool = True) -> PerQuery:
+def measure(rankings: Iterable[Ranking], judgements: Judgements) -> PerQuery:
     """Measure the ranking of every judged query; a query without a ranking scores 0.
 
     Args:
         rankings: one per query.
         judgements: grades of documents for each query.
-        skip_own: skip a document with the query's own id, as BEIR does: in ArguAna every query is also a document.
     """
     if not judgements:
         raise InputError("there are no judged queries to measure; give judgements of at least one")
     # ir-measures sorts by score and breaks ties by its own rule; decreasing integers preserve our order.
     run = {
-        ranking.query_id: {
-            document: float(len(ranking) - place)
-            for place, document in enumerate(ranking.document_ids)
-            if not (skip_own and document == ranking.query_id)
-        }
+        ranking.query_id: {document: float(len(ranking) - place) for place, document in enumerate(ranking.document_ids)}
         for ranking in rankings
         if ranking.query_id in judgements
     }

@@ -10,7 +10,7 @@ from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
 from chamfer.evaluate.first_stage import find_first
 from chamfer.evaluate.measures import measure
-from chamfer.evaluate.rankings import find_candidates, rerank_candidates
+from chamfer.evaluate.rankings import find_candidates, rerank_candidates, without_own_document
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.validation import validator
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
@@ -42,9 +42,12 @@ def evaluate_collection(
         )
     check_stage(first_stage)
     queries = collection.judged_queries(split)
-    warn_of_own_documents(queries, collection.judgements[split])
+    warn_of_own_documents({query: collection.own_document(query) for query in queries}, collection.judgements[split])
+    others: dict[str, list[Ranking]] = {}
     for name, run in runs.items():
-        if not any(ranking.query_id in queries for ranking in run):
+        asked = [ranking for ranking in run if ranking.query_id in queries]
+        others[name] = [without_own_document(collection, ranking, len(ranking)) for ranking in asked]
+        if not asked:
             raise InputError(
                 f"run {name!r} contains none of the {len(queries)} queries; is it from another collection?"
             )
@@ -74,7 +77,7 @@ def evaluate_collection(
     made = {name: weighting.metadata for name, weighting in weightings.items()}
     systems = tuple(
         System(name, rankings, measure(rankings, judgements), made.get(name, {}))
-        for name, rankings in {source: found, **ranked, **runs}.items()
+        for name, rankings in {source: found, **ranked, **others}.items()
     )
     return Evaluation(
         dataset=collection.name,

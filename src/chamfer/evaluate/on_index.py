@@ -4,12 +4,13 @@ import time
 from collections.abc import Mapping
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import own_document, warn_of_own_documents
+from chamfer.data.queries import warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
 from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
+from chamfer.evaluate.own_documents import own_documents
 from chamfer.evaluate.rankings import without_document
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
 from chamfer.search.searcher import QUERY_BATCH, Searcher
@@ -49,10 +50,11 @@ def evaluate_index(
     judged = {query: text for query, text in queries.items() if query in judgements}
     if not judged:
         raise InputError(f"none of the {len(queries)} queries is judged; give judgements for at least one")
-    warn_of_own_documents(judged, judgements)
     encoder, index = searcher.encoder, searcher.index
+    own = own_documents(index, judged)
+    warn_of_own_documents(own, judgements)
     weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
-    rankings, truncated = _search(searcher, judged, weightings, first_stage, depth, progress)
+    rankings, truncated = _search(searcher, judged, own, weightings, first_stage, depth, progress)
     grades = {query: judgements[query] for query in judged}
     return Evaluation(
         dataset=index.folder.name,
@@ -62,7 +64,7 @@ def evaluate_index(
         truncated={"queries": truncated},
         settings=settings_json(encoder, searcher.form, first_stage, depth),
         systems=tuple(
-            System(name, ranked, measure(ranked, grades, skip_own=False), weightings[name].metadata)
+            System(name, ranked, measure(ranked, grades), weightings[name].metadata)
             for name, ranked in rankings.items()
         ),
         baseline=baseline,
@@ -73,6 +75,7 @@ def evaluate_index(
 def _search(
     searcher: Searcher,
     queries: Mapping[str, str],
+    own: Mapping[str, str | None],
     weightings: Mapping[str, TokenWeights],
     first_stage: str | None,
     depth: int | None,
@@ -95,7 +98,7 @@ def _search(
                 found[name] += [
                     without_document(
                         Ranking.of(query, searcher.index.ids(one.places), one.scores),
-                        own_document(query, queries[query]),
+                        own[query],
                         DEPTH,
                     )
                     for query, one in zip(ids[at : at + QUERY_BATCH], ranked, strict=True)

@@ -74,7 +74,7 @@ def find_candidates(
 ) -> list[Ranking]:
     """Return the top ``depth`` candidates of each query, by BM25 or from a given ranking.
 
-    The document with the query's own id is left out, as in BEIR: in ArguAna every query is also a document.
+    A document that is the query itself is left out: in ArguAna nearly every query is also a document.
     """
     if given is None:
         # One more than needed, because the query's own document is usually the first.
@@ -93,7 +93,7 @@ def find_candidates(
                 raise InputError(
                     f"candidate {unknown!r} of query {ranking.query_id!r} is not a document of {collection.name}"
                 )
-    return [without_own_document(ranking, depth) for ranking in found]
+    return [without_own_document(collection, ranking, depth) for ranking in found]
 
 
 def rerank_candidates(
@@ -121,9 +121,9 @@ def rerank_candidates(
         return rerank_all(job, candidates, keep=keep, advance=advance, workers=setup.workers)
 
 
-def without_own_document(ranking: Ranking, depth: int) -> Ranking:
-    """Return the top ``depth`` documents other than the one with the query's own id."""
-    return without_document(ranking, ranking.query_id, depth)
+def without_own_document(collection: Collection, ranking: Ranking, depth: int) -> Ranking:
+    """Return the top ``depth`` documents other than the query itself."""
+    return without_document(ranking, collection.own_document(ranking.query_id), depth)
 
 
 def without_document(ranking: Ranking, excluded: str | None, depth: int) -> Ranking:

@@ -66,10 +66,9 @@ def grades_of(documents: Sequence[str], grades: Mapping[str, int]) -> npt.NDArra
     return np.array([max(grades.get(document, 0), 0) for document in documents], np.int32)
 
 
-def ideal_grades(grades: Mapping[str, int], *, without: str | None) -> npt.NDArray[np.int32]:
-    """Return the positive grades, best first, without that of the query's own document."""
-    positive = (grade for document, grade in grades.items() if grade > 0 and document != without)
-    return np.array(sorted(positive, reverse=True), np.int32)
+def ideal_grades(grades: Mapping[str, int]) -> npt.NDArray[np.int32]:
+    """Return the positive grades, best first."""
+    return np.array(sorted((grade for grade in grades.values() if grade > 0), reverse=True), np.int32)
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ Plan = tuple[str, list[str], list[bool]]
 
 def _plan(ranking: Ranking, corpus: EncodedCorpus, grades: Mapping[str, int]) -> Plan:
     retrieved = set(ranking.document_ids)
-    judged = {document for document in grades if document in corpus.place and document != ranking.query_id}
+    judged = {document for document in grades if document in corpus.place}
     everything = sorted(retrieved | judged)
     return ranking.query_id, everything, [document in retrieved for document in everything]
 
@@ -223,7 +222,7 @@ def _read(
                 distances=own.reshape(len(documents), len(query.token_ids)),
                 grades=grades_of(documents, grades),
                 retrieved=np.array(retrieved, dtype=np.bool_),
-                ideal=ideal_grades(grades, without=query_id),
+                ideal=ideal_grades(grades),
                 ties=ties.get(query_id, NO_TIES),
             )
         )

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import own_document, warn_of_own_documents
+from chamfer.data.queries import warn_of_own_documents
 from chamfer.errors import InputError
+from chamfer.evaluate.own_documents import own_documents
 from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
@@ -60,12 +61,13 @@ def judge_in_index(
         groups: group of each query that belongs to one.
         progress: shows the progress.
     """
-    warn_of_own_documents({query: queries[query] for query in judgements}, judgements)
+    own = own_documents(searcher.index, {query: queries[query] for query in judgements})
+    warn_of_own_documents(own, judgements)
     judged = []
     with progress("computing minima", len(judgements)) as advance:
         for query, grades in judgements.items():
             ties = Ties.of(queries[query], grades, (groups or {}).get(query))
-            judged.append(_judge(searcher, query, queries[query], grades, ties, weights, depth))
+            judged.append(_judge(searcher, query, queries[query], own[query], grades, ties, weights, depth))
             advance(1)
     return judged
 
@@ -121,17 +123,18 @@ def _judge(
     searcher: Searcher,
     query_id: str,
     text: str,
+    own: str | None,
     grades: Mapping[str, int],
     ties: Ties,
     weights: str | TokenWeights | None,
     depth: int,
 ) -> JudgedCandidates:
-    index, own = searcher.index, own_document(query_id, text)
+    index, grades = searcher.index, {document: grade for document, grade in grades.items() if document != own}
     tokens = searcher.encoder.encode_queries([text])
     current = searcher.queries.weigh(tokens, [text], weights)
     uniform = searcher.queries.weigh(tokens, [text], "uniform")
     found = [searcher.rank(queries, depth)[0].places for queries in (current, uniform)]
-    known = index.find(document for document in grades if document != own)
+    known = index.find(grades)
     places = np.unique(np.concatenate([*found, np.array(list(known.values()), np.int64)]))
     ids = index.ids(places)
     order = sorted((at for at in range(len(ids)) if ids[at] != own), key=ids.__getitem__)
@@ -146,7 +149,7 @@ def _judge(
         grades=grades_of(ids, grades),
         # Judged documents are ranked among the candidates even if neither weighting found them.
         retrieved=np.ones(len(ids), np.bool_),
-        ideal=ideal_grades(grades, without=own),
+        ideal=ideal_grades(grades),
         ties=ties,
     )
     return JudgedCandidates(query, ids)

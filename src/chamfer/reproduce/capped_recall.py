@@ -10,15 +10,14 @@ from chamfer.evaluate.measures import MEASURES, PerQuery, measure
 from chamfer.reproduce.paper import CAPPED
 
 
-def measure_all(rankings: Sequence[Ranking], judgements: Judgements, *, skip_own: bool = True) -> PerQuery:
+def measure_all(rankings: Sequence[Ranking], judgements: Judgements) -> PerQuery:
     """Compute the usual measures, and recall divided by the smaller of k and the number of relevant documents.
 
     Args:
         rankings: one per query.
         judgements: grades of documents for each query.
-        skip_own: skip a document with the query's own id.
     """
-    values = measure(rankings, judgements, skip_own=skip_own)
+    values = measure(rankings, judgements)
     relevant = np.array([sum(grade > 0 for grade in grades.values()) for grades in judgements.values()])
     capped = {
         name.replace("R@", f"{CAPPED}@"): values[name] * relevant / np.maximum(1, np.minimum(relevant, int(name[2:])))

@@ -86,15 +86,15 @@ def reproduce_dataset(
     learnt = time.perf_counter() - learning
     rankings = scoring.rankings(weightings, with_own=dataset.own_documents)
     judgements = splits.judgements(collection, "test")
-    values = {name: measure_all(ranked, judgements) for name, ranked in rankings.items()}
-    kept = {
-        name: measure_all(rankings[name], judgements, skip_own=False) for name in weightings if dataset.own_documents
+    others = {
+        name: [without_own_document(collection, one, len(one)) for one in ranked] for name, ranked in rankings.items()
     }
+    values = {name: measure_all(ranked, judgements) for name, ranked in others.items()}
+    kept = {name: measure_all(rankings[name], judgements) for name in weightings if dataset.own_documents}
     for name, weights in weightings.items():
         weights.save(folder / setting / f"{name}.safetensors")
-    for name, ranked in rankings.items():
-        others = [without_own_document(one, MEASURED) for one in ranked]
-        write_run(folder / setting / f"{name}.trec", others, k=MEASURED, tag=name)
+    for name, ranked in others.items():
+        write_run(folder / setting / f"{name}.trec", ranked, k=MEASURED, tag=name)
     return {
         "dataset": dataset.name,
         "group": dataset.group,

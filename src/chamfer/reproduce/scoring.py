@@ -54,8 +54,8 @@ class Scoring:
 
         Args:
             weightings: weights by name.
-            with_own: whether weightings also rank the document with the query's own id, where there is one. It comes on
-                top of the others, so that the rankings without it stay the same.
+            with_own: whether weightings also rank the document that is the query itself, where there is one. It comes
+                on top of the others, so that the rankings without it stay the same.
         """
         searched = self._candidates("test", weightings)
         found = {name: self._with_own(ranked) for name, ranked in searched.items()} if with_own else searched
@@ -89,10 +89,9 @@ class Scoring:
         return find_first(self.setup, queries, weightings, AUTO)
 
     def _with_own(self, rankings: Sequence[Ranking]) -> list[Ranking]:
-        documents = self.collection.documents
         return [
-            replace(one, document_ids=(*one.document_ids, one.query_id), scores=(*one.scores, -inf))
-            if one.query_id in documents
+            replace(one, document_ids=(*one.document_ids, own), scores=(*one.scores, -inf))
+            if (own := self.collection.own_document(one.query_id))
             else one
             for one in rankings
         ]
