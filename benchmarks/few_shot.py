@@ -41,7 +41,7 @@ from corpora import collections, encoder_for
 from seeds import SeedResult, pooled
 
 RESULTS = Path(__file__).parent / "results"
-MOST = {"boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
+MOST = {"nfcorpus": 700, "boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
 SEEDS = 5
 SHUFFLED = "auto on shuffled labels"
 

@@ -1,7 +1,7 @@
-"""Quality of learnt weights, from ``results/few-shot``."""
+"""Quality of learnt weights, from ``results/few-shot`` and folders of the same layout for other encoders and data."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from chamfer.evaluate.measures import MAIN_MEASURES
@@ -9,16 +9,22 @@ from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from few_shot import SHUFFLED
 from table_means import FEWEST, RESULTS, Record, enough, in_two_blocks, mean_percent, read_records
 
+MINILM, LATE = "few-shot", "late-interaction/few-shot"
+FRESH_MINILM, FRESH_LATE = "fresh/minilm", "fresh/late-interaction"
+
 # README shows these and the mean of all; docs/ has every collection.
 BEIR = ("arguana", "climate-fever-sent", "nfcorpus", "scifact")
-AUTO, SOFT = "auto", "idf-soft"
+UNIFORM, IDF, SOFT, AUTO = "uniform", "idf", "idf-soft", "auto"
 NDCG = MAIN_MEASURES[0]
-RECIPES = ("uniform", "idf", SOFT, "paper", "prior", "context", AUTO)
+RECIPES = (UNIFORM, IDF, SOFT, "paper", "prior", "context", AUTO)
+AGAINST_UNIFORM, AGAINST_SOFT = "against_uniform", "against_zero_shot"
+BASELINES = {AGAINST_UNIFORM: UNIFORM, AGAINST_SOFT: SOFT}
+PARTS = {"all": "all test queries", "apart": "test queries apart"}
 
 
-def every_collection() -> str:
+def every_collection(benchmark: str) -> str:
     """Learnt weights against softened IDF, on all test queries and on those apart."""
-    records = _records()
+    records = _records(benchmark)
     marks = _marks(records)
     head = [
         "| collection | judged queries | test queries | uniform | softened IDF | learnt | nDCG@10 | R@10 "
@@ -31,7 +37,7 @@ def every_collection() -> str:
             record["dataset"],
             str(record["splits"]["train"] + record["splits"]["validation"]),
             str(record["queries"]),
-            *(_value(record, "all", name) for name in ("uniform", SOFT, AUTO)),
+            *(_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)),
             *(_gain(record, "all", measure, marks) for measure in MAIN_MEASURES),
             str(_apart(record)),
             *(_gain(record, "apart", measure, marks) for measure in MAIN_MEASURES),
@@ -41,9 +47,36 @@ def every_collection() -> str:
     return in_two_blocks(records, head, row)
 
 
+def without_labels(benchmark: str) -> str:
+    """IDF and softened IDF against uniform weights, on all test queries."""
+    records = _records(benchmark)
+    keys = [(name, measure) for name in (IDF, SOFT) for measure in MAIN_MEASURES]
+    tests = [(record, *key) for record in records for key in keys]
+    p_values = holm([_against(record, "all", name, measure)["p_value"] for record, name, measure in tests])
+    marks = {
+        (record["dataset"], name, measure): "*" if p_value < SIGNIFICANCE else ""
+        for (record, name, measure), p_value in zip(tests, p_values, strict=True)
+    }
+    head = [
+        "| collection | test queries | uniform | IDF, nDCG@10 | IDF, R@10 | softened IDF, nDCG@10 | softened IDF, R@10 "
+        "|",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+
+    def row(record: Record) -> list[str]:
+        changes = [
+            _percent(record, "all", name, measure, AGAINST_UNIFORM, marks[record["dataset"], name, measure])
+            for name, measure in keys
+        ]
+        cells = [record["dataset"], str(record["queries"]), _value(record, "all", UNIFORM), *changes]
+        return [f"| {' | '.join(cells)} |"]
+
+    return in_two_blocks(records, head, row)
+
+
 def short() -> str:
     """The BEIR collections, and the mean over all collections with enough queries."""
-    records = _records()
+    records = _records(MINILM)
     marks = _marks(records)
     rows = [
         "| collection | uniform | softened IDF | learnt | gain from labels | on new questions |",
@@ -51,19 +84,21 @@ def short() -> str:
     ]
     for record in records:
         if record["dataset"] in BEIR:
-            values = [_value(record, "all", name) for name in ("uniform", SOFT, AUTO)]
-            gains = [_gain(record, part, NDCG, marks) for part in ("all", "apart")]
+            values = [_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)]
+            gains = [_gain(record, part, NDCG, marks) for part in PARTS]
             rows.append(f"| {' | '.join([record['dataset'], *values, *gains])} |")
-    if records:
-        large = enough(records)
-        means = [_mean([record["all"]["systems"][name]["measures"][NDCG] for record in large]) for name in RECIPES]
-        values = [f"{means[RECIPES.index(name)]:.3f}" for name in ("uniform", SOFT, AUTO)]
-        gains = [f"{_mean(_percents(records, part, NDCG)):+.1f}%" for part in ("all", "apart")]
+    large = enough(records)
+    if large:
+        values = [
+            f"{_mean([record['all']['systems'][name]['measures'][NDCG] for record in large]):.3f}"
+            for name in (UNIFORM, SOFT, AUTO)
+        ]
+        gains = [f"{_mean(_percents(_enough(records, part), part, AUTO, NDCG)):+.1f}%" for part in PARTS]
         rows.append(f"| {' | '.join([f'mean of {len(large)} collections', *values, *gains])} |")
     return "\n".join(rows)
 
 
-def every_recipe() -> str:
+def every_recipe(benchmark: str) -> str:
     """Every recipe on every collection, with its spread over seeds."""
     head = [
         f"| collection | train/validation/test | measure | {' | '.join(RECIPES)} |",
@@ -80,22 +115,60 @@ def every_recipe() -> str:
             found.append(f"| {' | '.join(cells)} |")
         return found
 
-    return in_two_blocks(_records(), head, rows)
+    return in_two_blocks(_records(benchmark), head, rows)
 
 
-def summary() -> str:
+def recipe_means(benchmark: str) -> str:
+    """The mean change of each recipe against uniform weights and against softened IDF, with intervals."""
+    records = _records(benchmark)
+    rows = [
+        "| weights | measure | vs uniform | vs softened IDF | vs softened IDF, queries apart |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for name in (IDF, SOFT, "paper", "prior", "context", AUTO):
+        for measure in MAIN_MEASURES:
+            changes = [
+                _percents(_enough(records, part), part, name, measure, baseline)
+                for part, baseline in (("all", AGAINST_UNIFORM), ("all", AGAINST_SOFT), ("apart", AGAINST_SOFT))
+            ]
+            cells = [mean_percent(own) if name != SOFT or at == 0 else "" for at, own in enumerate(changes)]
+            rows.append(f"| {name if measure == NDCG else ''} | {measure} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def summary(benchmark: str) -> str:
     """What holds over all collections, with intervals; and how often learning makes rankings worse."""
-    records = _records()
+    records = _records(benchmark)
+    if not records:
+        return "Not measured yet."
     sentences = []
-    for part, spoken in (("all", "all test queries"), ("apart", "test queries apart")):
-        gains = [f"{mean_percent(_percents(records, part, measure))} in {measure}" for measure in MAIN_MEASURES]
-        sentences.append(f"- On {spoken}, learnt weights change softened IDF by {' and '.join(gains)}.")
+    for part, spoken in PARTS.items():
+        own = _enough(records, part)
+        gains = [f"{mean_percent(_percents(own, part, AUTO, measure))} in {measure}" for measure in MAIN_MEASURES]
+        sentences.append(
+            f"- On {spoken}, learnt weights change softened IDF by {' and '.join(gains)} ({len(own)} collections)."
+        )
     for name, spoken in ((AUTO, "learnt weights"), (SHUFFLED, "weights learnt from shuffled labels")):
-        for part, where in (("all", "all test queries"), ("apart", "test queries apart")):
-            runs = [change for record in _enough(records, part) for change in _by_seed(record, part, name)]
+        for part, where in PARTS.items():
+            runs = list(_by_seed(_enough(records, part), part, name))
             below = sum(change < 0 for change in runs)
-            sentences.append(f"- In {below} of {len(runs)} runs, {spoken} are worse than softened IDF on {where}.")
-    return "\n".join(sentences) if records else ""
+            sentences.append(
+                f"- In {below} of {len(runs)} runs, {spoken} have a lower nDCG@10 than softened IDF on {where}; "
+                f"the mean change is {_mean(runs):+.2f}%, the worst {min(runs, default=0):+.2f}%."
+            )
+    return "\n".join(sentences)
+
+
+def where_it_comes_from() -> str:
+    """What each recipe adds to softened IDF, in a sentence for README."""
+    records = enough(_records(MINILM))
+    paper, prior, context = (
+        f"{_mean(_percents(records, 'all', name, NDCG)):+.1f}%" for name in ("paper", "prior", "context")
+    )
+    return (
+        f"Where it comes from: relative to softened IDF, the paper's own recipe changes nDCG@10 by {paper} on average, "
+        f"our one weight per token by {prior}, and weights that also depend on a token's context by {context}."
+    )
 
 
 def learning_curve() -> str:
@@ -119,9 +192,9 @@ def learning_curve() -> str:
     return "\n".join(rows)
 
 
-def _records() -> list[Record]:
+def _records(benchmark: str) -> list[Record]:
     """The results of every collection; its number of queries is what each seed tests on."""
-    found = read_records("few-shot")
+    found = read_records(benchmark)
     return [{**record, "queries": min(record["all"]["queries_per_seed"])} for record in found]
 
 
@@ -138,19 +211,19 @@ def _marks(records: Sequence[Record]) -> Marks:
     keys = [
         (record, part, measure)
         for record in records
-        for part in ("all", "apart")
+        for part in PARTS
         for measure in MAIN_MEASURES
         if record[part]["queries"]
     ]
-    corrected = holm([_auto(*key)["p_value"] for key in keys])
+    corrected = holm([_against(record, part, AUTO, measure, AGAINST_SOFT)["p_value"] for record, part, measure in keys])
     return {
         (record["dataset"], part, measure): "*" if p_value < SIGNIFICANCE else ""
         for (record, part, measure), p_value in zip(keys, corrected, strict=True)
     }
 
 
-def _auto(record: Record, part: str, measure: str) -> dict[str, Any]:
-    found: dict[str, Any] = record[part]["systems"][AUTO]["against_zero_shot"][measure]
+def _against(record: Record, part: str, name: str, measure: str, baseline: str = AGAINST_UNIFORM) -> dict[str, Any]:
+    found: dict[str, Any] = record[part]["systems"][name][baseline][measure]
     return found
 
 
@@ -158,17 +231,26 @@ def _gain(record: Record, part: str, measure: str, marks: Marks) -> str:
     """Relative change of softened IDF by learnt weights, with its interval."""
     if not record[part]["queries"]:
         return "none"
-    base, found = record[part]["systems"][SOFT]["measures"][measure], _auto(record, part, measure)
+    return _percent(record, part, AUTO, measure, AGAINST_SOFT, marks[record["dataset"], part, measure])
+
+
+def _percent(record: Record, part: str, name: str, measure: str, baseline: str, mark: str) -> str:
+    """A relative change with its mark and its interval."""
+    found = _against(record, part, name, measure, baseline)
+    base = record[part]["systems"][BASELINES[baseline]]["measures"][measure]
     low, high = (100 * end / base for end in found["interval"])
-    mark = marks[record["dataset"], part, measure]
     return f"{100 * found['difference'] / base:+.1f}%{mark} ({low:+.1f} to {high:+.1f})"
 
 
-def _percents(records: Sequence[Record], part: str, measure: str) -> list[float]:
-    """Relative changes of softened IDF by learnt weights."""
+def _percents(
+    records: Sequence[Record], part: str, name: str, measure: str, baseline: str = AGAINST_SOFT
+) -> list[float]:
+    """Relative changes of a baseline by some weights."""
     return [
-        100 * _auto(record, part, measure)["difference"] / record[part]["systems"][SOFT]["measures"][measure]
-        for record in _enough(records, part)
+        100
+        * _against(record, part, name, measure, baseline)["difference"]
+        / record[part]["systems"][BASELINES[baseline]]["measures"][measure]
+        for record in records
     ]
 
 
@@ -177,9 +259,11 @@ def _enough(records: Sequence[Record], part: str) -> list[Record]:
     return [record for record in enough(records) if _mean(record[part]["queries_per_seed"]) >= FEWEST]
 
 
-def _by_seed(record: Record, part: str, name: str) -> list[float]:
-    learnt, soft = (record[part]["systems"][one]["by_seed"][NDCG] for one in (name, SOFT))
-    return [own - base for own, base in zip(learnt, soft, strict=True)]
+def _by_seed(records: Sequence[Record], part: str, name: str) -> Iterator[float]:
+    """Relative changes of softened IDF in nDCG@10, one for each collection and seed."""
+    for record in records:
+        learnt, soft = (record[part]["systems"][one]["by_seed"][NDCG] for one in (name, SOFT))
+        yield from (100 * (own / base - 1) for own, base in zip(learnt, soft, strict=True))
 
 
 def _value(record: Record, part: str, name: str) -> str:

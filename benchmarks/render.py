@@ -11,6 +11,7 @@ import few_shot_tables
 import gpu_tables
 import index_tables
 import kernel_tables
+import late_interaction_tables
 import paper_study_tables
 import pylate_tables
 import qdrant_tables
@@ -34,10 +35,21 @@ def main() -> None:
         "zero-shot-others": zero_shot_variant_tables.others(),
         "zero-shot-counted": zero_shot_variant_tables.counted(),
         "zero-shot-paper": zero_shot_tables.paper(),
-        "few-shot": few_shot_tables.every_collection(),
+        "few-shot": few_shot_tables.every_collection(few_shot_tables.MINILM),
         "few-shot-short": few_shot_tables.short(),
-        "few-shot-all": few_shot_tables.every_recipe(),
-        "few-shot-summary": few_shot_tables.summary(),
+        "few-shot-all": few_shot_tables.every_recipe(few_shot_tables.MINILM),
+        "few-shot-recipes": few_shot_tables.recipe_means(few_shot_tables.MINILM),
+        "few-shot-context": few_shot_tables.where_it_comes_from(),
+        "few-shot-summary": few_shot_tables.summary(few_shot_tables.MINILM),
+        "late-interaction-zero-shot": few_shot_tables.without_labels(few_shot_tables.LATE),
+        "late-interaction-summary": few_shot_tables.summary(few_shot_tables.LATE),
+        "late-interaction-recipes": few_shot_tables.recipe_means(few_shot_tables.LATE),
+        "late-interaction-few-shot": few_shot_tables.every_collection(few_shot_tables.LATE),
+        "late-interaction-training": late_interaction_tables.training(),
+        "fresh-zero-shot": few_shot_tables.without_labels(few_shot_tables.FRESH_MINILM),
+        "fresh-few-shot": few_shot_tables.every_collection(few_shot_tables.FRESH_MINILM),
+        "fresh-late-zero-shot": few_shot_tables.without_labels(few_shot_tables.FRESH_LATE),
+        "fresh-late-few-shot": few_shot_tables.every_collection(few_shot_tables.FRESH_LATE),
         "paper-study": paper_study_tables.study(),
         "mask-weights": paper_study_tables.mask_weights(),
         "learning-curve": few_shot_tables.learning_curve(),
@@ -56,6 +68,7 @@ def main() -> None:
         "plaid-summary": index_tables.plaid_summary(),
         "encoding": index_tables.encoding(),
         "reproduce-summary": reproduce_tables.summary(),
+        "reproduce-kept": reproduce_tables.kept(),
         "reproduce": reproduce_tables.reproduced(),
         "capacity-model": capacity_tables.model(),
         "capacity-plans": capacity_tables.plans(),

@@ -5,9 +5,12 @@ from pathlib import Path
 from chamfer.reproduce.paper import ALL_MEASURES, SETTINGS
 from chamfer.reproduce.report import notes, report
 from chamfer.reproduce.run import read_results
+from chamfer.reproduce.systems import FEW_SHOT_PAPER
 from chamfer.reproduce.tables import as_markdown
+from table_means import FEWEST, mean_percent
 
 RESULTS = Path(__file__).parent / "results" / "reproduce"
+MEASURES = ("R@10", "nDCG@10")
 
 
 def reproduced() -> str:
@@ -17,8 +20,8 @@ def reproduced() -> str:
 
 
 def summary() -> str:
-    """How often each kind of weights beats plain Chamfer, and how often beyond noise."""
-    found = read_results(RESULTS)
+    """How often each kind of weights beats plain Chamfer, and how often beyond noise, where queries are enough."""
+    found = [one for one in read_results(RESULTS) if one["queries"]["test"] >= FEWEST]
     rows = [
         "| setting | weights | measure | datasets | better beyond noise | better | worse "
         "| worse beyond noise | mean gain |",
@@ -26,16 +29,34 @@ def summary() -> str:
     ]
     for setting in SETTINGS:
         for name in ("idf", "idf-soft", "few-shot-paper", "few-shot"):
-            for measure in ("R@10", "nDCG@10"):
-                table = report(found, setting, measure)
-                cells = [line.cells[name] for line in table.lines]
+            for measure in MEASURES:
+                cells = [line.cells[name] for line in report(found, setting, measure).lines]
                 counts = [
                     sum(cell.gain > 0 and cell.beyond_noise for cell in cells),
                     sum(cell.gain > 0 for cell in cells),
                     sum(cell.gain < 0 for cell in cells),
                     sum(cell.gain < 0 and cell.beyond_noise for cell in cells),
                 ]
-                mean = table.means[-1].gains[name]
-                row = [setting, name, measure, len(cells), *counts, f"{mean:+.2f}%"]
+                row = [setting, name, measure, len(cells), *counts, mean_percent([cell.gain for cell in cells])]
                 rows.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(rows)
+
+
+def kept() -> str:
+    """On how many collections the paper's recipe is plain IDF, and what its learnt weights gain on the others."""
+    sentences = []
+    for setting in SETTINGS:
+        found = [one for one in read_results(RESULTS) if one["setting"] == setting]
+        learnt = [one for one in found if one["chosen"][FEW_SHOT_PAPER].startswith("paper")]
+        large = [one for one in learnt if one["queries"]["test"] >= FEWEST]
+        gains = [
+            f"{mean_percent([line.cells[FEW_SHOT_PAPER].gain for line in report(large, setting, measure).lines])} "
+            f"in {measure}"
+            for measure in MEASURES
+        ]
+        sentences.append(
+            f"- {setting}: `few-shot-paper` is plain IDF on {len(found) - len(learnt)} of {len(found)} collections. On "
+            f"the {len(large)} with learnt weights and at least {FEWEST} test queries, these change Chamfer by "
+            f"{' and '.join(gains)}."
+        )
+    return "\n".join(sentences)
