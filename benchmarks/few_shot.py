@@ -1,8 +1,8 @@
 """Learnt weights on whole judged collections: chosen on training and validation queries, measured on test queries.
 
-Everything that is drawn is drawn with five seeds: the splits of collections that have only test queries, the samples of
-the largest collections, folds, negatives, shuffled labels. Writes ``results/few-shot/COLLECTION.json``, one file per
-collection; one that is there is skipped unless ``--again``.
+Everything that is drawn to learn from is drawn with five seeds: the samples of the largest collections, validation
+queries, folds, false labels. What is tested is the same for all seeds. Writes ``results/few-shot/COLLECTION.json``, one
+file per collection; one that is there is skipped unless ``--again``.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import numpy as np
 from chamfer import TokenWeights
 from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
+from chamfer.data.judgements import TEST, TRAIN
 from chamfer.encode.settings import MINILM
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.fit import fit_weights
@@ -32,7 +33,8 @@ from chamfer.learn.on_collection import judge_splits, starting_weights
 from chamfer.learn.quality import quality
 from chamfer.learn.registry import configurations_of
 from chamfer.learn.report import LearningReport
-from chamfer.learn.splits import DOCUMENT, TEXT, Splits, split_queries
+from chamfer.learn.solver import TEMPERATURE
+from chamfer.learn.splits import DOCUMENT, TEXT, Splits, divide, split_queries
 from chamfer.learn.start import Start
 from chamfer.learn.ties import are_apart, are_new, group
 from chamfer.reproduce.environment import environment
@@ -43,7 +45,7 @@ from seeds import SeedResult, pooled
 RESULTS = Path(__file__).parent / "results"
 MOST = {"nfcorpus": 700, "boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
 SEEDS = 5
-SHUFFLED = "auto on shuffled labels"
+SHUFFLED, DRAWN = "auto on shuffled labels", "auto on labels drawn by idf-soft"
 
 
 def main() -> None:
@@ -102,12 +104,20 @@ def grouped(collection: Collection) -> tuple[Collection, str]:
 def read_splits(setup: Setup, group_by: str, seed: int) -> tuple[Splits[JudgedQuery], int]:
     """The splits for a seed, without training and validation queries that are tested in the same words; their number.
 
-    Where there is only a test split, queries are drawn at random, as in the paper, so test queries may share relevant
-    documents with those that are learnt from; those that do not are measured apart.
+    What is tested never changes with the seed, so that no query that was ever learnt from, here or while the method was
+    designed, is tested. Where there is only a test split, half of it is tested: drawn at random, as in the paper, or by
+    the field that the collection's queries are grouped by.
     """
-    name, judgements = setup.collection.name, setup.collection.judgements
-    judged = judge_splits(setup, list(judgements), max_queries=MOST.get(name), group_by=group_by, seed=seed)
-    splits = split_queries(judged, seed=seed, grouped=lambda queries: group(queries, TEXT).labels)
+    collection, most = setup.collection, MOST.get(setup.collection.name)
+    roles = [name for name in collection.judgements if name != TEST]
+    tested = judge_splits(setup, [TEST], max_queries=most, group_by=group_by)[TEST]
+    if roles:
+        judged = judge_splits(setup, roles, max_queries=most, group_by=group_by, seed=seed)
+    else:
+        by = TEXT if group_by == DOCUMENT else group_by
+        rest, tested = divide(tested, 0.5, groups=group(tested, by).labels)
+        judged = {TRAIN: rest}
+    splits = split_queries({**judged, TEST: tested}, seed=seed, grouped=lambda queries: group(queries, group_by).labels)
     validation = list(compress(splits.validation, are_new(splits.validation, splits.test)))
     train = list(compress(splits.train, are_new(splits.train, [*validation, *splits.test])))
     repeated = len(splits.train) + len(splits.validation) - len(train) - len(validation)
@@ -117,7 +127,7 @@ def read_splits(setup: Setup, group_by: str, seed: int) -> tuple[Splits[JudgedQu
 def measure_seed(
     setup: Setup, splits: Splits[JudgedQuery], group_by: str, seed: int
 ) -> tuple[SeedResult, LearningReport]:
-    """Learn with each recipe, with ``auto``, and with ``auto`` on shuffled labels; measure on the test queries."""
+    """Learn with each recipe, with ``auto``, and with ``auto`` on two kinds of false labels; measure the results."""
     queries = [*splits.train, *splits.validation]
     start = starting_weights(setup, learnt_from=len(queries))
     fit = partial(fit_weights, start=start, group_by=group_by, seed=seed)
@@ -130,18 +140,38 @@ def measure_seed(
         **{recipe: _best_of(recipe, report, queries, start) for recipe in ("prior", "context")},
         "auto": auto,
         SHUFFLED: fit(shuffled(queries, seed)).weights,
+        DRAWN: fit(drawn(queries, start.soft, seed)).weights,
     }
     return SeedResult(
         query_ids=[query.query_id for query in splits.test],
+        groups=group(splits.test, group_by).labels,
         apart=are_apart(splits.test, queries),
         values={name: quality(splits.test, weights) for name, weights in systems.items()},
     ), report
 
 
 def shuffled(queries: Sequence[JudgedQuery], seed: int) -> list[JudgedQuery]:
-    """The same queries with their grades dealt to random candidates, from which nothing can be learnt."""
+    """The same queries with their grades dealt to random candidates, which are mostly far from the query."""
     generator = np.random.default_rng(seed)
     return teachable([replace(query, grades=generator.permutation(query.grades)) for query in queries])[0]
+
+
+def drawn(queries: Sequence[JudgedQuery], weights: TokenWeights, seed: int) -> list[JudgedQuery]:
+    """The same queries with their grades dealt to candidates by some weights, which are then the right ones.
+
+    Candidates are drawn one after the other from the softmax of their scores, at the temperature that learning starts
+    from. These labels look like real ones: what is relevant is mostly close.
+    """
+    generator = np.random.default_rng(seed)
+    found = []
+    for query in queries:
+        own = weights.of_tokens(query.token_ids, query.vectors)
+        scores = -TEMPERATURE * (query.distances @ own) / own.sum()
+        order = np.argsort(-(scores + generator.gumbel(size=len(scores))), kind="stable")
+        grades = np.zeros_like(query.grades)
+        grades[order] = -np.sort(-query.grades)
+        found.append(replace(query, grades=grades))
+    return teachable(found)[0]
 
 
 def _best_of(recipe: str, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:

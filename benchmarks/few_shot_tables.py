@@ -1,12 +1,12 @@
 """Quality of learnt weights, from ``results/few-shot`` and folders of the same layout for other encoders and data."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
-from few_shot import SHUFFLED
+from few_shot import DRAWN, SHUFFLED
 from table_means import FEWEST, RESULTS, Record, enough, in_two_blocks, mean_percent, read_records
 
 MINILM, LATE = "few-shot", "late-interaction/few-shot"
@@ -39,7 +39,7 @@ def every_collection(benchmark: str) -> str:
             str(record["queries"]),
             *(_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)),
             *(_gain(record, "all", measure, marks) for measure in MAIN_MEASURES),
-            str(_apart(record)),
+            str(record["apart"]["queries"]),
             *(_gain(record, "apart", measure, marks) for measure in MAIN_MEASURES),
         ]
         return [f"| {' | '.join(cells)} |"]
@@ -87,14 +87,14 @@ def short() -> str:
             values = [_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)]
             gains = [_gain(record, part, NDCG, marks) for part in PARTS]
             rows.append(f"| {' | '.join([record['dataset'], *values, *gains])} |")
-    large = enough(records)
-    if large:
+    both = _enough(records, "apart")
+    if both:
         values = [
-            f"{_mean([record['all']['systems'][name]['measures'][NDCG] for record in large]):.3f}"
+            f"{_mean([record['all']['systems'][name]['measures'][NDCG] for record in both]):.3f}"
             for name in (UNIFORM, SOFT, AUTO)
         ]
-        gains = [f"{_mean(_percents(_enough(records, part), part, AUTO, NDCG)):+.1f}%" for part in PARTS]
-        rows.append(f"| {' | '.join([f'mean of {len(large)} collections', *values, *gains])} |")
+        gains = [mean_percent(_percents(both, part, AUTO, NDCG), digits=1) for part in PARTS]
+        rows.append(f"| {' | '.join([f'mean of {len(both)} collections', *values, *gains])} |")
     return "\n".join(rows)
 
 
@@ -137,37 +137,33 @@ def recipe_means(benchmark: str) -> str:
 
 
 def summary(benchmark: str) -> str:
-    """What holds over all collections, with intervals; and how often learning makes rankings worse."""
+    """What labels and false labels change over all collections, with intervals."""
     records = _records(benchmark)
     if not records:
         return "Not measured yet."
-    sentences = []
-    for part, spoken in PARTS.items():
-        own = _enough(records, part)
-        gains = [f"{mean_percent(_percents(own, part, AUTO, measure))} in {measure}" for measure in MAIN_MEASURES]
-        sentences.append(
-            f"- On {spoken}, learnt weights change softened IDF by {' and '.join(gains)} ({len(own)} collections)."
-        )
-    for name, spoken in ((AUTO, "learnt weights"), (SHUFFLED, "weights learnt from shuffled labels")):
+    rows = [
+        "| learnt from | test queries | collections | better / worse | nDCG@10 | R@10 |",
+        f"| --- | --- |{' ---: |' * 4}",
+    ]
+    for name, spoken in ((AUTO, "labels"), (SHUFFLED, "shuffled labels"), (DRAWN, "labels drawn by softened IDF")):
         for part, where in PARTS.items():
-            runs = list(_by_seed(_enough(records, part), part, name))
-            below = sum(change < 0 for change in runs)
-            sentences.append(
-                f"- In {below} of {len(runs)} runs, {spoken} have a lower nDCG@10 than softened IDF on {where}; "
-                f"the mean change is {_mean(runs):+.2f}%, the worst {min(runs, default=0):+.2f}%."
-            )
-    return "\n".join(sentences)
+            own = _enough(records, part)
+            changes = [_percents(own, part, name, measure) for measure in MAIN_MEASURES]
+            counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
+            cells = [spoken, where, str(len(own)), counts, *map(mean_percent, changes)]
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def where_it_comes_from() -> str:
-    """What each recipe adds to softened IDF, in a sentence for README."""
-    records = enough(_records(MINILM))
+    """What each recipe adds to softened IDF on new questions, in a sentence for README."""
+    records = _enough(_records(MINILM), "apart")
     paper, prior, context = (
-        f"{_mean(_percents(records, 'all', name, NDCG)):+.1f}%" for name in ("paper", "prior", "context")
+        mean_percent(_percents(records, "apart", name, NDCG), digits=1) for name in ("paper", "prior", "context")
     )
     return (
-        f"Where it comes from: relative to softened IDF, the paper's own recipe changes nDCG@10 by {paper} on average, "
-        f"our one weight per token by {prior}, and weights that also depend on a token's context by {context}."
+        f"Where it comes from, on new questions: relative to softened IDF, the paper's own recipe changes nDCG@10 by "
+        f"{paper}, our one weight per token by {prior}, and weights that also depend on a token's context by {context}."
     )
 
 
@@ -193,14 +189,8 @@ def learning_curve() -> str:
 
 
 def _records(benchmark: str) -> list[Record]:
-    """The results of every collection; its number of queries is what each seed tests on."""
-    found = read_records(benchmark)
-    return [{**record, "queries": min(record["all"]["queries_per_seed"])} for record in found]
-
-
-def _apart(record: Record) -> int:
-    """Mean number of test queries apart."""
-    return round(_mean(record["apart"]["queries_per_seed"]))
+    """The results of every collection."""
+    return [{**record, "queries": record["all"]["queries"]} for record in read_records(benchmark)]
 
 
 Marks = dict[tuple[str, str, str], str]
@@ -256,14 +246,7 @@ def _percents(
 
 def _enough(records: Sequence[Record], part: str) -> list[Record]:
     """The collections with enough queries in that part."""
-    return [record for record in enough(records) if _mean(record[part]["queries_per_seed"]) >= FEWEST]
-
-
-def _by_seed(records: Sequence[Record], part: str, name: str) -> Iterator[float]:
-    """Relative changes of softened IDF in nDCG@10, one for each collection and seed."""
-    for record in records:
-        learnt, soft = (record[part]["systems"][one]["by_seed"][NDCG] for one in (name, SOFT))
-        yield from (100 * (own / base - 1) for own, base in zip(learnt, soft, strict=True))
+    return [record for record in enough(records) if record[part]["queries"] >= FEWEST]
 
 
 def _value(record: Record, part: str, name: str) -> str:

@@ -31,9 +31,8 @@ def uniform_queries(seed: int, *, queries: int = QUERIES) -> list[JudgedQuery]:
         chances = np.exp(-SHARPNESS * distances.mean(axis=1, dtype=np.float64))
         grades = np.zeros(CANDIDATES, np.int32)
         grades[generator.choice(CANDIDATES, p=chances / chances.sum())] = 1
-        everything = np.ones(CANDIDATES, np.bool_)
         vectors = np.zeros((TOKENS, 1), np.float32)
-        found.append(JudgedQuery(f"q{place}", ids, vectors, distances, grades, everything, np.ones(1, np.int32)))
+        found.append(JudgedQuery(f"q{place}", ids, vectors, distances, grades, np.ones(1, np.int32)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Results of several seeds, pooled query by query."""
+"""Results of several seeds on the same test queries, pooled query by query."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,14 +9,17 @@ import numpy.typing as npt
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.significance import bootstrap_interval, compare
 from chamfer.learn.quality import Quality
+from chamfer.learn.splits import Labels
 
 BASELINES = {"against_uniform": "uniform", "against_zero_shot": "idf-soft"}
 
 
 class SeedResult(NamedTuple):
-    """What one seed gives on its test queries."""
+    """What one seed gives on the test queries, which are those of every seed."""
 
     query_ids: list[str]
+    groups: Labels
+    """Queries of one group share something, such as a relevant document, so they are not independent."""
     apart: npt.NDArray[np.bool_]
     """Whether each query shares nothing with those that were learnt from."""
     values: dict[str, Quality]
@@ -24,58 +27,59 @@ class SeedResult(NamedTuple):
 
 
 def pooled(seeds: Sequence[SeedResult]) -> dict[str, Any]:
-    """Every system on all test queries, and on those apart; with the number of queries of each.
+    """Every system on all test queries, and on those apart with every seed.
 
-    A query that is tested with several seeds counts once, with the mean of its values: tests and intervals are over
-    queries, so that repeating an experiment does not make it look more certain. The spread over seeds is given beside.
+    A query counts once, with the mean of its values: repeating an experiment does not make it look more certain. Tests
+    and intervals are over groups of queries. The spread over seeds is given beside.
     """
-    found: dict[str, Any] = {}
-    for name, chosen in (("all", [np.ones_like(one.apart) for one in seeds]), ("apart", [one.apart for one in seeds])):
-        numbers = [int(own.sum()) for own in chosen]
-        ids = sorted({query for one, own in zip(seeds, chosen, strict=True) for query in _ids(one, own)})
-        found[name] = {
-            "queries": len(ids),
-            "queries_per_seed": numbers,
-            "systems": _systems(seeds, chosen, ids) if ids else {},
+    first = seeds[0]
+    if any(one.query_ids != first.query_ids for one in seeds):
+        raise ValueError("seeds are pooled over the same test queries")
+    apart = np.all([one.apart for one in seeds], axis=0)
+    return {
+        name: {
+            "queries": int(chosen.sum()),
+            "groups": len(np.unique(first.groups[chosen])),
+            "systems": _systems(seeds, chosen) if chosen.any() else {},
         }
-    return found
+        for name, chosen in (("all", np.ones_like(apart)), ("apart", apart))
+    }
 
 
-def _systems(
-    seeds: Sequence[SeedResult], chosen: Sequence[npt.NDArray[np.bool_]], ids: Sequence[str]
-) -> dict[str, Any]:
-    place = {query: at for at, query in enumerate(ids)}
-    means: dict[str, Quality] = {}
-    by_seed: dict[str, list[list[float]]] = {}
-    for name in seeds[0].values:
-        total, count = np.zeros((len(ids), len(MAIN_MEASURES))), np.zeros((len(ids), 1))
-        by_seed[name] = []
-        for one, own in zip(seeds, chosen, strict=True):
-            places = [place[query] for query in _ids(one, own)]
-            np.add.at(total, places, one.values[name][own])
-            np.add.at(count, places, 1)
-            if own.any():
-                by_seed[name].append(one.values[name][own].mean(axis=0).tolist())
-        means[name] = total / count
+def _systems(seeds: Sequence[SeedResult], chosen: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    by_seed = {name: np.array([one.values[name][chosen] for one in seeds]) for name in seeds[0].values}
+    means = {name: values.mean(axis=0) for name, values in by_seed.items()}
+    groups = seeds[0].groups[chosen]
     return {
         name: {
             "measures": dict(zip(MAIN_MEASURES, values.mean(axis=0).tolist(), strict=True)),
             "by_seed": {
-                measure: [round(one[at], 6) for one in by_seed[name]] for at, measure in enumerate(MAIN_MEASURES)
+                measure: by_seed[name][:, :, at].mean(axis=1).round(6).tolist()
+                for at, measure in enumerate(MAIN_MEASURES)
             },
-            **{key: _against(values, means[baseline]) for key, baseline in BASELINES.items()},
+            **{key: _against(values, means[baseline], groups) for key, baseline in BASELINES.items()},
         }
         for name, values in means.items()
     }
 
 
-def _against(values: Quality, baseline: Quality) -> dict[str, Any]:
+def _against(values: Quality, baseline: Quality, groups: Labels) -> dict[str, Any]:
+    """Compare two systems; what is resampled, and swapped, is whole groups."""
     found = {}
     for at, measure in enumerate(MAIN_MEASURES):
-        interval = bootstrap_interval(values[:, at] - baseline[:, at])
-        found[measure] = {**compare(values[:, at], baseline[:, at])._asdict(), "interval": interval}
+        own, other = (_sums(one[:, at], groups) for one in (values, baseline))
+        scale = len(own) / len(values)  # from a mean over groups to a mean over queries
+        low, high = bootstrap_interval(own - other)
+        found[measure] = {
+            **compare(values[:, at], baseline[:, at])._asdict(),
+            "p_value": compare(own, other).p_value,
+            "interval": [low * scale, high * scale],
+        }
     return found
 
 
-def _ids(one: SeedResult, own: npt.NDArray[np.bool_]) -> list[str]:
-    return [query for query, is_own in zip(one.query_ids, own, strict=True) if is_own]
+def _sums(values: npt.NDArray[np.float64], groups: Labels) -> npt.NDArray[np.float64]:
+    numbers = np.unique(groups, return_inverse=True)[1]
+    sums = np.zeros(int(numbers.max()) + 1)
+    np.add.at(sums, numbers, values)
+    return sums

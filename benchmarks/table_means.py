@@ -109,7 +109,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - reach, mean + reach
 
 
-def mean_percent(percents: Sequence[float]) -> str:
+def mean_percent(percents: Sequence[float], *, digits: int = 2) -> str:
     """The mean and its interval, as tables show them.
 
     >>> mean_percent([1.0, 2.0, 3.0])
@@ -118,4 +118,4 @@ def mean_percent(percents: Sequence[float]) -> str:
     if not percents:
         return ""
     mean, low, high = mean_interval(percents)
-    return f"{mean:+.2f}% ({low:+.2f} to {high:+.2f})"
+    return f"{mean:+.{digits}f}% ({low:+.{digits}f} to {high:+.{digits}f})"

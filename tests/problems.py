@@ -24,11 +24,7 @@ def random_problem(
         grades = np.zeros(candidates, np.int32)
         grades[np.argmin(distances @ hidden[ids])] = 1
         vectors = generator.normal(size=(tokens, dimensions)).astype(np.float32)
-        found.append(
-            JudgedQuery(
-                f"q{place}", ids, vectors, distances, grades, np.ones(candidates, np.bool_), np.array([1], np.int32)
-            )
-        )
+        found.append(JudgedQuery(f"q{place}", ids, vectors, distances, grades, np.array([1], np.int32)))
     return found
 
 

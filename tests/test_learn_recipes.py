@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from chamfer import Collection, Encoder, InputError, TokenWeights, learn
 from chamfer.learn.fitting import fit_configurations
+from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import Pool, cross_entropy, pack
 from chamfer.learn.presets import PRESETS, Preset, preset_from
 from chamfer.learn.quality import quality
@@ -18,14 +19,14 @@ from chamfer.learn.recipes.paper import fit_paper
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.registry import all_recipes, configurations_of
 from chamfer.learn.solver import Learner
-from tests.problems import random_problem, start, uniform
+from tests.problems import SIZE, random_problem, start, uniform
 
 
 def test_the_gradient_is_that_of_the_loss() -> None:
     queries = random_problem(0, queries=5, candidates=6)
     for context in (False, True):
         learner = Learner(queries, uniform(), context=context)
-        size = len(learner._seen) + learner._dimensions
+        size = len(learner._seen) + learner._dimensions + 1  # and the factor of all scores
         x = np.random.default_rng(1).normal(0, 0.3, size)
         steps = np.eye(size) * 1e-2
         quotients = [(learner._loss(x + h, 3.0, 1.0)[0] - learner._loss(x - h, 3.0, 1.0)[0]) / 2e-2 for h in steps]
@@ -87,6 +88,24 @@ def test_the_same_input_gives_the_same_weights() -> None:
     assert second.context is not None
     np.testing.assert_array_equal(first.context, second.context)
     np.testing.assert_array_equal(fit_paper(queries, uniform()).table, fit_paper(queries, uniform()).table)
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 5.0, 100.0])
+def test_weights_stay_where_uniform_ones_are_right_however_sharp_the_labels_are(sharpness: float) -> None:
+    """With a fixed factor of the scores, frequent tokens lost four fifths of their weight on random labels."""
+    generator = np.random.default_rng(3)
+    chances = 1 / np.arange(1, SIZE + 1)
+    queries = []
+    for place in range(300):
+        ids = generator.choice(SIZE, 4, replace=False, p=chances / chances.sum()).astype(np.int32)
+        distances = generator.uniform(0.2, 1.4, (100, 4)).astype(np.float32)
+        close = np.exp(-sharpness * distances.mean(axis=1, dtype=np.float64))
+        grades = np.zeros(100, np.int32)
+        grades[generator.choice(100, p=close / close.sum())] = 1
+        queries.append(JudgedQuery(f"q{place}", ids, np.zeros((4, 1), np.float32), distances, grades, np.ones(1, int)))
+    table = fit_prior(queries, uniform(), penalty=3.0).table
+    frequent, rare = np.log(table[:4]).mean(), np.log(table[-4:]).mean()
+    assert abs(frequent - rare) < 0.3
 
 
 def test_a_heavy_penalty_keeps_the_prior() -> None:

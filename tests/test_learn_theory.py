@@ -23,7 +23,6 @@ def query_of(token_ids: list[int], distances: list[list[float]]) -> JudgedQuery:
         np.zeros((len(token_ids), 2), np.float32),
         np.array(distances, np.float32),
         np.zeros(many, np.int32),
-        np.ones(many, np.bool_),
         np.zeros(0, np.int32),
     )
 

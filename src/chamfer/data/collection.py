@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.data.documents import corpus_file, read_documents
-from chamfer.data.judgements import Judgements, judgements_from
+from chamfer.data.judgements import Judgements, is_relevant, judgements_from
 from chamfer.data.queries import is_own_document, queries_from
 from chamfer.errors import InputError
 
@@ -43,12 +43,14 @@ class Collection:
         return sum(document not in self.documents for grades in self.judgements[split].values() for document in grades)
 
     def own_document(self, query: str) -> str | None:
-        """The id of the document that is the query itself, as in ArguAna; None if there is none.
+        """The id of the document that is the query itself, as in ArguAna, and not judged relevant; None without one.
 
         Queries and documents that are both numbered from 1 share ids, and nothing else.
         """
         document = self.documents.get(query)
-        return query if document is not None and is_own_document(query, self.queries[query], document) else None
+        if document is None or not is_own_document(query, self.queries[query], document):
+            return None
+        return None if any(is_relevant(split, query, query) for split in self.judgements.values()) else query
 
     def judged_queries(self, split: str) -> dict[str, str]:
         """The queries of a split that have at least one judgement, in the order of the file."""

@@ -25,6 +25,11 @@ DOCUMENT_COLUMNS = ("document_id", "doc_id", "corpus_id", "corpus-id", "document
 GRADE_COLUMNS = ("relevance", "grade", "score")
 
 
+def is_relevant(judgements: Judgements, query: str, document: str) -> bool:
+    """Whether a document is judged relevant to a query."""
+    return judgements.get(query, {}).get(document, 0) > 0
+
+
 def judgements_from(source: JudgementSource, queries: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
     """Read and check judgements from any supported source.
 

@@ -1,7 +1,6 @@
 """Queries from what a user has: dicts, DataFrames, or JSON lines."""
 
 import re
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from chamfer.data.documents import ID, METADATA, OTHER_ID, TEXT, TITLE, check_new, id_of, texts_of
 from chamfer.data.frames import is_frame, rows_of
 from chamfer.data.jsonlines import read_json_lines
-from chamfer.errors import InputError, InputWarning
+from chamfer.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,23 +92,6 @@ def is_own_document(query_id: str, text: str, document: str) -> bool:
     """
     words, own = words_of(document), words_of(text)
     return query_id != text and (words == own or words.startswith(f"{own} ") or words.endswith(f" {own}"))
-
-
-def warn_of_own_documents(own: Mapping[str, str | None], judgements: Mapping[str, Mapping[str, int]]) -> None:
-    """Warn if a document is judged relevant that is left out because it is the query itself.
-
-    Args:
-        own: for each judged query, the document that is the query itself.
-        judgements: grades of documents for each query.
-    """
-    hidden = [query for query, document in own.items() if document and judgements.get(query, {}).get(document, 0) > 0]
-    if hidden:
-        warnings.warn(
-            f"{len(hidden)} of {len(own)} queries are judged relevant to themselves, such as {hidden[0]!r}; a document "
-            "that is the query itself is left out, as in ArguAna",
-            InputWarning,
-            stacklevel=2,
-        )
 
 
 def _as_query(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 
 from chamfer.data.judgements import DEV, TEST
-from chamfer.data.queries import warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
@@ -42,7 +41,6 @@ def evaluate_collection(
         )
     check_stage(first_stage)
     queries = collection.judged_queries(split)
-    warn_of_own_documents({query: collection.own_document(query) for query in queries}, collection.judgements[split])
     others: dict[str, list[Ranking]] = {}
     for name, run in runs.items():
         asked = [ranking for ranking in run if ranking.query_id in queries]

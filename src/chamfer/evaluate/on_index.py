@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
@@ -51,8 +50,7 @@ def evaluate_index(
     if not judged:
         raise InputError(f"none of the {len(queries)} queries is judged; give judgements for at least one")
     encoder, index = searcher.encoder, searcher.index
-    own = own_documents(index, judged)
-    warn_of_own_documents(own, judgements)
+    own = own_documents(index, judged, judgements)
     weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
     rankings, truncated = _search(searcher, judged, own, weightings, first_stage, depth, progress)
     grades = {query: judgements[query] for query in judged}

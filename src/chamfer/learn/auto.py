@@ -76,7 +76,7 @@ def fit_auto(
     if measured and measure:
         measured[BLEND] = np.zeros_like(measured[UNIFORM])
         if validation:
-            _measure_by_thirds(measured, of_outer, validation)
+            _measure_in_parts(measured, of_outer, divide(validation))
         first = 1 + len(outer)
         for at, (fold, within) in enumerate(zip(outer, inner, strict=not validation)):
             evidence = measure_folds(within, _part(fitted, first, len(within))) if within else {}
@@ -86,13 +86,13 @@ def fit_auto(
     return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured)
 
 
-def _measure_by_thirds(measured: dict[Contender, Quality], fitted: Fitted, validation: Sequence[JudgedQuery]) -> None:
-    """Measure the blend on each third of the validation queries, with the evidence of the other two."""
-    for third in range(min(3, len(validation))):
-        own = np.arange(third, len(validation), 3)
-        elsewhere = {one: np.delete(values, own, axis=0) for one, values in measured.items() if one != BLEND}
-        blended = _blend(fitted, _shares(elsewhere, fitted))
-        measured[BLEND][own] = quality([validation[int(place)] for place in own], blended)
+def _measure_in_parts(measured: dict[Contender, Quality], fitted: Fitted, parts: Sequence[Fold]) -> None:
+    """Measure the blend on each part of the validation queries, with the evidence of the others."""
+    if not parts:  # all belong together, so none can be held out
+        del measured[BLEND]
+    for part in parts:
+        elsewhere = {one: np.delete(values, part.places, axis=0) for one, values in measured.items() if one != BLEND}
+        measured[BLEND][part.places] = quality(part.held_out, _blend(fitted, _shares(elsewhere, fitted)))
 
 
 def _shares(measured: Mapping[Contender, Quality], fitted: Fitted) -> dict[Contender, float]:

@@ -63,6 +63,8 @@ def fit_weights(
         raise InputError("learning needs at least one judged query")
     check_recipe(recipe)
     everything = [*queries, *validation]
+    grouping = group(queries, group_by)
+    group_by = grouping.by  # folds inside of folds follow the same rule
     if recipe == AUTO:
         blended = fit_auto(
             queries,
@@ -98,7 +100,7 @@ def fit_weights(
     if validation:
         measured_on = f"{len(validation)} of them for validation"
     elif measured:
-        measured_on = f"{folds}-fold cross-validation, folds {group(queries, group_by).sentence}"
+        measured_on = f"{folds}-fold cross-validation, folds {grouping.sentence}"
     else:
         measured_on = "too few to hold any out"
     report = make_report(everything, weights, choice, tuple(chosen), measured, shares, measured_on, seed=seed)

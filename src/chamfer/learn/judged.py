@@ -38,8 +38,6 @@ class JudgedQuery:
         distances: ``(candidates, tokens)`` float32, of each token to its closest document token. Candidates
             are sorted by id, so that a stable sort by score breaks ties by id.
         grades: ``(candidates,)`` int32, 0 if not relevant or not judged.
-        retrieved: ``(candidates,)`` false for judged documents that the first stage missed: they are learnt from, but
-            quality is measured without them.
         ideal: all positive grades of the query, best first, including documents that are not candidates.
         ties: what the query may have in common with others.
     """
@@ -49,7 +47,6 @@ class JudgedQuery:
     vectors: Vectors
     distances: npt.NDArray[np.float32]
     grades: npt.NDArray[np.int32]
-    retrieved: npt.NDArray[np.bool_]
     ideal: npt.NDArray[np.int32]
     ties: Ties = NO_TIES
 
@@ -57,7 +54,7 @@ class JudgedQuery:
         candidates, tokens = self.distances.shape
         if len(self.token_ids) != tokens or len(self.vectors) != tokens or tokens == 0:
             raise InputError(f"query {self.query_id!r} has {len(self.token_ids)} token ids, but distances for {tokens}")
-        if len(self.grades) != candidates or len(self.retrieved) != candidates or (self.grades < 0).any():
+        if len(self.grades) != candidates or (self.grades < 0).any():
             raise InputError(f"query {self.query_id!r} needs a grade of at least 0 for each of {candidates} candidates")
 
 
@@ -76,7 +73,7 @@ class LeftOut:
     """Judged queries that cannot be learnt from, by reason."""
 
     without_relevant: tuple[str, ...] = ()
-    """Queries without a relevant, non-empty document in the corpus."""
+    """Queries without a relevant, non-empty document among their candidates."""
     without_negatives: tuple[str, ...] = ()
     """Queries whose candidates are all relevant."""
 
@@ -84,7 +81,7 @@ class LeftOut:
         """Return a sentence for each reason, with the first few queries."""
         found = []
         for queries, why in (
-            (self.without_relevant, "have no relevant document in the corpus"),
+            (self.without_relevant, "have no relevant document among their candidates"),
             (self.without_negatives, "have only relevant candidates, and so no negatives"),
         ):
             if queries:
@@ -107,7 +104,7 @@ def teachable(queries: Sequence[JudgedQuery]) -> tuple[list[JudgedQuery], LeftOu
     if not kept:
         raise InputError(
             f"nothing can be learnt: of {len(queries)} judged queries, {len(without_relevant)} have no relevant "
-            f"document in the corpus and {len(without_negatives)} have only relevant candidates; judge other queries"
+            f"document among their candidates and {len(without_negatives)} have only relevant ones; judge other queries"
         )
     return kept, LeftOut(tuple(without_relevant), tuple(without_negatives))
 
@@ -126,7 +123,8 @@ def judged_minima(
 ) -> list[JudgedQuery]:
     """Compute the minima of every judged query, or read them from the cache.
 
-    Judged documents that the first stage missed are added to the candidates. Workers memory-map the vectors.
+    Judged documents that the first stage missed are not added to the candidates: whatever is unlike all of them would
+    then be relevant, and learning would find that far is good. Workers memory-map the vectors.
 
     Args:
         folder: cache folder.
@@ -139,7 +137,7 @@ def judged_minima(
         advance: progress callback.
         workers: processes that compute.
     """
-    plans = [_plan(ranking, corpus, judgements.get(ranking.query_id, {})) for ranking in candidates]
+    plans = [(ranking.query_id, sorted(ranking.document_ids)) for ranking in candidates]
     key = hashlib.sha256(json.dumps([form, corpus.made_from, queries.made_from, plans]).encode()).hexdigest()[:16]
     folder = folder / f"minima-{key}"
     parts = [(folder / f"{start // PART:05}.npy", plans[start : start + PART]) for start in range(0, len(plans), PART)]
@@ -148,7 +146,7 @@ def judged_minima(
             missing = [(path, part) for path, part in parts if not path.exists()]
             advance(len(plans) - sum(len(part) for _, part in missing))
             tables: Iterator[Table] = (
-                {"query": [query for query, _, _ in part], "documents": [documents for _, documents, _ in part]}
+                {"query": [query for query, _ in part], "documents": [documents for _, documents in part]}
                 for _, part in missing
             )
             computed = workers.map(
@@ -160,15 +158,8 @@ def judged_minima(
     return [query for path, part in parts for query in _read(path, part, queries, judgements, ties or {})]
 
 
-# Everything that determines the minima of a query: its id, its sorted candidates, and whether each was retrieved.
-Plan = tuple[str, list[str], list[bool]]
-
-
-def _plan(ranking: Ranking, corpus: EncodedCorpus, grades: Mapping[str, int]) -> Plan:
-    retrieved = set(ranking.document_ids)
-    judged = {document for document in grades if document in corpus.place}
-    everything = sorted(retrieved | judged)
-    return ranking.query_id, everything, [document in retrieved for document in everything]
+Plan = tuple[str, list[str]]
+"""Everything that determines the minima of a query: its id and its sorted candidates."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +194,7 @@ def _read(
     judgements: Mapping[str, Mapping[str, int]],
     ties: Mapping[str, Ties],
 ) -> list[JudgedQuery]:
-    tokens = [queries.tokens[queries.place[query_id]] for query_id, _, _ in part]
+    tokens = [queries.tokens[queries.place[query_id]] for query_id, _ in part]
     ends = np.cumsum([len(plan[1]) * len(query.token_ids) for plan, query in zip(part, tokens, strict=True)])
     try:
         flat = np.asarray(np.load(path, mmap_mode="r"))  # a plain array, which Ray can share
@@ -212,7 +203,7 @@ def _read(
     if flat.shape != (ends[-1],) or flat.dtype != np.float32:
         raise InputError(f"{path} is damaged; delete {path.parent} and learn again")
     found = []
-    for (query_id, documents, retrieved), query, own in zip(part, tokens, np.split(flat, ends[:-1]), strict=True):
+    for (query_id, documents), query, own in zip(part, tokens, np.split(flat, ends[:-1]), strict=True):
         grades = judgements.get(query_id, {})
         found.append(
             JudgedQuery(
@@ -221,7 +212,6 @@ def _read(
                 vectors=np.asarray(query.vectors, dtype=np.float32),
                 distances=own.reshape(len(documents), len(query.token_ids)),
                 grades=grades_of(documents, grades),
-                retrieved=np.array(retrieved, dtype=np.bool_),
                 ideal=ideal_grades(grades),
                 ties=ties.get(query_id, NO_TIES),
             )

@@ -2,7 +2,7 @@
 
 For a query with weights ``w_i`` and a candidate with minima ``m_i``
 
-    s = -temperature * sum_i w_i m_i / sum_i prior_i
+    s = -temperature * sum_i w_i m_i / sum_i prior_i          temperature = 20 times a factor that is learnt
 
 and the loss of the query is the mean, over its relevant documents, of the cross-entropy of the softmax over the
 relevant documents and the negatives.

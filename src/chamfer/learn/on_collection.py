@@ -4,7 +4,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import compress
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import warn_of_own_documents
 from chamfer.data.ranking import Ranking
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
@@ -98,7 +97,6 @@ def judge_splits(
     found = find_candidates(collection, texts, depth=setup.depth)
     judged = {}
     for name, queries in chosen.items():
-        warn_of_own_documents({query: collection.own_document(query) for query in queries}, collection.judgements[name])
         candidates = [ranking for ranking in found if ranking.query_id in queries]
         groups = groups_of(collection.query_fields, queries, group_by)
         judged[name] = judge_queries(setup, queries, candidates, collection.judgements[name], groups)
@@ -112,16 +110,7 @@ def judge_queries(
     judgements: Judgements,
     groups: Mapping[str, Hashable] | None = None,
 ) -> list[JudgedQuery]:
-    """Compute, or read from the cache, the minima of queries against their candidates and judged documents.
-
-    A document that is the query itself is not among them.
-    """
-    own_document = setup.collection.own_document
-    judgements = {
-        query: {document: grade for document, grade in grades.items() if document != own_document(query)}
-        for query, grades in judgements.items()
-        if query in queries
-    }
+    """Compute, or read from the cache, the minima of queries against their candidates."""
     corpus, encoded = setup.corpus, setup.encode_queries(queries)
     with setup.progress("computing minima", len(candidates)) as advance:
         return judged_minima(

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.data.judgements import Judgements
-from chamfer.data.queries import warn_of_own_documents
 from chamfer.errors import InputError
 from chamfer.evaluate.own_documents import own_documents
 from chamfer.kernels import dispatch
@@ -61,8 +60,7 @@ def judge_in_index(
         groups: group of each query that belongs to one.
         progress: shows the progress.
     """
-    own = own_documents(searcher.index, {query: queries[query] for query in judgements})
-    warn_of_own_documents(own, judgements)
+    own = own_documents(searcher.index, {query: queries[query] for query in judgements}, judgements)
     judged = []
     with progress("computing minima", len(judgements)) as advance:
         for query, grades in judgements.items():
@@ -129,7 +127,7 @@ def _judge(
     weights: str | TokenWeights | None,
     depth: int,
 ) -> JudgedCandidates:
-    index, grades = searcher.index, {document: grade for document, grade in grades.items() if document != own}
+    index = searcher.index
     tokens = searcher.encoder.encode_queries([text])
     current = searcher.queries.weigh(tokens, [text], weights)
     uniform = searcher.queries.weigh(tokens, [text], "uniform")
@@ -147,8 +145,6 @@ def _judge(
         vectors=tokens.vectors.astype(np.float32),
         distances=dispatch.minima(current.tokens, dispatch.on_device(packed, index.device), form=searcher.form),
         grades=grades_of(ids, grades),
-        # Judged documents are ranked among the candidates even if neither weighting found them.
-        retrieved=np.ones(len(ids), np.bool_),
         ideal=ideal_grades(grades),
         ties=ties,
     )

@@ -5,6 +5,10 @@
 
 Only the recipe ``context`` learns ``u``. Weights are positive by construction; with few labels, the penalties keep them
 near the prior.
+
+All scores are multiplied by a factor that is learnt as well, without a penalty. It changes no ranking, and is not part
+of the weights. If it were fixed and too high, scores would have to shrink by way of the weights, which costs the least
+penalty for frequent tokens: weights would look like an IDF even if labels were random.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -30,16 +34,22 @@ PENALTIES = (30.0, 10.0, 3.0)
 """From strong to weak, so that each solution is a good start for the next."""
 
 TEMPERATURE = 20.0
+"""The factor of all scores that learning starts from."""
+
+# How far it may go: where nothing can be learnt, the best factor is 0, of which there is no logarithm.
+LOG_FACTORS = (-6.0, 3.0)
+
 POOL = Pool()
 # Iterations of L-BFGS.
 STEPS = 500
 
 
 class Solution(NamedTuple):
-    """Solution for given penalties: one number per seen token, and one direction."""
+    """Solution for given penalties: one number per seen token, one direction, and the factor of all scores."""
 
     delta: npt.NDArray[np.float64]
     u: npt.NDArray[np.float64]
+    log_factor: float
     penalty: float
     context_penalty: float
     converged: bool
@@ -116,9 +126,9 @@ class Learner:
 
     def solve(self, penalty: float, context_penalty: float, start: Solution | None = None) -> Solution:
         """Minimise the loss by L-BFGS, starting from the solution for other penalties if one is given."""
-        first = np.zeros(len(self._seen) + self._dimensions)
+        first = np.zeros(len(self._seen) + self._dimensions + 1)
         if start is not None:
-            first = np.concatenate([start.delta, start.u])
+            first = np.concatenate([start.delta, start.u, [start.log_factor]])
         found = minimize(
             self._loss,
             first,
@@ -127,8 +137,8 @@ class Learner:
             method="L-BFGS-B",
             options={"maxiter": STEPS, "ftol": 1e-7, "gtol": 1e-6},
         )
-        delta, u = np.split(found.x, [len(self._seen)])
-        return Solution(delta, u, penalty, context_penalty, bool(found.success))
+        delta, u, log_factor = self._parts(found.x)
+        return Solution(delta, u, log_factor, penalty, context_penalty, bool(found.success))
 
     def weights(self, solution: Solution) -> TokenWeights:
         """Turn a solution into weights; tokens that occur in no query keep their prior."""
@@ -150,10 +160,11 @@ class Learner:
     def _loss(
         self, x: npt.NDArray[np.float64], penalty: float, context_penalty: float
     ) -> tuple[float, npt.NDArray[np.float64]]:
-        delta, u = np.split(x, [len(self._seen)])
+        delta, u, log_factor = self._parts(x)
         padded = np.append(delta, 0).astype(np.float32)  # padding does not move
         direction = u.astype(np.float32)
-        total = 0.0
+        temperature = self._temperature * np.float32(np.exp(np.clip(log_factor, *LOG_FACTORS)))
+        total = of_log_factor = 0.0
         of_delta, of_u = np.zeros(len(padded)), np.zeros(self._dimensions)
         for block, slots, prior in zip(self._blocks, self._slots, self._priors, strict=True):
             moved = padded[slots]
@@ -161,10 +172,11 @@ class Learner:
             if self._dimensions:
                 turned = block.vectors @ direction
                 weights *= np.exp(np.clip(turned, -LARGEST_LOG_CHANGE, LARGEST_LOG_CHANGE))
-            scale = self._temperature / prior.sum(axis=1, keepdims=True)
+            scale = temperature / prior.sum(axis=1, keepdims=True)
             scores = -np.matmul(block.distances, (weights * scale)[:, :, None])[:, :, 0]
             losses, of_scores = cross_entropy(scores + block.stands_for, block.relevant, block.is_candidate)
             total += float(losses.sum())
+            of_log_factor += float(np.vdot(of_scores, scores))
             of_log_weights = -np.matmul(of_scores[:, None, :], block.distances)[:, 0, :] * weights * scale
             within = np.where(np.abs(moved) < LARGEST_LOG_CHANGE, of_log_weights, 0)
             of_delta += np.bincount(slots.ravel(), within.ravel(), len(padded))
@@ -172,5 +184,13 @@ class Learner:
                 within = np.where(np.abs(turned) < LARGEST_LOG_CHANGE, of_log_weights, 0)
                 of_u += within.ravel() @ block.vectors.reshape(-1, self._dimensions)
         loss = (total + penalty * float(delta @ delta) + context_penalty * float(u @ u)) / self._count
-        gradient = np.concatenate([of_delta[:-1] + 2 * penalty * delta, of_u + 2 * context_penalty * u]) / self._count
-        return loss, gradient
+        if not LOG_FACTORS[0] < log_factor < LOG_FACTORS[1]:
+            of_log_factor = 0.0
+        gradient = np.concatenate(
+            [of_delta[:-1] + 2 * penalty * delta, of_u + 2 * context_penalty * u, [of_log_factor]]
+        )
+        return loss, gradient / self._count
+
+    def _parts(self, x: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
+        delta, u = np.split(x[:-1], [len(self._seen)])
+        return delta, u, float(x[-1])

@@ -8,6 +8,7 @@ from typing import Literal
 
 from chamfer.data.collection import Collection
 from chamfer.data.judgements import DEV, TEST, TRAIN, Judgements
+from chamfer.data.queries import words_of
 from chamfer.errors import InputError
 from chamfer.learn.splits import sample, split_queries
 from chamfer.support.files import write_json
@@ -80,14 +81,20 @@ def load_splits(path: Path, collection: Collection, *, most: int, seed: int) -> 
                 f"{path} names query {unknown!r}, for which {collection.name} has no judgements; delete the file if it "
                 "belongs to another collection"
             )
+    tested = {words_of(collection.queries[query]) for query in queries[TEST]}
+    for query in (*queries["train"], *queries["validation"]):
+        if words_of(collection.queries[query]) in tested:
+            raise InputError(
+                f"{path} learns from query {query!r}, which has the words of a test query; delete it to draw them again"
+            )
     return QuerySplits(queries, judged_in)
 
 
 def _alike(collection: Collection, queries: Iterable[str]) -> dict[str, list[str]]:
-    """Ids of queries with the same text, by normalised text."""
+    """Ids of queries with the same words, by these words."""
     groups: dict[str, list[str]] = {}
     for query in queries:
-        groups.setdefault(" ".join(collection.queries[query].lower().split()), []).append(query)
+        groups.setdefault(words_of(collection.queries[query]), []).append(query)
     return groups
 
 
