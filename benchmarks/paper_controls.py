@@ -20,7 +20,7 @@ def uniform_queries(seed: int, *, queries: int = QUERIES) -> list[JudgedQuery]:
     """Queries for which uniform weights are right.
 
     All distances are drawn from one distribution, and the relevant document from the softmax of the scores under
-    uniform weights, so no other weights have a lower expected loss.
+    uniform weights, so no other weights rank better in expectation.
     """
     generator = np.random.default_rng(seed)
     frequency = 1 / (10 + np.arange(WORDS))
