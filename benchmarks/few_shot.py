@@ -43,7 +43,9 @@ from corpora import collections, encoder_for
 from seeds import SeedResult, pooled
 
 RESULTS = Path(__file__).parent / "results"
-MOST = {"nfcorpus": 700, "boolq": 700, "medquad": 700, "acl-titles": 700}  # queries of each split, drawn at random
+MOST = dict.fromkeys(
+    ("nfcorpus", "boolq", "medquad", "acl-titles", "nl2bash"), 700
+)  # queries of each split, drawn at random
 SEEDS = 5
 SHUFFLED, DRAWN = "auto on shuffled labels", "auto on labels drawn by idf-soft"
 

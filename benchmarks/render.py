@@ -69,6 +69,7 @@ def main() -> None:
         "encoding": index_tables.encoding(),
         "reproduce-summary": reproduce_tables.summary(),
         "reproduce-kept": reproduce_tables.kept(),
+        "reproduce-kept-short": reproduce_tables.kept_short(),
         "reproduce": reproduce_tables.reproduced(),
         "capacity-model": capacity_tables.model(),
         "capacity-plans": capacity_tables.plans(),
