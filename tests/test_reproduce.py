@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from chamfer import InputError, TokenWeights
 from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
+from chamfer.data.queries import words_of
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import read_run
 from chamfer.evaluate.setup import Setup
@@ -369,15 +371,23 @@ class TestSplits:
         folder = write_tiny(tmp_path / "twice", queries=40)
         lines = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
         for place, line in enumerate(lines):
-            line["text"] = f"{lines[place % 20]['text']} {WORDS[place % 20]}".upper() if place >= 20 else line["text"]
+            line["text"] = f"{lines[place % 20]['text']}, {WORDS[place % 20]}!".upper() if place >= 20 else line["text"]
         for place in range(20):
             lines[place]["text"] += f"  {WORDS[place]}"
         (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
         collection = load_collection(folder)
         splits = draw_splits(collection, most=1000, seed=0)
-        words = [{" ".join(text.lower().split()) for text in splits.texts(collection, role).values()} for role in ROLES]
+        words = [{words_of(text) for text in splits.texts(collection, role).values()} for role in ROLES]
         assert sum(map(len, splits.queries.values())) == 40
         assert len(words[0] | words[1] | words[2]) == sum(map(len, words)) == 20
+
+    def test_kept_splits_that_learn_from_words_of_a_test_query_are_refused(self, data: Path, tmp_path: Path) -> None:
+        path, collection = tmp_path / "splits.json", load_collection(data / "scifact")
+        drawn = load_splits(path, collection, most=1000, seed=0).queries
+        shouted = collection.queries[drawn["test"][0]].upper() + "!"
+        leaky = replace(collection, queries={**collection.queries, drawn["train"][0]: shouted})
+        with pytest.raises(InputError, match="which has the words of a test query; delete it to draw them again"):
+            load_splits(path, leaky, most=1000, seed=0)
 
     def test_no_more_than_asked_for_are_drawn(self, data: Path) -> None:
         collection = load_collection(data / "pets")
