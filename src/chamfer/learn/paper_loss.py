@@ -58,7 +58,7 @@ class PaperLoss:
         self._fixed: list[list[npt.NDArray[Any]]] | None = None
         if fixed_negatives:
             self._fixed = [
-                [self._log_counts(scores, block, negatives) for _, negatives in self._terms]
+                self._log_counts(scores, block)
                 for block, scores in zip(self._blocks, self._scores(np.ones(len(self.seen))), strict=True)
             ]
 
@@ -68,9 +68,9 @@ class PaperLoss:
         for at, (block, scores) in enumerate(zip(self._blocks, self._scores(weights), strict=True)):
             relevant = block.relevant.sum(axis=1, keepdims=True)
             of_scores = np.zeros_like(scores)
-            for term, (part, negatives) in enumerate(self._terms):
-                counts = self._fixed[at][term] if self._fixed else self._log_counts(scores, block, negatives)
-                losses, of_term = cross_entropy(scores + counts, block.relevant, block.is_candidate)
+            counts = self._fixed[at] if self._fixed else self._log_counts(scores, block)
+            for (part, _), counted in zip(self._terms, counts, strict=True):
+                losses, of_term = cross_entropy(scores + counted, block.relevant, block.is_candidate)
                 # The paper sums over the relevant documents of a query; cross_entropy takes their mean.
                 loss += part * float(losses @ relevant[:, 0])
                 of_scores += part * of_term
@@ -85,16 +85,20 @@ class PaperLoss:
         for distances, slots, shares in zip(self._distances, self._slots, self._shares, strict=True):
             yield -np.matmul(distances, (padded[slots] * shares)[:, :, None])[:, :, 0]
 
-    def _log_counts(self, scores: npt.NDArray[Any], block: Block, negatives: int) -> npt.NDArray[Any]:
-        """``(q, c)`` logarithm of how often each candidate counts: relevant ones and the hardest others once."""
-        counts = np.ones_like(scores)
-        if scores.shape[1] > negatives:
-            others = np.where(block.is_candidate & ~block.relevant, scores, -np.inf)
-            bar = np.partition(others, -negatives, axis=1)[:, -negatives, None]
-            above, tied = others > bar, others == bar
-            places = negatives - above.sum(axis=1, keepdims=True)
-            shared = places / tied.sum(axis=1, keepdims=True) if self._share_ties else 1
-            counts = np.where(block.relevant | above, 1, np.where(tied, shared, 0)).astype(scores.dtype)
-        with np.errstate(divide="ignore"):
-            found: npt.NDArray[Any] = np.log(counts)
+    def _log_counts(self, scores: npt.NDArray[Any], block: Block) -> list[npt.NDArray[Any]]:
+        """``(q, c)`` for each term: logarithm of how often a candidate counts, relevant and hardest ones once."""
+        others = np.where(block.is_candidate & ~block.relevant, scores, -np.inf)
+        places = [-negatives for _, negatives in self._terms if negatives < scores.shape[1]]
+        ordered = np.partition(others, places, axis=1) if places else others
+        found = []
+        for _, negatives in self._terms:
+            counts = np.ones_like(scores)
+            if negatives < scores.shape[1]:
+                bar = ordered[:, -negatives, None]
+                above, tied = others > bar, others == bar
+                left = negatives - above.sum(axis=1, keepdims=True)
+                shared = left / tied.sum(axis=1, keepdims=True) if self._share_ties else 1
+                counts = np.where(block.relevant | above, 1, np.where(tied, shared, 0)).astype(scores.dtype)
+            with np.errstate(divide="ignore"):
+                found.append(np.log(counts))
         return found
