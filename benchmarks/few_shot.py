@@ -85,6 +85,7 @@ def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any
         reports.append({**report.as_json(), "repeated": repeated})
     return {
         "dataset": collection.name,
+        "encoder": {"name": Path(encoder).name, "model": setup.encoder.model_fingerprint},
         "splits": {name: len(part) for name, part in splits._asdict().items()},
         "seeds": SEEDS,
         "seconds": round(time.perf_counter() - began, 1),

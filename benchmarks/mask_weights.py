@@ -73,7 +73,11 @@ def measure_collection(folder: Path, encoder_name: str, cache: Path, seed: int) 
     mask = encoder.vocabulary.ids[MASK]
     return {
         "dataset": folder.name,
-        "encoder": {"name": encoder.name, "model": encoder.model_fingerprint, "query_length": encoder.query_length},
+        "encoder": {
+            "name": Path(encoder_name).name,
+            "model": encoder.model_fingerprint,
+            "query_length": encoder.query_length,
+        },
         "seed": seed,
         "queries": {role: len(queries) for role, queries in splits._asdict().items()},
         "masks_per_query": float(np.mean([(query.token_ids == mask).sum() for query in splits.test])),
