@@ -26,10 +26,12 @@ def encoder_for(folder: Path, encoder: str = MINILM) -> Encoder:
 
     The checkpoint was trained in 16 bits where there are instructions for that, and encodes in them.
     """
-    if encoder == MINILM:
-        query_length = LONG_QUERIES.get(folder.name, QUERY_LENGTH)
-        return Encoder.load(encoder, query_length=query_length, document_length=DOCUMENT_LENGTH)
-    query_length = LONG_FILLED_QUERIES.get(folder.name, FILLED_QUERY_LENGTH)
+    plain = encoder == MINILM
+    lengths, usual = (LONG_QUERIES, QUERY_LENGTH) if plain else (LONG_FILLED_QUERIES, FILLED_QUERY_LENGTH)
     return Encoder.load(
-        encoder, query_length=query_length, document_length=DOCUMENT_LENGTH, arithmetic="auto", engine="auto"
+        encoder,
+        query_length=lengths.get(folder.name, usual),
+        document_length=DOCUMENT_LENGTH,
+        arithmetic="float32" if plain else "auto",
+        engine="torch" if plain else "auto",
     )

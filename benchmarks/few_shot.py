@@ -43,9 +43,8 @@ from corpora import collections, encoder_for
 from seeds import SeedResult, pooled
 
 RESULTS = Path(__file__).parent / "results"
-MOST = dict.fromkeys(
-    ("nfcorpus", "boolq", "medquad", "acl-titles", "nl2bash"), 700
-)  # queries of each split, drawn at random
+# Queries of each split of the largest collections, drawn at random.
+MOST = dict.fromkeys(("nfcorpus", "boolq", "medquad", "acl-titles", "nl2bash"), 700)
 SEEDS = 5
 SHUFFLED, DRAWN = "auto on shuffled labels", "auto on labels drawn by idf-soft"
 

@@ -7,6 +7,7 @@ from typing import Any
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from few_shot import DRAWN, SHUFFLED
+from seeds import BASELINES
 from table_means import FEWEST, RESULTS, Record, enough, in_two_blocks, mean_percent, read_records
 
 MINILM, LATE = "few-shot", "late-interaction/few-shot"
@@ -17,15 +18,21 @@ BEIR = ("arguana", "climate-fever-sent", "nfcorpus", "scifact")
 UNIFORM, IDF, SOFT, AUTO = "uniform", "idf", "idf-soft", "auto"
 NDCG = MAIN_MEASURES[0]
 RECIPES = (UNIFORM, IDF, SOFT, "paper", "prior", "context", AUTO)
-AGAINST_UNIFORM, AGAINST_SOFT = "against_uniform", "against_zero_shot"
-BASELINES = {AGAINST_UNIFORM: UNIFORM, AGAINST_SOFT: SOFT}
+AGAINST_UNIFORM, AGAINST_SOFT = BASELINES
 PARTS = {"all": "all test queries", "apart": "test queries apart"}
+
+Column = tuple[str, str, str]
+"""Part of the test queries, system, measure."""
+Marks = dict[tuple[str, str, str, str], str]
+"""Marks by collection and column."""
+
+LEARNT: list[Column] = [(part, AUTO, measure) for part in PARTS for measure in MAIN_MEASURES]
 
 
 def every_collection(benchmark: str) -> str:
     """Learnt weights against softened IDF, on all test queries and on those apart."""
     records = _records(benchmark)
-    marks = _marks(records)
+    marks = _marks(records, LEARNT, AGAINST_SOFT)
     head = [
         "| collection | judged queries | test queries | uniform | softened IDF | learnt | nDCG@10 | R@10 "
         "| test queries apart | nDCG@10 apart | R@10 apart |",
@@ -38,9 +45,9 @@ def every_collection(benchmark: str) -> str:
             str(record["splits"]["train"] + record["splits"]["validation"]),
             str(record["queries"]),
             *(_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)),
-            *(_gain(record, "all", measure, marks) for measure in MAIN_MEASURES),
+            *(_change(record, ("all", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
             str(record["apart"]["queries"]),
-            *(_gain(record, "apart", measure, marks) for measure in MAIN_MEASURES),
+            *(_change(record, ("apart", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
         ]
         return [f"| {' | '.join(cells)} |"]
 
@@ -50,13 +57,8 @@ def every_collection(benchmark: str) -> str:
 def without_labels(benchmark: str) -> str:
     """IDF and softened IDF against uniform weights, on all test queries."""
     records = _records(benchmark)
-    keys = [(name, measure) for name in (IDF, SOFT) for measure in MAIN_MEASURES]
-    tests = [(record, *key) for record in records for key in keys]
-    p_values = holm([_against(record, "all", name, measure)["p_value"] for record, name, measure in tests])
-    marks = {
-        (record["dataset"], name, measure): "*" if p_value < SIGNIFICANCE else ""
-        for (record, name, measure), p_value in zip(tests, p_values, strict=True)
-    }
+    columns = [("all", name, measure) for name in (IDF, SOFT) for measure in MAIN_MEASURES]
+    marks = _marks(records, columns, AGAINST_UNIFORM)
     head = [
         "| collection | test queries | uniform | IDF, nDCG@10 | IDF, R@10 | softened IDF, nDCG@10 | softened IDF, R@10 "
         "|",
@@ -64,10 +66,7 @@ def without_labels(benchmark: str) -> str:
     ]
 
     def row(record: Record) -> list[str]:
-        changes = [
-            _percent(record, "all", name, measure, AGAINST_UNIFORM, marks[record["dataset"], name, measure])
-            for name, measure in keys
-        ]
+        changes = [_change(record, column, AGAINST_UNIFORM, marks) for column in columns]
         cells = [record["dataset"], str(record["queries"]), _value(record, "all", UNIFORM), *changes]
         return [f"| {' | '.join(cells)} |"]
 
@@ -77,7 +76,7 @@ def without_labels(benchmark: str) -> str:
 def short() -> str:
     """The BEIR collections, and the mean over all collections with enough queries."""
     records = _records(MINILM)
-    marks = _marks(records)
+    marks = _marks(records, LEARNT, AGAINST_SOFT)
     rows = [
         "| collection | uniform | softened IDF | learnt | gain from labels | on new questions |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -85,7 +84,7 @@ def short() -> str:
     for record in records:
         if record["dataset"] in BEIR:
             values = [_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)]
-            gains = [_gain(record, part, NDCG, marks) for part in PARTS]
+            gains = [_change(record, (part, AUTO, NDCG), AGAINST_SOFT, marks) for part in PARTS]
             rows.append(f"| {' | '.join([record['dataset'], *values, *gains])} |")
     both = _enough(records, "apart")
     if both:
@@ -193,43 +192,30 @@ def _records(benchmark: str) -> list[Record]:
     return [{**record, "queries": record["all"]["queries"]} for record in read_records(benchmark)]
 
 
-Marks = dict[tuple[str, str, str], str]
-
-
-def _marks(records: Sequence[Record]) -> Marks:
-    """An asterisk for each gain over softened IDF that is significant, after Holm's correction over the table."""
-    keys = [
-        (record, part, measure)
-        for record in records
-        for part in PARTS
-        for measure in MAIN_MEASURES
-        if record[part]["queries"]
-    ]
-    corrected = holm([_against(record, part, AUTO, measure, AGAINST_SOFT)["p_value"] for record, part, measure in keys])
+def _marks(records: Sequence[Record], columns: Sequence[Column], baseline: str) -> Marks:
+    """An asterisk for each significant change of a baseline, after Holm's correction over the table."""
+    keys = [(record, column) for record in records for column in columns if record[column[0]]["queries"]]
+    corrected = holm([_against(record, *column, baseline)["p_value"] for record, column in keys])
     return {
-        (record["dataset"], part, measure): "*" if p_value < SIGNIFICANCE else ""
-        for (record, part, measure), p_value in zip(keys, corrected, strict=True)
+        (record["dataset"], *column): "*" if p_value < SIGNIFICANCE else ""
+        for (record, column), p_value in zip(keys, corrected, strict=True)
     }
 
 
-def _against(record: Record, part: str, name: str, measure: str, baseline: str = AGAINST_UNIFORM) -> dict[str, Any]:
-    found: dict[str, Any] = record[part]["systems"][name][baseline][measure]
-    return found
-
-
-def _gain(record: Record, part: str, measure: str, marks: Marks) -> str:
-    """Relative change of softened IDF by learnt weights, with its interval."""
+def _change(record: Record, column: Column, baseline: str, marks: Marks) -> str:
+    """Relative change of a baseline, with its mark and its interval; "none" where there are no queries."""
+    part, _, measure = column
     if not record[part]["queries"]:
         return "none"
-    return _percent(record, part, AUTO, measure, AGAINST_SOFT, marks[record["dataset"], part, measure])
-
-
-def _percent(record: Record, part: str, name: str, measure: str, baseline: str, mark: str) -> str:
-    """A relative change with its mark and its interval."""
-    found = _against(record, part, name, measure, baseline)
+    found = _against(record, *column, baseline)
     base = record[part]["systems"][BASELINES[baseline]]["measures"][measure]
     low, high = (100 * end / base for end in found["interval"])
-    return f"{100 * found['difference'] / base:+.1f}%{mark} ({low:+.1f} to {high:+.1f})"
+    return f"{100 * found['difference'] / base:+.1f}%{marks[record['dataset'], *column]} ({low:+.1f} to {high:+.1f})"
+
+
+def _against(record: Record, part: str, name: str, measure: str, baseline: str) -> dict[str, Any]:
+    found: dict[str, Any] = record[part]["systems"][name][baseline][measure]
+    return found
 
 
 def _percents(

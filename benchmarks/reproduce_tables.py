@@ -43,14 +43,6 @@ def summary() -> str:
     return "\n".join(rows)
 
 
-def kept_short() -> str:
-    """The same in a sentence for README."""
-    found = [one for one in read_results(RESULTS) if one["setting"] == SETTINGS[0]]
-    plain = sum(not one["chosen"][FEW_SHOT_PAPER].startswith(PAPER) for one in found)
-    where = "In [the paper's own protocol](docs/results/reproduced.md)"
-    return f"{where}, its recipe keeps plain IDF on {plain} of {len(found)} collections."
-
-
 def kept() -> str:
     """On how many collections the paper's recipe is plain IDF, and what its learnt weights gain on the others."""
     sentences = []
@@ -69,3 +61,11 @@ def kept() -> str:
             f"{' and '.join(gains)}."
         )
     return "\n".join(sentences)
+
+
+def kept_short() -> str:
+    """On how many collections the paper's recipe is plain IDF, in a sentence for README."""
+    found = [one for one in read_results(RESULTS) if one["setting"] == SETTINGS[0]]
+    plain = sum(not one["chosen"][FEW_SHOT_PAPER].startswith(PAPER) for one in found)
+    where = "In [the paper's own protocol](docs/results/reproduced.md)"
+    return f"{where}, its recipe keeps plain IDF on {plain} of {len(found)} collections."

@@ -65,7 +65,7 @@ def fit_variant(queries: Sequence[JudgedQuery], idf: TokenWeights, variant: Vari
         variant.preset,
         temperature=variant.temperature,
         fixed_negatives=variant.fixed_negatives,
-        share_ties=not by_adam,  # the recipe has always counted each, which moves weights by less than 1%
+        share_ties=not by_adam,  # the recipe has always counted each
         dtype=np.float32 if by_adam else np.float64,
     )
     tokens = len(loss.seen)
