@@ -13,13 +13,14 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from chamfer.index.snapshot import Snapshot
 from chamfer.integrations.qdrant import Pushed, pushing
 from chamfer.integrations.qdrant.edge import EdgeClient
 from chamfer.integrations.qdrant.pushing import push_snapshot
-from chamfer.support.progress import Advance
+from chamfer.support.progress import Advance, Progress, quiet
 
 # Two or three of the documents in a request.
 pushing.TOKENS_PER_REQUEST = 8
@@ -32,17 +33,18 @@ def main(index: Path, folder: Path, seed: int, kills: int) -> None:
     chance = random.Random(seed)
     within = 0
     for number in range(kills):
+        requests = 2 * number + chance.randrange(3)  # further every time, and once before there is anything
         reading, telling = os.pipe()
         worker = os.fork()
         if worker == 0:
             try:
-                work(index, folder, telling)
+                work(index, folder, partial(pause_after, requests, telling))
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)
             os._exit(0)
         os.close(telling)
-        for _ in range(2 * number + chance.randrange(3)):  # further every time, and once before there is anything
+        if requests:
             os.read(reading, 1)
         time.sleep(chance.uniform(0, LONGEST))
         os.kill(worker, signal.SIGKILL)
@@ -50,17 +52,11 @@ def main(index: Path, folder: Path, seed: int, kills: int) -> None:
         assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a worker failed"
         within += os.WIFSIGNALED(status)
         os.close(reading)
-    pushed = work(index, folder, os.open(os.devnull, os.O_WRONLY))
+    pushed = work(index, folder, quiet)
     sys.stdout.write(f"{within} kills within a push; the last one sent {pushed.sent} and kept {pushed.kept}\n")
 
 
-def work(index: Path, folder: Path, telling: int) -> Pushed:
-    """Push, and tell of every request that was answered."""
-
-    @contextmanager
-    def progress(_what: str, _total: int) -> Iterator[Advance]:
-        yield lambda _done: void(os.write(telling, b"."))
-
+def work(index: Path, folder: Path, progress: Progress) -> Pushed:
     client = EdgeClient(folder)
     try:
         return push_snapshot(client, "killed", Snapshot.open(index), progress=progress)
@@ -68,8 +64,20 @@ def work(index: Path, folder: Path, telling: int) -> Pushed:
         client.close()
 
 
-def void(_written: int) -> None:
-    """What was written does not matter."""
+@contextmanager
+def pause_after(requests: int, telling: int, _what: str, _total: int) -> Iterator[Advance]:
+    """Tell when so many requests were answered, and wait to be killed after one more."""
+    answered = 0
+
+    def advance(_done: int) -> None:
+        nonlocal answered
+        answered += 1
+        if answered == requests:
+            os.write(telling, b".")
+        elif answered > requests:
+            signal.pause()
+
+    yield advance
 
 
 if __name__ == "__main__":

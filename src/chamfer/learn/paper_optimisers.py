@@ -27,6 +27,8 @@ ENOUGH = 1e-4
 # Cutting planes: how many to try and to keep, how far to go to the point that they propose, and which share of what was
 # lowered is close enough to the optimum.
 PLANES, TANGENTS, STRIDE, CLOSE = 100, 150, 0.3, 0.01
+# Simplex may give up where many tangents are nearly equal; interior points do not mind.
+SOLVERS = ("highs", "highs-ipm")
 
 
 class Minimum(NamedTuple):
@@ -128,15 +130,19 @@ class Tangents:
         slopes = np.array([slope for _, slope in self._last])
         scale = max(float(np.abs(slopes).max()), np.finfo(np.float64).tiny)
         count, tokens = slopes.shape
-        found = linprog(
-            np.append((heights.max() - heights) / (scale * total), -1),
-            A_ub=np.hstack([-slopes.T / scale, np.ones((tokens, 1))]),
-            b_ub=np.zeros(tokens),
-            A_eq=np.append(np.ones(count), 0)[None],
-            b_eq=[1],
-            bounds=[(0, None)] * count + [(None, 0 if at_most else None)],
-        )
-        if found.x is None:
+        for solver in SOLVERS:
+            found = linprog(
+                np.append((heights.max() - heights) / (scale * total), -1),
+                A_ub=np.hstack([-slopes.T / scale, np.ones((tokens, 1))]),
+                b_ub=np.zeros(tokens),
+                A_eq=np.append(np.ones(count), 0)[None],
+                b_eq=[1],
+                bounds=[(0, None)] * count + [(None, 0 if at_most else None)],
+                method=solver,
+            )
+            if found.x is not None:
+                break
+        else:
             raise RuntimeError(f"a linear program with a solution was not solved: {found.message}")
         shares = np.maximum(found.x[:-1], 0)
         shares /= shares.sum()  # so that it is a bound, however exact the solution is
