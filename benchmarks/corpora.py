@@ -24,7 +24,8 @@ def collections(data: Path, names: Sequence[str] = ()) -> Iterator[Path]:
 def encoder_for(folder: Path, encoder: str = MINILM) -> Encoder:
     """all-MiniLM-L6-v2 or a late-interaction checkpoint, with the lengths suited to it and to the collection.
 
-    The checkpoint was trained in 16 bits where there are instructions for that, and encodes in them.
+    In 16 bits where there are instructions for that, as an index is built; see ``results/encoding.json`` for what that
+    changes.
     """
     plain = encoder == MINILM
     lengths, usual = (LONG_QUERIES, QUERY_LENGTH) if plain else (LONG_FILLED_QUERIES, FILLED_QUERY_LENGTH)
@@ -32,6 +33,6 @@ def encoder_for(folder: Path, encoder: str = MINILM) -> Encoder:
         encoder,
         query_length=lengths.get(folder.name, usual),
         document_length=DOCUMENT_LENGTH,
-        arithmetic="float32" if plain else "auto",
-        engine="torch" if plain else "auto",
+        arithmetic="auto",
+        engine="auto",
     )

@@ -26,12 +26,14 @@ from chamfer.data.collection import Collection, load_collection
 from chamfer.data.judgements import TEST, TRAIN
 from chamfer.encode.settings import MINILM
 from chamfer.evaluate.setup import Setup
+from chamfer.learn.auto import fit_auto
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.fitting import fit_configurations
+from chamfer.learn.folds import folds_if_possible
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.on_collection import judge_splits, starting_weights
 from chamfer.learn.quality import quality
-from chamfer.learn.registry import configurations_of
+from chamfer.learn.registry import blended_recipes, configurations_of
 from chamfer.learn.report import LearningReport
 from chamfer.learn.solver import TEMPERATURE
 from chamfer.learn.splits import DOCUMENT, TEXT, Splits, divide, split_queries
@@ -84,7 +86,11 @@ def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any
         reports.append({**report.as_json(), "repeated": repeated})
     return {
         "dataset": collection.name,
-        "encoder": {"name": Path(encoder).name, "model": setup.encoder.model_fingerprint},
+        "encoder": {
+            "name": Path(encoder).name,
+            "model": setup.encoder.model_fingerprint,
+            "arithmetic": setup.encoder.arithmetic,
+        },
         "splits": {name: len(part) for name, part in splits._asdict().items()},
         "seeds": SEEDS,
         "seconds": round(time.perf_counter() - began, 1),
@@ -141,8 +147,8 @@ def measure_seed(
         "paper": fit(splits.train, recipe="paper", validation=splits.validation).weights,
         **{recipe: _best_of(recipe, report, queries, start) for recipe in ("prior", "context")},
         "auto": auto,
-        SHUFFLED: fit(shuffled(queries, seed)).weights,
-        DRAWN: fit(drawn(queries, start.soft, seed)).weights,
+        SHUFFLED: auto_weights(shuffled(queries, seed), start, group_by, seed),
+        DRAWN: auto_weights(drawn(queries, start.soft, seed), start, group_by, seed),
     }
     return SeedResult(
         query_ids=[query.query_id for query in splits.test],
@@ -150,6 +156,12 @@ def measure_seed(
         apart=are_apart(splits.test, queries),
         values={name: quality(splits.test, weights) for name, weights in systems.items()},
     ), report
+
+
+def auto_weights(queries: Sequence[JudgedQuery], start: Start, group_by: str, seed: int) -> TokenWeights:
+    """The weights of ``auto``, without what it says of them, which takes most of its time."""
+    divided = partial(folds_if_possible, group_by=group_by, seed=seed)
+    return fit_auto(queries, start, configurations_of(blended_recipes()), divided, measure=False).weights
 
 
 def shuffled(queries: Sequence[JudgedQuery], seed: int) -> list[JudgedQuery]:

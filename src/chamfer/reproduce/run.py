@@ -72,7 +72,9 @@ class RunEncoder:
 
 @cache
 def _loaded(name: str, query_length: int | None, document_length: int | None) -> Encoder:
-    return Encoder.load(name, query_length=query_length, document_length=document_length)
+    return Encoder.load(
+        name, query_length=query_length, document_length=document_length, arithmetic="auto", engine="auto"
+    )
 
 
 def run(
@@ -105,7 +107,7 @@ def run(
     """
     chosen = chosen_datasets(datasets, data)
     made_with = {
-        "encoder": {**asdict(model), "model": model.own.model_fingerprint},
+        "encoder": {**asdict(model), "model": model.own.model_fingerprint, "arithmetic": model.own.arithmetic},
         "protocol": {name: value for name, value in asdict(protocol).items() if name != "cache"},
     }
     skipped: list[Skipped] = []
