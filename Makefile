@@ -104,6 +104,7 @@ bench-late-interaction: .venv/installed
 
 # Three collections that nothing is designed on, measured once at the end of a step, with both encoders.
 bench-fresh: .venv/installed
+	$(BIN)/python benchmarks/similar_queries.py --data $(DATA)/../fresh
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA)/../fresh --out benchmarks/results/fresh/minilm $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA)/../fresh --encoder build/late-interaction --out benchmarks/results/fresh/late-interaction $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py

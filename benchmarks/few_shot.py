@@ -6,7 +6,6 @@ file per collection; one that is there is skipped unless ``--again``.
 """
 
 import argparse
-import re
 import resource
 import time
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ import numpy as np
 
 from chamfer import TokenWeights
 from chamfer.cache.location import default_cache
-from chamfer.data.collection import Collection, load_collection
+from chamfer.data.collection import load_collection
 from chamfer.data.judgements import TEST, TRAIN
 from chamfer.encode.settings import MINILM
 from chamfer.evaluate.setup import Setup
@@ -32,6 +31,7 @@ from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.folds import folds_if_possible
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.on_collection import judge_splits, starting_weights
+from chamfer.learn.presets import PAPER
 from chamfer.learn.quality import quality
 from chamfer.learn.registry import blended_recipes, configurations_of
 from chamfer.learn.report import LearningReport
@@ -39,7 +39,9 @@ from chamfer.learn.solver import TEMPERATURE
 from chamfer.learn.splits import DOCUMENT, TEXT, Splits, divide, split_queries
 from chamfer.learn.start import Start
 from chamfer.learn.ties import are_apart, are_new, group
+from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
+from chamfer.reproduce.separator import with_separator_idf
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 from seeds import SeedResult, pooled
@@ -75,7 +77,8 @@ def main() -> None:
 
 def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any]:
     """Learn with every seed, and pool the results."""
-    collection, group_by = grouped(load_collection(folder, allow_empty=True))
+    collection = with_debates(load_collection(folder, allow_empty=True))
+    group_by = grouped_by(collection)
     setup = Setup(collection, encoder_for(folder, encoder), cache)
     began = time.perf_counter()
     seeds, reports = [], []
@@ -100,21 +103,12 @@ def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any
     }
 
 
-def grouped(collection: Collection) -> tuple[Collection, str]:
-    """The collection, and what keeps its queries together; ArguAna's by debate, which is a part of their ids."""
-    debates = {query: re.match(r"(.+)-(pro|con)\d+[ab]$", query) for query in collection.queries}
-    if collection.name != "arguana":
-        return collection, DOCUMENT
-    fields = {query: {"debate": found[1]} for query, found in debates.items() if found}
-    return replace(collection, query_fields=fields), "debate"
-
-
 def read_splits(setup: Setup, group_by: str, seed: int) -> tuple[Splits[JudgedQuery], int]:
     """The splits for a seed, without training and validation queries that are tested in the same words; their number.
 
-    What is tested never changes with the seed, so that no query that was ever learnt from, here or while the method was
-    designed, is tested. Where there is only a test split, half of it is tested: drawn at random, as in the paper, or by
-    the field that the collection's queries are grouped by.
+    What is tested never changes with the seed, so that no seed tests what another has learnt from. Where there is
+    only a test split, half of it is tested: drawn at random, as in the paper, or by the field that the collection's
+    queries are grouped by.
     """
     collection, most = setup.collection, MOST.get(setup.collection.name)
     roles = [name for name in collection.judgements if name != TEST]
@@ -138,13 +132,13 @@ def measure_seed(
     """Learn with each recipe, with ``auto``, and with ``auto`` on two kinds of false labels; measure the results."""
     queries = [*splits.train, *splits.validation]
     start = starting_weights(setup, learnt_from=len(queries))
-    fit = partial(fit_weights, start=start, group_by=group_by, seed=seed)
-    auto, report = fit(queries)
+    auto, report = fit_weights(queries, start, group_by=group_by, seed=seed)
+    theirs = with_separator_idf(start, setup.frequencies)
     systems = {
         "uniform": start.uniform,
         "idf": start.idf,
         "idf-soft": start.soft,
-        "paper": fit(splits.train, recipe="paper", validation=splits.validation).weights,
+        PAPER: fit_weights(splits.train, theirs, recipe=PAPER, validation=splits.validation, seed=seed).weights,
         **{recipe: _best_of(recipe, report, queries, start) for recipe in ("prior", "context")},
         "auto": auto,
         SHUFFLED: auto_weights(shuffled(queries, seed), start, group_by, seed),

@@ -20,6 +20,13 @@ NDCG = MAIN_MEASURES[0]
 RECIPES = (UNIFORM, IDF, SOFT, "paper", "prior", "context", AUTO)
 AGAINST_UNIFORM, AGAINST_SOFT = BASELINES
 PARTS = {"all": "all test queries", "apart": "test queries apart"}
+SHARING = "sharing"
+
+# The method was designed on training and validation queries of these, see docs/results/few-shot.md.
+DESIGNED_ON = ("climate-fever-sent", "cosqa", "nfcorpus", "perspectrum")
+
+# Of fewer groups of queries, a bootstrap interval is too narrow.
+FEWEST_GROUPS = 20
 
 Column = tuple[str, str, str]
 """Part of the test queries, system, measure."""
@@ -50,6 +57,24 @@ def every_collection(benchmark: str) -> str:
             *(_change(record, ("apart", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
         ]
         return [f"| {' | '.join(cells)} |"]
+
+    return in_two_blocks(records, head, row)
+
+
+def apart_and_sharing() -> str:
+    """Learnt weights against softened IDF, on test queries apart and on the others."""
+    records = _records(MINILM)
+    columns = [(part, AUTO, measure) for part in ("apart", SHARING) for measure in MAIN_MEASURES]
+    marks = _marks(records, columns, AGAINST_SOFT)
+    head = [
+        "| collection | test queries apart | nDCG@10 | R@10 | other test queries | nDCG@10 | R@10 |",
+        f"| --- |{' ---: |' * 6}",
+    ]
+
+    def row(record: Record) -> list[str]:
+        changes = [_change(record, column, AGAINST_SOFT, marks) for column in columns]
+        sizes = [str(record[part]["queries"]) for part in ("apart", SHARING)]
+        return [f"| {' | '.join([record['dataset'], sizes[0], *changes[:2], sizes[1], *changes[2:]])} |"]
 
     return in_two_blocks(records, head, row)
 
@@ -86,14 +111,17 @@ def short() -> str:
             values = [_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)]
             gains = [_change(record, (part, AUTO, NDCG), AGAINST_SOFT, marks) for part in PARTS]
             rows.append(f"| {' | '.join([record['dataset'], *values, *gains])} |")
-    both = _enough(records, "apart")
-    if both:
+    own, apart = (_enough(records, part) for part in PARTS)
+    if apart:
         values = [
-            f"{_mean([record['all']['systems'][name]['measures'][NDCG] for record in both]):.3f}"
+            f"{_mean([record['all']['systems'][name]['measures'][NDCG] for record in own]):.3f}"
             for name in (UNIFORM, SOFT, AUTO)
         ]
-        gains = [mean_percent(_percents(both, part, AUTO, NDCG), digits=1) for part in PARTS]
-        rows.append(f"| {' | '.join([f'mean of {len(both)} collections', *values, *gains])} |")
+        gains = [
+            f"{mean_percent(_percents(chosen, part, AUTO, NDCG), digits=1)}, {len(chosen)} collections"
+            for part, chosen in zip(PARTS, (own, apart), strict=True)
+        ]
+        rows.append(f"| {' | '.join(['mean', *values, *gains])} |")
     return "\n".join(rows)
 
 
@@ -118,38 +146,50 @@ def every_recipe(benchmark: str) -> str:
 
 
 def recipe_means(benchmark: str) -> str:
-    """The mean change of each recipe against uniform weights and against softened IDF, with intervals."""
+    """The mean change of each recipe against each kind of weights without labels, with intervals."""
     records = _records(benchmark)
-    rows = [
-        "| weights | measure | vs uniform | vs softened IDF | vs softened IDF, queries apart |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
+    columns = {
+        "vs uniform": ("all", UNIFORM),
+        "vs IDF": ("all", IDF),
+        "vs softened IDF": ("all", SOFT),
+        "vs IDF, queries apart": ("apart", IDF),
+        "vs softened IDF, queries apart": ("apart", SOFT),
+    }
+    rows = [f"| weights | measure | {' | '.join(columns)} |", f"| --- | --- |{' ---: |' * len(columns)}"]
     for name in (IDF, SOFT, "paper", "prior", "context", AUTO):
         for measure in MAIN_MEASURES:
-            changes = [
-                _percents(_enough(records, part), part, name, measure, baseline)
-                for part, baseline in (("all", AGAINST_UNIFORM), ("all", AGAINST_SOFT), ("apart", AGAINST_SOFT))
+            cells = [
+                mean_percent(_percents(_enough(records, part), part, name, measure, baseline))
+                if name != baseline
+                else ""
+                for part, baseline in columns.values()
             ]
-            cells = [mean_percent(own) if name != SOFT or at == 0 else "" for at, own in enumerate(changes)]
             rows.append(f"| {name if measure == NDCG else ''} | {measure} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def summary(benchmark: str) -> str:
-    """What labels and false labels change over all collections, with intervals."""
+    """What labels and false labels change over all collections, with intervals, and how often it is a loss."""
     records = _records(benchmark)
     if not records:
         return "Not measured yet."
     rows = [
-        "| learnt from | test queries | collections | better / worse | nDCG@10 | R@10 |",
-        f"| --- | --- |{' ---: |' * 4}",
+        "| learnt from | relative to | test queries | collections | better / worse | nDCG@10 | R@10 | runs that lose |",
+        f"| --- | --- | --- |{' ---: |' * 5}",
     ]
-    for name, spoken in ((AUTO, "labels"), (SHUFFLED, "shuffled labels"), (DRAWN, "labels drawn by softened IDF")):
+    for name, spoken, baseline in (
+        (AUTO, "labels", SOFT),
+        (AUTO, "labels", IDF),
+        (SHUFFLED, "shuffled labels", SOFT),
+        (DRAWN, "labels drawn by softened IDF", SOFT),
+    ):
         for part, where in PARTS.items():
             own = _enough(records, part)
-            changes = [_percents(own, part, name, measure) for measure in MAIN_MEASURES]
+            changes = [_percents(own, part, name, measure, baseline) for measure in MAIN_MEASURES]
             counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
-            cells = [spoken, where, str(len(own)), counts, *map(mean_percent, changes)]
+            relative_to = {SOFT: "softened IDF", IDF: "plain IDF"}[baseline]
+            lost = _runs_below(records, part, name, baseline)
+            cells = [spoken, relative_to, where, str(len(own)), counts, *map(mean_percent, changes), lost]
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -160,10 +200,41 @@ def where_it_comes_from() -> str:
     paper, prior, context = (
         mean_percent(_percents(records, "apart", name, NDCG), digits=1) for name in ("paper", "prior", "context")
     )
+    beyond = mean_percent(_percents(records, "apart", "context", NDCG, "prior"), digits=1)
     return (
-        f"Where it comes from, on new questions: relative to softened IDF, the paper's own recipe changes nDCG@10 by "
-        f"{paper}, our one weight per token by {prior}, and weights that also depend on a token's context by {context}."
+        f"On new questions, relative to softened IDF, the paper's own recipe changes nDCG@10 by {paper}, our one "
+        f"weight per token by {prior}, and weights that also depend on a token's context by {context}; the last two "
+        f"differ by {beyond}."
     )
+
+
+def provenance(benchmark: str) -> str:
+    """On which commits, and in which arithmetic, the results of a page were measured."""
+    records = read_records(benchmark)
+    commits = sorted({record["environment"]["commit"] for record in records})
+    # Before it was recorded, the plain model was encoded in 32 bits and the late-interaction model in 16.
+    before = {MINILM: "float32", FRESH_MINILM: "float32"}.get(benchmark, "bfloat16")
+    arithmetic = sorted({record["encoder"].get("arithmetic", before) for record in records})
+    plural = "s" if len(commits) > 1 else ""
+    return f"{len(records)} collections, encoded in {' and '.join(arithmetic)}; commit{plural} {', '.join(commits)}."
+
+
+def similar_queries() -> str:
+    """How many test queries of the fresh collections resemble one that may be learnt from."""
+    path = RESULTS / "similar-queries.json"
+    if not path.exists():
+        return "Not counted yet; run `make bench-fresh`."
+    found = json.loads(path.read_text())["collections"]
+    levels = list(next(iter(found.values()))["shares"])
+    rows = [
+        f"| collection | {' | '.join(f'at least {float(level):.0%} of the words' for level in levels)} |",
+        f"| --- |{' ---: |' * len(levels)}",
+        *(
+            f"| {name} | {' | '.join(f'{share:.1%}' for share in one['shares'].values())} |"
+            for name, one in found.items()
+        ),
+    ]
+    return "\n".join(["Test queries that have so many words in common with a training or validation query:", "", *rows])
 
 
 def learning_curve() -> str:
@@ -174,10 +245,11 @@ def learning_curve() -> str:
         "| collection | judged queries | nDCG@10 | Recall@10 | nDCG@10 gain | range | draws below softened IDF |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name, points in found.items():
-        for point in points:
+    for name, curve in found.items():
+        shown = f"{name}{' †' if name in DESIGNED_ON else ''}"
+        for point in curve["points"]:
             if not point["queries"]:
-                rows.append(f"| {name} | 0 | {point['ndcg']:.3f} | {point['recall']:.3f} | | | |")
+                rows.append(f"| {shown} | 0 | {point['ndcg']:.3f} | {point['recall']:.3f} | | | |")
                 continue
             span = f"{point['gain_lowest']:+.3f} to {point['gain_highest']:+.3f}"
             rows.append(
@@ -209,8 +281,12 @@ def _change(record: Record, column: Column, baseline: str, marks: Marks) -> str:
         return "none"
     found = _against(record, *column, baseline)
     base = record[part]["systems"][BASELINES[baseline]]["measures"][measure]
-    low, high = (100 * end / base for end in found["interval"])
-    return f"{100 * found['difference'] / base:+.1f}%{marks[record['dataset'], *column]} ({low:+.1f} to {high:+.1f})"
+    change = f"{100 * found['difference'] / base:+.1f}%{marks[record['dataset'], *column]}"
+    if record[part]["groups"] < FEWEST_GROUPS:
+        return f"{change} (too few)"
+    # Results of earlier versions have the interval of the difference only.
+    ends = found.get("relative_interval") or [end / base for end in found["interval"]]
+    return f"{change} ({100 * ends[0]:+.1f} to {100 * ends[1]:+.1f})"
 
 
 def _against(record: Record, part: str, name: str, measure: str, baseline: str) -> dict[str, Any]:
@@ -218,16 +294,19 @@ def _against(record: Record, part: str, name: str, measure: str, baseline: str) 
     return found
 
 
-def _percents(
-    records: Sequence[Record], part: str, name: str, measure: str, baseline: str = AGAINST_SOFT
-) -> list[float]:
-    """Relative changes of a baseline by some weights."""
-    return [
-        100
-        * _against(record, part, name, measure, baseline)["difference"]
-        / record[part]["systems"][BASELINES[baseline]]["measures"][measure]
-        for record in records
+def _percents(records: Sequence[Record], part: str, name: str, measure: str, baseline: str = SOFT) -> list[float]:
+    """Relative changes of the mean of one system by another."""
+    systems = [record[part]["systems"] for record in records]
+    return [100 * (one[name]["measures"][measure] / one[baseline]["measures"][measure] - 1) for one in systems]
+
+
+def _runs_below(records: Sequence[Record], part: str, name: str, baseline: str) -> str:
+    """How many runs, one for each seed and collection of any size, are below a baseline in nDCG@10."""
+    systems = [record[part]["systems"] for record in records if record[part]["queries"]]
+    pairs = [
+        pair for one in systems for pair in zip(*(one[own]["by_seed"][NDCG] for own in (name, baseline)), strict=True)
     ]
+    return f"{sum(value < base for value, base in pairs)} of {len(pairs)}"
 
 
 def _enough(records: Sequence[Record], part: str) -> list[Record]:

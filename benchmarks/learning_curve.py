@@ -21,10 +21,11 @@ from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity
+from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from corpora import encoder_for
-from few_shot import grouped, read_splits
+from few_shot import read_splits
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "learning-curve.json"
@@ -38,28 +39,33 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
     found = json.loads(RESULT.read_text()) if RESULT.exists() and not arguments.again else {"curves": {}}
+    measured_on = environment()
     for folder in arguments.collections:
         if folder.name in found["curves"]:
             continue
-        collection, group_by = grouped(load_collection(folder, allow_empty=True))
+        collection = with_debates(load_collection(folder, allow_empty=True))
         setup = Setup(collection, encoder_for(folder), arguments.cache)
-        splits, _ = read_splits(setup, group_by, 0)
+        splits, _ = read_splits(setup, grouped_by(collection), 0)
         queries = [*splits.train, *splits.validation]
         start = starting_weights(setup, learnt_from=len(queries))
-        points = learning_curve(queries, start, group_by=group_by)
-        found["curves"][folder.name] = [point._asdict() for point in points]
+        points = learning_curve(queries, start, group_by=grouped_by(collection))
+        found["curves"][folder.name] = {
+            "environment": measured_on,
+            "points": [point._asdict() for point in points],
+        }
         if folder == arguments.collections[0]:
-            weights, report = fit_weights(queries, start, group_by=group_by)
+            weights, report = fit_weights(queries, start, group_by=grouped_by(collection))
             plot_learning(ROOT / "docs" / "images" / "learning.svg", report, weights, start.soft, queries, points)
             theory = sample_complexity(queries)
             found |= {
+                "environment": measured_on,
                 "dataset": collection.name,
                 "queries": len(queries),
                 "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
                 "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),  # noqa: B023 -- called at once
                 "prior_seconds": timed(lambda: fit_prior(queries, start.soft), repeats=5),  # noqa: B023 -- called at once
             }
-        write_json(RESULT, {"environment": environment(), **found})
+        write_json(RESULT, found)
         print(f"{folder.name}: {points[-1]}", flush=True)
 
 

@@ -25,10 +25,11 @@ from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.quality import quality
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.start import Start
+from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
-from few_shot import grouped, read_splits
+from few_shot import read_splits
 
 RESULTS = Path(__file__).parent / "results" / "mask-weights"
 MASK = "[MASK]"
@@ -65,9 +66,9 @@ def measure_collection(folder: Path, encoder_name: str, cache: Path, seed: int) 
     encoder = encoder_for(folder, encoder_name)
     if not encoder.fills_queries:
         raise SystemExit(f"{encoder_name} does not fill queries with {MASK}; give a late-interaction checkpoint")
-    collection, group_by = grouped(load_collection(folder, allow_empty=True))
+    collection = with_debates(load_collection(folder, allow_empty=True))
     setup = Setup(collection, encoder, cache)
-    splits, _ = read_splits(setup, group_by, seed)
+    splits, _ = read_splits(setup, grouped_by(collection), seed)
     start = starting_weights(setup, learnt_from=len(splits.train))
     learnt = fit_prior(splits.train, start.soft)
     mask = encoder.vocabulary.ids[MASK]

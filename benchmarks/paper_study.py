@@ -33,10 +33,12 @@ from chamfer.learn.quality import quality
 from chamfer.learn.splits import Splits
 from chamfer.learn.start import Start
 from chamfer.learn.ties import are_apart
+from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
+from chamfer.reproduce.separator import with_separator_idf
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
-from few_shot import SEEDS, grouped, read_splits, shuffled
+from few_shot import SEEDS, read_splits, shuffled
 from paper_controls import SYNTHETIC, uniform_queries, uniform_start
 
 RESULTS = Path(__file__).parent / "results" / "paper-study"
@@ -103,15 +105,16 @@ def measure_synthetic(seeds: int) -> list[dict[str, Any]]:
 
 def measure_collection(folder: Path, cache: Path, seeds: int) -> list[dict[str, Any]]:
     """Run the study on a collection, once for each seed that divides it differently."""
-    collection, group_by = grouped(load_collection(folder, allow_empty=True))
+    collection = with_debates(load_collection(folder, allow_empty=True))
     setup = Setup(collection, encoder_for(folder), cache)
     runs, known = [], set()
     for seed in range(seeds):
-        splits, _ = read_splits(setup, group_by, seed)
+        splits, _ = read_splits(setup, grouped_by(collection), seed)
         ids = tuple(tuple(query.query_id for query in part) for part in splits)
         if ids not in known:  # where a collection has all its splits, nothing is drawn
             known.add(ids)
-            runs.append(measure_splits(splits, starting_weights(setup, learnt_from=len(splits.train)), seed))
+            start = starting_weights(setup, learnt_from=len(splits.train))
+            runs.append(measure_splits(splits, with_separator_idf(start, setup.frequencies), seed))
     return runs
 
 

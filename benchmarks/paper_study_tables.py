@@ -20,16 +20,16 @@ def study() -> str:
     chosen = [own for own in runs.values() if own[0]["queries"]["test"] >= FEWEST]
     far = [own for own in runs.values() if own[0]["queries"]["apart"] >= FEWEST]
     rows = [
-        f"| variant | {_head()} | {MAIN_MEASURES[0]} gain, queries apart | weights at 0 "
+        f"| variant | {_head()} | {' | '.join(f'{measure} gain, apart' for measure in MAIN_MEASURES)} | weights at 0 "
         "| weights at 0 where uniform is right |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| --- |{' ---: |' * 7}",
     ]
     for name in _names(chosen):
         zeros = [_mean(own, name, "zeros") for own in chosen]
-        apart = mean_percent(_changes(far, name, MAIN_MEASURES[0], "apart"))
-        cells = [*_gains(chosen, name), apart, _percent(zeros), _percent([_mean(control, name, "zeros")])]
+        apart = [mean_percent(_changes(far, name, measure, "apart")) for measure in MAIN_MEASURES]
+        cells = [*_gains(chosen, name), *apart, _percent(zeros), _percent([_mean(control, name, "zeros")])]
         rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*rows, "", *_facts(chosen)])
+    return "\n".join([*rows, "", *_facts(chosen, far)])
 
 
 def mask_weights() -> str:
@@ -41,6 +41,24 @@ def mask_weights() -> str:
         mask = statistics.fmean(record["systems"][name]["mask"] for record in records)
         rows.append(f"| {name} | {mask:.2f} | {' | '.join(_gains(chosen, name))} |")
     return "\n".join(rows)
+
+
+def mask_weights_compared() -> str:
+    """Weights of ``[MASK]`` against each other, in sentences."""
+    records = [[record] for record in read_records("mask-weights") if record["queries"]["test"] >= FEWEST]
+    if not records:
+        return "Not measured yet; run `make bench-mask-weights`."
+    soft = "softened IDF, [MASK] 0"
+    plain, learnt = (
+        mean_percent(_changes(records, name, MAIN_MEASURES[0], against=against))
+        for name, against in ((soft, "IDF, [MASK] 1"), ("all tokens learnt", soft))
+    )
+    masks = [own[0]["masks_per_query"] for own in records]
+    return (
+        f"Softened IDF with `[MASK]` at 0 differs from plain IDF with `[MASK]` at 1 by {plain} in {MAIN_MEASURES[0]}. "
+        f"Learning all tokens differs from softened IDF with `[MASK]` at 0, which needs no labels, by {learnt}. "
+        f"Queries have {min(masks):.1f} to {max(masks):.1f} masks on average."
+    )
 
 
 def _head() -> str:
@@ -58,13 +76,15 @@ def _gains(chosen: Sequence[Runs], name: str) -> list[str]:
     return [*map(mean_percent, changes), counts]
 
 
-def _changes(chosen: Sequence[Runs], name: str, measure: str, queries: str = "test") -> list[float]:
-    """Relative change to uniform weights on each collection, in percent."""
-    values, uniform = (
+def _changes(
+    chosen: Sequence[Runs], name: str, measure: str, queries: str = "test", *, against: str = UNIFORM
+) -> list[float]:
+    """Relative change to other weights on each collection, in percent."""
+    values, others = (
         [statistics.fmean(run["systems"][system][queries][measure] for run in own) for own in chosen]
-        for system in (name, UNIFORM)
+        for system in (name, against)
     )
-    return [100 * (value / base - 1) for value, base in zip(values, uniform, strict=True)]
+    return [100 * (value / base - 1) for value, base in zip(values, others, strict=True)]
 
 
 def _mean(runs: Runs, name: str, key: str) -> float | None:
@@ -77,7 +97,7 @@ def _percent(shares: Sequence[float | None]) -> str:
     return f"{100 * statistics.fmean(known):.2g}%" if known else ""
 
 
-def _facts(chosen: Sequence[Runs]) -> list[str]:
+def _facts(chosen: Sequence[Runs], far: Sequence[Runs]) -> list[str]:
     """How far Adam goes on these collections, and how close to the optimum the optima are."""
     if not chosen:
         return ["Not measured yet; run `make bench-paper-study`."]
@@ -91,7 +111,8 @@ def _facts(chosen: Sequence[Runs]) -> list[str]:
     ]
     published, optimum = (_percent([_mean(own, name, "largest") for own in chosen]) for name in (PUBLISHED, OPTIMUM))
     return [
-        f"{len(chosen)} collections with at least {FEWEST} test queries; means with 95% intervals over collections. "
+        f"{len(chosen)} collections with at least {FEWEST} test queries, {len(far)} with as many apart; means with 95% "
+        "intervals over collections. "
         f"Their training queries have T = {min(means['seen']):.0f} to {max(means['seen']):.0f} distinct tokens, so all "
         f"steps of Adam together are {min(means['longest_path']):.1f} to {max(means['longest_path']):.1f} initial "
         f"weights long. The heaviest token has {published} of all weight in `{PUBLISHED}` and {optimum} in `{OPTIMUM}`."

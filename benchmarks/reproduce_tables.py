@@ -1,14 +1,17 @@
 """Tables of ``chamfer reproduce`` for the docs, from ``results/reproduce``, a run folder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from chamfer.evaluate.collection_means import FEWEST, mean_percent
+from chamfer.evaluate.significance import holm
 from chamfer.learn.presets import PAPER
 from chamfer.reproduce.paper import ALL_MEASURES, SETTINGS
-from chamfer.reproduce.report import notes, report
+from chamfer.reproduce.report import notes, report, results_apart
 from chamfer.reproduce.run import read_results
-from chamfer.reproduce.systems import FEW_SHOT_PAPER
+from chamfer.reproduce.systems import CHAMFER, FEW_SHOT_PAPER, SYSTEMS
 from chamfer.reproduce.tables import as_markdown
-from table_means import FEWEST, mean_percent
+from table_means import Change, Record
 
 RESULTS = Path(__file__).parent / "results" / "reproduce"
 MEASURES = ("R@10", "nDCG@10")
@@ -21,26 +24,48 @@ def reproduced() -> str:
 
 
 def summary() -> str:
-    """How often each kind of weights beats plain Chamfer, and how often beyond noise, where queries are enough."""
-    found = [one for one in read_results(RESULTS) if one["queries"]["test"] >= FEWEST]
+    """How often each kind of weights beats plain Chamfer, and how often beyond noise, where queries are enough.
+
+    Holm's correction is over all comparisons of the table. The last columns are for test queries that share nothing
+    with those learnt from.
+    """
+    found = read_results(RESULTS)
+    changes, apart = (_changes(results) for results in (_enough(found), results_apart(found)))
     rows = [
         "| setting | weights | measure | datasets | better beyond noise | better | worse "
-        "| worse beyond noise | mean gain |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| worse beyond noise | mean gain | datasets with queries apart | mean gain, queries apart |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for setting in SETTINGS:
-        for name in ("idf", "idf-soft", "few-shot-paper", "few-shot"):
+        for name in SYSTEMS[1:]:
             for measure in MEASURES:
-                cells = [line.cells[name] for line in report(found, setting, measure).lines]
+                own, far = (some.get((setting, name, measure), []) for some in (changes, apart))
                 counts = [
-                    sum(cell.gain > 0 and cell.beyond_noise for cell in cells),
-                    sum(cell.gain > 0 for cell in cells),
-                    sum(cell.gain < 0 for cell in cells),
-                    sum(cell.gain < 0 and cell.beyond_noise for cell in cells),
+                    sum(change.percent > 0 and bool(change.mark) for change in own),
+                    sum(change.percent > 0 for change in own),
+                    sum(change.percent < 0 for change in own),
+                    sum(change.percent < 0 and bool(change.mark) for change in own),
                 ]
-                row = [setting, name, measure, len(cells), *counts, mean_percent([cell.gain for cell in cells])]
+                means = [mean_percent([change.percent for change in some]) for some in (own, far)]
+                row = [setting, name, measure, len(own), *counts, means[0], len(far), means[1]]
                 rows.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(rows)
+
+
+def _enough(found: Sequence[Record]) -> list[Record]:
+    return [one for one in found if one["queries"]["test"] >= FEWEST]
+
+
+def _changes(found: Sequence[Record]) -> dict[tuple[str, str, str], list[Change]]:
+    """The changes on each collection by setting, system and measure, corrected over all of them."""
+    keys = [(one, name, measure) for one in found for name in SYSTEMS[1:] for measure in MEASURES]
+    p_values = holm([one["systems"][name]["against_chamfer"][measure]["p_value"] for one, name, measure in keys])
+    changes: dict[tuple[str, str, str], list[Change]] = {}
+    for (one, name, measure), p_value in zip(keys, p_values, strict=True):
+        value, chamfer = (one["systems"][system]["measures"][measure] for system in (name, CHAMFER))
+        change = Change(one["dataset"], one["queries"]["test"], value, chamfer, p_value)
+        changes.setdefault((one["setting"], name, measure), []).append(change)
+    return changes
 
 
 def kept() -> str:
@@ -49,7 +74,7 @@ def kept() -> str:
     for setting in SETTINGS:
         found = [one for one in read_results(RESULTS) if one["setting"] == setting]
         learnt = [one for one in found if one["chosen"][FEW_SHOT_PAPER].startswith(PAPER)]
-        large = [one for one in learnt if one["queries"]["test"] >= FEWEST]
+        large = _enough(learnt)
         gains = [
             f"{mean_percent([line.cells[FEW_SHOT_PAPER].gain for line in report(large, setting, measure).lines])} "
             f"in {measure}"

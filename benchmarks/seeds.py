@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.significance import bootstrap_interval, compare
+from chamfer.evaluate.significance import bootstrap_interval, compare, relative_interval
 from chamfer.learn.quality import Quality
 from chamfer.learn.splits import Labels
 
@@ -27,7 +27,7 @@ class SeedResult(NamedTuple):
 
 
 def pooled(seeds: Sequence[SeedResult]) -> dict[str, Any]:
-    """Every system on all test queries, and on those apart with every seed.
+    """Every system on all test queries, on those apart with every seed, and on the others.
 
     A query counts once, with the mean of its values: repeating an experiment does not make it look more certain. Tests
     and intervals are over groups of queries. The spread over seeds is given beside.
@@ -42,7 +42,7 @@ def pooled(seeds: Sequence[SeedResult]) -> dict[str, Any]:
             "groups": len(np.unique(first.groups[chosen])),
             "systems": _systems(seeds, chosen) if chosen.any() else {},
         }
-        for name, chosen in (("all", np.ones_like(apart)), ("apart", apart))
+        for name, chosen in (("all", np.ones_like(apart)), ("apart", apart), ("sharing", ~apart))
     }
 
 
@@ -67,19 +67,10 @@ def _against(values: Quality, baseline: Quality, groups: Labels) -> dict[str, An
     """Compare two systems; what is resampled, and swapped, is whole groups."""
     found = {}
     for at, measure in enumerate(MAIN_MEASURES):
-        own, other = (_sums(one[:, at], groups) for one in (values, baseline))
-        scale = len(own) / len(values)  # from a mean over groups to a mean over queries
-        low, high = bootstrap_interval(own - other)
+        own, other = values[:, at], baseline[:, at]
         found[measure] = {
-            **compare(values[:, at], baseline[:, at])._asdict(),
-            "p_value": compare(own, other).p_value,
-            "interval": [low * scale, high * scale],
+            **compare(own, other, groups=groups)._asdict(),
+            "interval": bootstrap_interval(own - other, groups=groups),
+            "relative_interval": relative_interval(own, other, groups=groups) if other.any() else (0.0, 0.0),
         }
     return found
-
-
-def _sums(values: npt.NDArray[np.float64], groups: Labels) -> npt.NDArray[np.float64]:
-    numbers = np.unique(groups, return_inverse=True)[1]
-    sums = np.zeros(int(numbers.max()) + 1)
-    np.add.at(sums, numbers, values)
-    return sums

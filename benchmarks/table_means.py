@@ -5,20 +5,18 @@ the comparisons ``against_uniform``.
 """
 
 import json
-import math
-import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scipy.stats import t
-
-from chamfer.evaluate.significance import INTERVAL, SIGNIFICANCE, holm
+# "as" because benchmarks import these from here.
+from chamfer.evaluate.collection_means import FEWEST as FEWEST
+from chamfer.evaluate.collection_means import mean_interval as mean_interval
+from chamfer.evaluate.collection_means import mean_percent as mean_percent
+from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from chamfer.weights.zero_shot import UNIFORM
 
 RESULTS = Path(__file__).parent / "results"
-FEWEST = 50
-"""Collections with fewer test queries are shown apart, and left out of means and counts."""
 
 Record = dict[str, Any]
 
@@ -95,27 +93,3 @@ def counts(changes: Sequence[Change]) -> str:
         own = [change for change in changes if sign * (change.value - change.uniform) > 0]
         found.append(f"{len(own)} ({sum(bool(change.mark) for change in own)})")
     return " / ".join(found)
-
-
-def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The mean and its 95% t-interval, infinite for a single value.
-
-    A bootstrap over a dozen collections would give an interval that is too narrow.
-    """
-    mean = statistics.fmean(values) if values else math.nan
-    if len(values) < 2:
-        return mean, -math.inf, math.inf
-    reach = float(t.ppf(INTERVAL[1], len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
-    return mean, mean - reach, mean + reach
-
-
-def mean_percent(percents: Sequence[float], *, digits: int = 2) -> str:
-    """The mean and its interval, as tables show them.
-
-    >>> mean_percent([1.0, 2.0, 3.0])
-    '+2.00% (-0.48 to +4.48)'
-    """
-    if not percents:
-        return ""
-    mean, low, high = mean_interval(percents)
-    return f"{mean:+.{digits}f}% ({low:+.{digits}f} to {high:+.{digits}f})"

@@ -1,5 +1,6 @@
 """How learnt weights are measured: what is tested, how seeds are pooled, and labels that are false on purpose."""
 
+import json
 from importlib import import_module
 from itertools import permutations
 from pathlib import Path
@@ -100,9 +101,58 @@ class TestPooledSeeds:
             result([0.1, 0.2, 0.3], [0, 1, 2], apart) for apart in ([True, True, False], [True, False, True])
         )
         found = seeds.pooled([first, second])
-        assert (found["all"]["queries"], found["apart"]["queries"]) == (3, 1)
+        assert [found[part]["queries"] for part in ("all", "apart", "sharing")] == [3, 1, 2]
         assert found["apart"]["systems"]["auto"]["measures"]["nDCG@10"] == pytest.approx(0.6)
+        assert found["sharing"]["systems"]["auto"]["measures"]["nDCG@10"] == pytest.approx(0.75)
         assert seeds.pooled([result([0.1], [0], apart=False)])["apart"]["systems"] == {}
+
+
+class TestTables:
+    @pytest.fixture
+    def tables(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        monkeypatch.setattr(import_module("table_means"), "RESULTS", tmp_path)
+        return import_module("few_shot_tables")
+
+    @staticmethod
+    def write(folder: Path, name: str, *, queries: int, seeds: list[float], groups: int = 30) -> None:
+        def system(values: list[float]) -> dict[str, Any]:
+            mean = sum(values) / len(values)
+            against = {"difference": mean - 0.5, "p_value": 0.5, "relative_interval": [-0.1, 0.3]}
+            measures = {"nDCG@10": values, "R@10": values}
+            return {
+                "measures": dict.fromkeys(measures, mean),
+                "by_seed": measures,
+                **{baseline: dict.fromkeys(measures, against) for baseline in ("against_uniform", "against_zero_shot")},
+            }
+
+        names = ("uniform", "idf", "idf-soft", "paper", "prior", "context")
+        systems = {name: system([0.5] * len(seeds)) for name in names}
+        learnt = ("auto", "auto on shuffled labels", "auto on labels drawn by idf-soft")
+        systems |= {name: system(seeds) for name in learnt}
+        part = {"queries": queries, "groups": groups, "systems": systems}
+        record = {
+            "dataset": name,
+            "environment": {"commit": "abc"},
+            "encoder": {},
+            "splits": {"train": 8, "validation": 2, "test": queries},
+            **dict.fromkeys(("all", "apart", "sharing"), part),
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.json").write_text(json.dumps(record))
+
+    def test_runs_that_lose_are_counted_on_small_collections_too(self, tables: ModuleType, tmp_path: Path) -> None:
+        self.write(tmp_path / "few-shot", "large", queries=50, seeds=[0.6, 0.4, 0.7])
+        self.write(tmp_path / "few-shot", "small", queries=10, seeds=[0.4, 0.4, 0.5])
+        first = tables.summary("few-shot").splitlines()[2]
+        assert first.startswith("| labels | softened IDF | all test queries | 1 | 1 / 0 | +13.33% (-inf to +inf) |")
+        assert first.endswith("| 3 of 6 |")
+
+    def test_few_groups_have_no_interval(self, tables: ModuleType, tmp_path: Path) -> None:
+        self.write(tmp_path / "few-shot", "a", queries=60, seeds=[0.55], groups=19)
+        self.write(tmp_path / "few-shot", "b", queries=60, seeds=[0.55], groups=20)
+        few, enough = tables.apart_and_sharing().splitlines()[2:4]
+        assert few.count("+10.0% (too few)") == 4
+        assert enough.count("+10.0% (-10.0 to +30.0)") == 4
 
 
 def test_false_labels_are_as_many_as_true_ones_and_drawn_ones_are_close(few_shot: ModuleType) -> None:

@@ -1,14 +1,18 @@
 """Learning from judged queries of an index, and evaluating weights on it."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from chamfer import Encoder, InputError, Ranking, Searcher, build_index, evaluate, learn
+from chamfer import Encoder, InputError, Ranking, Searcher, TokenWeights, build_index, evaluate, learn
 from chamfer.evaluate.measures import MEASURES
 from chamfer.index.index import Index
 from chamfer.kernels import reference
+from chamfer.learn import on_index
+from chamfer.learn.fit import Fitted, fit_weights
 from chamfer.learn.on_index import judge_in_index
 from chamfer.serve.learning import merge_judgements
 from chamfer.serve.schemas.learning import Judgement
@@ -16,6 +20,7 @@ from tests.checkpoints import count_tokenized
 from tests.conftest import DOCUMENTS
 
 JUDGED = {"why do cats sleep": {"d4": 2, "d2": 0}, "blue sky": ["d3"], "the dog": ["d2", "d5"]}
+THINGS = ["cat", "dog", "sky", "night", "day", "mat"]
 
 
 @pytest.fixture
@@ -35,6 +40,93 @@ def test_what_is_learnt_from_are_the_distances_of_the_index(searcher: Searcher, 
         document = searcher.index.tokens(int(searcher.index.places([identifier])[0]))
         wanted = reference.minima(query.vectors, document)[0]
         np.testing.assert_allclose(judged.distances[place], wanted, atol=1e-3)
+
+
+def all_things() -> dict[str, str]:
+    return {f"{one}-{other}": f"the {one} and a {other}" for one in THINGS for other in THINGS}
+
+
+@pytest.fixture
+def things(encoder: Encoder, tmp_path: Path) -> Searcher:
+    """Thirty-six documents about two things each."""
+    build_index(tmp_path / "things", all_things(), encoder)
+    return Searcher.open(tmp_path / "things", encoder=encoder)
+
+
+def test_a_judged_document_that_no_search_found_is_not_learnt_from(things: Searcher) -> None:
+    texts = {text: text for text in (f"why {one}" for one in THINGS)}
+    plain = judge_in_index(things, texts, {text: {} for text in texts}, depth=2)
+    missed = {query.query_id: [one for one in sorted(all_things()) if one not in ids][:1] for query, ids in plain}
+    again = judge_in_index(things, texts, {text: {ids[0]: 1} for text, ids in missed.items()}, depth=2)
+    assert [ids for _, ids in again] == [ids for _, ids in plain]
+    assert all(len(ids) <= 4 for _, ids in again)
+    easy = {query.query_id: [ids[0]] for query, ids in plain}
+    mixed = {**easy, **{text: missed[text] for text in list(missed)[:2]}}
+    learnt = learn(things, judgements=mixed, recipe="prior", depth=2)
+    assert learnt.left_out.without_relevant == tuple(missed)[:2]
+    assert learnt.report.queries == len(THINGS) - 2
+
+
+def test_a_query_that_is_a_document_has_as_many_candidates_as_others(things: Searcher) -> None:
+    text = things.index.documents(things.index.places(["cat-dog"]))[0].text
+    [(_, ids)] = judge_in_index(things, {"cat-dog": text}, {"cat-dog": {"cat-cat": 1}}, weightings=["uniform"], depth=3)
+    assert len(ids) == 3
+    assert "cat-dog" not in ids
+
+
+def test_a_query_without_candidates_is_left_out(encoder: Encoder, tmp_path: Path) -> None:
+    build_index(tmp_path / "one", {"sky": "the sky is blue"}, encoder)
+    searcher = Searcher.open(tmp_path / "one", encoder=encoder)
+    [(query, ids)] = judge_in_index(searcher, {"sky": "The sky is blue!"}, {"sky": {"gone": 1}})
+    assert (list(ids), query.distances.shape[0]) == ([], 0)
+    with pytest.raises(InputError, match="1 have no relevant document among their candidates"):
+        learn(searcher, queries={"sky": "The sky is blue!"}, judgements={"sky": {"gone": 1}})
+
+
+def test_held_out_queries_are_measured_on_what_each_weighting_finds(
+    things: Searcher, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As :func:`chamfer.evaluate` measures them, though the candidates to learn from are few."""
+
+    def only(token: str) -> TokenWeights:
+        """Weights that find other documents than those without labels do."""
+        return TokenWeights(
+            np.array([one == token for one in encoder.vocabulary.tokens], np.float32), encoder.vocabulary
+        )
+
+    def fit(*given: Any, **settings: Any) -> Fitted:
+        return Fitted(only("why"), fit_weights(*given, **settings).report)
+
+    monkeypatch.setattr(on_index, "fit_weights", fit)
+    # A single search by the default depth finds all of these few documents.
+    monkeypatch.setattr(on_index, "judge_in_index", partial(judge_in_index, depth=10))
+    searcher = Searcher.open(things.index.folder, encoder=encoder, weights=only("[CLS]"))
+    texts = {text: text for text in (f"why {one} {other}" for one in THINGS for other in THINGS[:2])}
+    judged = {text: sorted(all_things())[::2] for text in texts}  # so that every document that is found or not counts
+    learnt = learn(searcher, judgements=judged, recipe="prior", hold_out=0.4, depth=5, group_by="text")
+    others = {query.query_id for query in learnt.queries} | {*learnt.left_out.without_negatives}
+    held_out = {text: grades for text, grades in judged.items() if text not in others}
+    systems: dict[str, str | Path | TokenWeights] = {
+        "uniform": "uniform",
+        "zero_shot": "idf-soft",
+        "learnt": learnt.weights,
+    }
+    searched = evaluate(searcher, systems, judgements=held_out)
+    assert learnt.held_out is not None
+    assert learnt.held_out.queries == len(held_out) == 5
+    for name in systems:
+        measured = getattr(learnt.held_out, name)
+        assert measured == pytest.approx({measure: searched[name].measures[measure] for measure in measured}), name
+
+
+def test_held_out_queries_that_cannot_be_kept_apart_by_documents_say_why(searcher: Searcher) -> None:
+    judged = {text: {"d4": 1} for text in ("why do cats sleep", "blue sky", "the dog", "a mat", "the night")}
+    learnt = learn(searcher, judgements=judged, recipe="prior", hold_out=0.4)
+    assert learnt.held_out is not None
+    assert learnt.held_out.kept_apart == (
+        "share no query text (relevant documents connect 5 of 5 queries, too many to keep on one side)"
+    )
+    assert learnt.held_out.as_json()["kept_apart"] == learnt.held_out.kept_apart
 
 
 def test_weights_can_be_searched_with_and_say_where_they_come_from(searcher: Searcher) -> None:

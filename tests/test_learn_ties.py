@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +11,15 @@ from hypothesis import strategies as st
 
 from chamfer import Encoder, InputError
 from chamfer.data.collection import Collection
-from chamfer.learn.folds import cross_validation, folds_if_possible
+from chamfer.learn.auto import fit_auto
+from chamfer.learn.fit import fit_weights
+from chamfer.learn.folds import FitConfigurations, cross_validation, folds_if_possible
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.learning import learn
+from chamfer.learn.registry import blended_recipes, configurations_of
 from chamfer.learn.splits import divide, split_queries, spread
 from chamfer.learn.ties import Ties, are_apart, are_new, group, groups_of
-from tests.problems import random_problem
+from tests.problems import random_problem, start
 
 
 def tied(*ties: Ties) -> list[JudgedQuery]:
@@ -70,6 +74,47 @@ def test_folds_share_no_relevant_document() -> None:
         cross_validation(queries, folds=11)
     assert len(folds_if_possible(queries[:9], folds=5)) == 3
     assert folds_if_possible(queries[:1]) == []
+
+
+def six_with_one_answer() -> list[JudgedQuery]:
+    """Half of the queries share an answer: of fewer queries, they would be more than half."""
+    return tied(*(of(f"q{at}", "1" if at < 6 else f"d{at}") for at in range(12)))
+
+
+def test_a_subset_is_grouped_by_what_was_decided_on_all_queries() -> None:
+    queries = six_with_one_answer()
+    assert group(queries).by == "document"
+    assert group(queries[:9]).by == "text"
+    decided = group(queries[:9], group(queries).by, decided=True)
+    assert (decided.by, decided.groups, decided.why) == ("document", 4, "")
+    for fold in folds_if_possible(queries[:9], decided=True):
+        assert are_apart(fold.held_out, fold.train).all()
+
+
+def test_folds_inside_of_folds_are_divided_as_the_report_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[str]] = []
+    original = FitConfigurations.__call__
+
+    def spy(job: FitConfigurations, table: Any, advance: Any) -> Any:
+        seen.extend({query.query_id for query in train} for train in job.train)
+        return original(job, table, advance)
+
+    monkeypatch.setattr(FitConfigurations, "__call__", spy)
+    queries = six_with_one_answer()
+    together = {query.query_id for query in queries[:6]}
+    weights, report = fit_weights(queries, start())
+    assert report.measured_on == "3-fold cross-validation, folds share no query text and no relevant document"
+    assert len(seen) == 1 + 3 + 9
+    assert all(train & together in (together, set()) for train in seen)
+    configurations = configurations_of(blended_recipes())
+    without_measuring = fit_auto(queries, start(), configurations, folds_if_possible, measure=False).weights
+    np.testing.assert_array_equal(weights.table, without_measuring.table)
+
+
+def test_the_report_says_how_many_folds_there_were() -> None:
+    queries = tied(*(of(f"q{at}", f"d{at // 2}") for at in range(4)))
+    _, report = fit_weights(queries, start(), folds=5)
+    assert report.measured_on == "2-fold cross-validation, folds share no query text and no relevant document"
 
 
 @given(st.lists(st.integers(0, 8), min_size=2, max_size=40), st.integers(2, 4), st.integers(0, 5))
@@ -128,5 +173,20 @@ def test_what_is_tested_on_is_never_learnt_from_in_the_same_words(
     assert learnt.held_out.queries == 3
     assert learnt.apart is not None
     assert learnt.apart.queries == 2  # "other" has the answer of "q1"
+    assert learnt.held_out.kept_apart == "", "a given split is as it is"
     with pytest.raises(InputError, match="no query has a field 'session'; they have: none"):
         learn(asked_twice, encoder=encoder, test="test", group_by="session")
+
+
+def test_what_holding_out_keeps_apart_is_said(
+    asked_twice: Collection, encoder: Encoder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    by_document = learn(asked_twice, encoder=encoder, cache=cache, hold_out=0.4, recipe="prior", folds=2).held_out
+    assert by_document is not None
+    assert by_document.kept_apart == "share no query text and no relevant document"
+    one_answer = {query: {**grades, "mat-mat": 1} for query, grades in asked_twice.judgements["train"].items()}
+    connected = replace(asked_twice, judgements={"train": one_answer})
+    by_text = learn(connected, encoder=encoder, cache=cache, hold_out=0.4, recipe="prior", folds=2).held_out
+    assert by_text is not None
+    assert by_text.kept_apart.startswith("share no query text (relevant documents connect 5 of 5 queries")

@@ -30,9 +30,9 @@ from chamfer.reproduce.datasets import DATASETS, dataset_named
 from chamfer.reproduce.paper import SETTINGS
 from chamfer.reproduce.plot import plot_gains
 from chamfer.reproduce.protocol import reproduce_dataset
-from chamfer.reproduce.report import notes, report
+from chamfer.reproduce.report import notes, report, results_apart
 from chamfer.reproduce.saved_splits import ROLES, draw_splits, load_splits
-from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT, SYSTEMS
+from chamfer.reproduce.systems import APART, CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT, SYSTEMS
 from chamfer.reproduce.tables import as_latex, as_markdown
 from chamfer.retrieve.stages import BM25
 from chamfer.weights.zero_shot import SOFT_IDF
@@ -177,6 +177,26 @@ class TestRun:
         assert len(told["tables"]) == 16
         assert {row["dataset"] for row in told["tables"][0]["rows"]} == {"scifact", "pets"}
         assert told["tables"][0]["rows"][0]["systems"]["chamfer"]["printed"] == 0.8136
+
+    def test_results_of_earlier_versions_can_be_read(self, finished: Path, tmp_path: Path) -> None:
+        shutil.copytree(finished, tmp_path / "run")
+        for path in (tmp_path / "run").glob("*/*/result.json"):
+            old = json.loads(path.read_text())
+            del old[APART], old["resampled"]
+            path.write_text(json.dumps(old))
+        told = [
+            json.loads(CliRunner().invoke(app, ["reproduce", "--out", str(out), "--only-report", "--json"]).stdout)
+            for out in (finished, tmp_path / "run")
+        ]
+        assert told[0]["tables"] == told[1]["tables"]
+        assert results_apart(running.read_results(tmp_path / "run")) == []
+        units = [[note for note in one["notes"] if note.startswith("Tests and intervals")] for one in told]
+        assert [len(one) for one in units] == [1, 0], "they do not say what was resampled"
+
+    def test_queries_with_a_relevant_document_in_common_are_one_unit(self, finished: Path) -> None:
+        for one in running.read_results(finished):
+            assert one["resampled"] == {"by": "document", "groups": {"scifact": 6, "pets": 4}[one["dataset"]]}
+            assert one["queries"]["test"] == 6
 
 
 class TestInterruptions:
@@ -381,12 +401,16 @@ class TestSplits:
         assert sum(map(len, splits.queries.values())) == 40
         assert len(words[0] | words[1] | words[2]) == sum(map(len, words)) == 20
 
-    def test_kept_splits_that_learn_from_words_of_a_test_query_are_refused(self, data: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("role", "other"), [("train", "test"), ("validation", "test"), ("train", "validation")])
+    def test_kept_splits_with_the_same_words_in_two_roles_are_refused(
+        self, data: Path, tmp_path: Path, role: str, other: str
+    ) -> None:
         path, collection = tmp_path / "splits.json", load_collection(data / "scifact")
         drawn = load_splits(path, collection, most=1000, seed=0).queries
-        shouted = collection.queries[drawn["test"][0]].upper() + "!"
-        leaky = replace(collection, queries={**collection.queries, drawn["train"][0]: shouted})
-        with pytest.raises(InputError, match="which has the words of a test query; delete it to draw them again"):
+        shouted = collection.queries[drawn[other][0]].upper() + "!"
+        leaky = replace(collection, queries={**collection.queries, drawn[role][0]: shouted})
+        told = f"for {role}, which has the words of a {other} query; delete it to draw them again"
+        with pytest.raises(InputError, match=told):
             load_splits(path, leaky, most=1000, seed=0)
 
     def test_no_more_than_asked_for_are_drawn(self, data: Path) -> None:
@@ -398,13 +422,36 @@ class TestSplits:
     def test_kept_splits_are_used_and_those_of_another_collection_refused(self, data: Path, tmp_path: Path) -> None:
         path, collection = tmp_path / "splits.json", load_collection(data / "scifact")
         first = load_splits(path, collection, most=1000, seed=0)
-        assert load_splits(path, collection, most=1000, seed=99) == first
+        swapped = json.loads(path.read_text())
+        swapped["queries"]["test"].reverse()
+        path.write_text(json.dumps(swapped))
+        assert load_splits(path, collection, most=1000, seed=0).queries["test"] == first.queries["test"][::-1]
         path.write_text(path.read_text().replace('"q0', '"x0'))
         with pytest.raises(InputError, match="for which scifact has no judgements; delete the file"):
             load_splits(path, collection, most=1000, seed=0)
         path.write_text("[]")
         with pytest.raises(InputError, match="does not hold splits"):
             load_splits(path, collection, most=1000, seed=0)
+
+    def test_splits_of_another_seed_or_size_are_refused(self, data: Path, tmp_path: Path) -> None:
+        path, collection = tmp_path / "splits.json", load_collection(data / "pets")
+        drawn = load_splits(path, collection, most=2, seed=3)
+        assert load_splits(path, collection, most=2, seed=3) == drawn
+        for most, seed in ((2, 0), (1000, 3)):
+            with pytest.raises(InputError, match="give --seed 3 --max-queries 2, or delete it to draw them again"):
+                load_splits(path, collection, most=most, seed=seed)
+
+    @pytest.mark.parametrize("known", [{}, {"seed": 0}])
+    def test_splits_of_earlier_versions_are_of_the_default_seed_and_size(
+        self, data: Path, tmp_path: Path, known: dict[str, int]
+    ) -> None:
+        path, collection = tmp_path / "splits.json", load_collection(data / "pets")
+        drawn = load_splits(path, collection, most=1000, seed=0)
+        path.write_text(json.dumps({**known, "judged_in": drawn.judged_in, "queries": drawn.queries}))
+        assert load_splits(path, collection, most=1000, seed=0) == drawn
+        for most, seed in ((1000, 1), (2, 0)):
+            with pytest.raises(InputError, match="give --seed 0 --max-queries 1000"):
+                load_splits(path, collection, most=most, seed=seed)
 
 
 @pytest.mark.parametrize(("dataset", "preset"), [("scifact", PRESETS["scifact"]), ("pets", None)])
@@ -494,7 +541,9 @@ def test_recall_can_be_capped() -> None:
 
 class TestReport:
     @staticmethod
-    def result(name: str, p_value: float, value: float, setting: str = "rerank") -> dict[str, Any]:
+    def result(
+        name: str, p_value: float, value: float, setting: str = "rerank", *, queries: int = 90
+    ) -> dict[str, Any]:
         found = {"p_value": p_value, "interval": [value - 0.6, value - 0.4]}
         systems = {
             system: {
@@ -509,7 +558,7 @@ class TestReport:
             "dataset": name,
             "group": group,
             "setting": setting,
-            "queries": {"test": 9},
+            "queries": {"test": queries},
             "systems": systems,
             "encoder": encoder,
         }
@@ -520,8 +569,8 @@ class TestReport:
         assert certain.cells[FEW_SHOT].beyond_noise
         assert not uncertain.cells[FEW_SHOT].beyond_noise, "0.04 does not survive eight comparisons"
         page = as_markdown([table], [])
-        assert "| scifact | 9 | 0.5000 | **0.6000 (+20.0%)** |" in page
-        assert "| pets | 9 | 0.5000 | 0.6000 (+20.0%) |" in page
+        assert "| scifact | 90 | 0.5000 | **0.6000 (+20.0%)** |" in page
+        assert "| pets | 90 | 0.5000 | 0.6000 (+20.0%) |" in page
         assert r"\textbf{0.6000 (+20.0\%)}" in as_latex([table], ["100 % true"])
 
     def test_a_loss_is_never_bold(self) -> None:
@@ -580,14 +629,50 @@ class TestReport:
         alone = report([arguana, self.result("pets", 1, 0.7)], "rerank", "R@10")
         kept = {**arguana, OWN_KEPT: self.result("arguana", 0.001, 0.55)["systems"]}
         table = report([kept, self.result("pets", 1, 0.7)], "rerank", "R@10")
-        assert (table.lines, table.means) == (alone.lines, alone.means)
+        assert table.means == alone.means
         page = as_markdown([table], notes([kept]))
-        assert "| arguana, own document kept | 9 | 0.5000 | **0.5500 (+10.0%)** |" in page
+        assert "| arguana, own document kept | 90 | 0.5000 | **0.5500 (+10.0%)** |" in page
         assert "| arguana, own document kept | 0.5000 | 0.6600 | -0.1600 |" in page
         assert page.index("| arguana |") < page.index("| arguana, own document kept |") < page.index("| pets |")
         assert "A query's own document is left out" in page
         assert [row["dataset"] for row in table.as_json()[OWN_KEPT]] == ["arguana"]
         assert "own document" not in as_markdown([alone], notes([arguana]))
+
+    def test_all_rows_of_a_table_are_one_family_of_comparisons(self) -> None:
+        arguana = self.result("arguana", 0.01, 0.6)
+        kept = {**arguana, OWN_KEPT: self.result("arguana", 0.01, 0.55)["systems"]}
+        alone, both = (report([one], "rerank", "R@10") for one in (arguana, kept))
+        assert alone.lines[0].cells[FEW_SHOT].p_value == pytest.approx(0.04), "one of four comparisons"
+        for line in (*both.lines, *both.own_kept):
+            assert line.cells[FEW_SHOT].p_value == pytest.approx(0.08), "one of eight"
+        assert "**" in as_markdown([alone], [])
+        assert "**" not in as_markdown([both], [])
+
+    def test_collections_with_few_queries_are_shown_and_left_out_of_means(self) -> None:
+        some = [self.result("scifact", 1, 0.6), self.result("fever", 1, 0.55, queries=50)]
+        table = report([*some, self.result("climate-fever", 1, 0.9, queries=49)], "rerank", "R@10")
+        assert [line.dataset for line in table.lines] == ["scifact", "fever", "climate-fever"]
+        assert table.means == report(some, "rerank", "R@10").means
+        group, everything = table.means
+        assert group.collections == everything.collections == 2
+        page = as_markdown([table], notes(some))
+        assert "| mean gain, Fact Checking |  |  | +15.00% | +15.00% |" in page
+        assert "| mean gain, all |  |  | +15.00% (-48.53 to +78.53) |" in page
+        assert "over collections with at least 50 test queries" in page
+        small = report([self.result("pets", 1, 0.6, queries=49)], "rerank", "R@10")
+        assert small.means == []
+        assert "mean gain" not in as_markdown([small], [])
+
+    def test_collections_whose_documents_connect_most_queries_are_named(self) -> None:
+        some = [
+            {**self.result(name, 1, 0.6), "resampled": {"by": by, "groups": 9}}
+            for name, by in (("scifact", "document"), ("pets", "text"))
+        ]
+        told = [note for note in notes(some) if note.startswith("Tests and intervals")]
+        assert told == [
+            "Tests and intervals take queries that share a relevant document, directly or through others, as one unit; "
+            "on pets, where that is most queries, those with the same words."
+        ]
 
     def test_columns_of_the_paper_are_left_out_where_it_has_none_of_the_datasets(self) -> None:
         page = as_markdown([report([self.result("pets", 1, 0.6)], "rerank", "R@10")], [])

@@ -1,7 +1,7 @@
 """Training pairs from what is installed: docstrings, and what packages say of themselves.
 
-No judged collection is used, so all of them are new to the model. A pair with the text of a query or a document of any
-collection is dropped all the same.
+No judged collection is used. A pair that is a query or a document of any collection, or whose opening words stand in
+one, as docstrings do in functions, is dropped all the same.
 
 PYTHONPATH=benchmarks python -m late_interaction.pairs --data ../shared/data --data ../shared/fresh
 """
@@ -30,6 +30,9 @@ SHORTEST_QUERY, LONGEST_QUERY, SHORTEST_DOCUMENT = 4, 24, 12
 
 # Documents are cut here: training reads fewer tokens than these words have. Equal beginnings are one document.
 LONGEST_DOCUMENT, BEGINNING = 160, 24
+
+# Words of a pair by which it is looked for inside of the documents of collections.
+OPENING = 12
 
 LARGEST = 20  # packages to name in the record
 
@@ -61,7 +64,13 @@ def main() -> None:
         raise SystemExit(f"there is no collection in {' '.join(map(str, arguments.data))}")
     dropped = {"in a collection": 0, "repeated": 0}
     made = (*docstring_pairs(), *description_pairs())
-    pairs = sorted(distinct(made, judged, dropped), key=digest)
+    unlike = [*distinct(made, judged, dropped)]
+    inside = {
+        path.parent.name: openings_in(path, {opening(pair) for pair in unlike}) for path in corpora(arguments.data)
+    }
+    contained = frozenset().union(*inside.values())
+    pairs = sorted((pair for pair in unlike if opening(pair) not in contained), key=digest)
+    dropped["inside of a document"] = len(unlike) - len(pairs)
     lines = "".join(json.dumps(pair._asdict(), ensure_ascii=False) + "\n" for pair in pairs).encode()
     with atomic_write(arguments.out) as file:
         file.write(lines)
@@ -71,7 +80,8 @@ def main() -> None:
         "sha256": hashlib.sha256(lines).hexdigest(),
         "kinds": dict(Counter(pair.kind for pair in pairs).most_common()),
         "dropped": dict(dropped),
-        "collections": sorted(path.parent.name for folder in arguments.data for path in folder.glob("*/corpus.jsonl")),
+        "dropped_inside": {name: len(found) for name, found in sorted(inside.items()) if found},
+        "collections": sorted(inside),
         "packages": len(packages),
         "largest_packages": dict(packages.most_common(LARGEST)),
         "words": {
@@ -156,14 +166,40 @@ def distinct(pairs: Iterable[Pair], judged: Container[str], dropped: dict[str, i
             yield pair
 
 
+def corpora(data: Iterable[Path]) -> Iterator[Path]:
+    """The files of documents of every collection in some folders."""
+    for folder in data:
+        yield from folder.glob("*/corpus.jsonl")
+
+
+def opening(pair: Pair) -> str:
+    """The first words of a pair, as :func:`plain` text."""
+    return " ".join(plain(f"{pair.query} {pair.document}").split()[:OPENING])
+
+
+def openings_in(corpus: Path, openings: Container[str]) -> frozenset[str]:
+    """The openings that stand in a document of a collection."""
+    found = set()
+    for text in plain_texts(corpus):
+        words = text.split()
+        runs = (" ".join(words[at : at + OPENING]) for at in range(len(words) - OPENING + 1))
+        found |= {run for run in runs if run in openings}
+    return frozenset(found)
+
+
 def judged_texts(data: Path) -> Iterator[str]:
     """Every query and document of every collection in a folder, as :func:`plain` text."""
-    for path in [*data.glob("*/queries.jsonl"), *data.glob("*/corpus.jsonl")]:
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                record = json.loads(line)
-                title, text = record.get("title") or "", record.get("text") or ""
-                yield from filter(None, (plain(title), plain(text), plain(f"{title} {text}")))
+    for path in [*data.glob("*/queries.jsonl"), *corpora([data])]:
+        yield from plain_texts(path)
+
+
+def plain_texts(path: Path) -> Iterator[str]:
+    """The titles and texts of a file, alone and together, as :func:`plain` text."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            title, text = record.get("title") or "", record.get("text") or ""
+            yield from dict.fromkeys(filter(None, (plain(title), plain(text), plain(f"{title} {text}"))))
 
 
 def plain(text: str) -> str:

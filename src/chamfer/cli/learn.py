@@ -226,6 +226,8 @@ def _print_outcome(learnt: "Learnt") -> None:
         lines.append("the solver reached its iteration limit, so these weights are close to the optimum but not at it")
     for which, measured in (("test queries", learnt.held_out), ("of them apart from those learnt from", learnt.apart)):
         lines += [] if measured is None else _comparisons(which, measured)
+    if learnt.held_out is not None and learnt.held_out.kept_apart:
+        lines.append(f"test queries and those learnt from {learnt.held_out.kept_apart}")
     for line in lines:
         results.print(line, markup=False, soft_wrap=True)
 

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 
 Floats = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.int64]
+"""``(queries,)``: the number of each query's group. Queries of a group are not independent of each other."""
 
 SIGNIFICANCE = 0.05
 """Significance level."""
@@ -35,7 +37,14 @@ class Comparison(NamedTuple):
     """Queries on which the baseline is better."""
 
 
-def compare(system: Floats, baseline: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Comparison:
+def compare(
+    system: Floats,
+    baseline: Floats,
+    *,
+    groups: Groups | None = None,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> Comparison:
     """Compare two systems, query by query, with a two-sided paired randomisation test.
 
     If the systems were equally good, the two values of any query could be swapped. The p-value is the share of random
@@ -44,6 +53,7 @@ def compare(system: Floats, baseline: Floats, *, permutations: int = PERMUTATION
     Args:
         system: one value per query.
         baseline: values of the baseline for the same queries.
+        groups: group of each query; a group is swapped as a whole. Every query is its own group by default.
         permutations: number of random swaps.
         seed: random seed.
 
@@ -55,7 +65,8 @@ def compare(system: Floats, baseline: Floats, *, permutations: int = PERMUTATION
             f"two systems need one value each for the same queries, at least one; got {len(system)} and {len(baseline)}"
         )
     differences = system - baseline
-    sums = np.abs(permuted_sums(differences, permutations=permutations, seed=seed))
+    swapped = differences if groups is None else _group_sums(differences, groups)
+    sums = np.abs(permuted_sums(swapped, permutations=permutations, seed=seed))
     return Comparison(
         difference=float(differences.mean()),
         p_value=_p_value(sums, abs(float(differences.sum()))),
@@ -95,28 +106,95 @@ class Bootstrap:
 
     Args:
         queries: number of queries.
+        groups: group of each query; a group is drawn as a whole. Every query is its own group by default.
         samples: number of bootstrap samples.
         seed: random seed.
     """
 
-    def __init__(self, queries: int, *, samples: int = SAMPLES, seed: int = 0) -> None:
-        drawn = np.random.default_rng(seed).multinomial(queries, np.full(queries, 1 / queries), samples)
+    def __init__(self, queries: int, *, groups: Groups | None = None, samples: int = SAMPLES, seed: int = 0) -> None:
+        numbers = None if groups is None else _numbered(groups, queries)
+        units = queries if numbers is None else int(numbers.max(initial=-1)) + 1
+        drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), samples)
+        if numbers is not None:
+            drawn = drawn[:, numbers]
         # (samples, queries): the share of each query in each sample.
-        self._shares = drawn / queries
+        self._shares: Floats = drawn / drawn.sum(axis=1, keepdims=True)
 
     def intervals(self, values: Floats) -> list[tuple[float, float]]:
         """Return the 95% interval of the mean of each column of ``(queries, measures)`` values."""
-        low, high = np.quantile(self._shares @ values, INTERVAL, axis=0).tolist()
+        low, high = np.quantile(self.means(values), INTERVAL, axis=0).tolist()
         return list(zip(low, high, strict=True))
 
+    def means(self, values: Floats) -> Floats:
+        """Return the ``(samples, measures)`` means of ``(queries, measures)`` values in each sample."""
+        found: Floats = self._shares @ values
+        return found
 
-def bootstrap_interval(values: Floats, *, samples: int = SAMPLES, seed: int = 0) -> tuple[float, float]:
+
+def bootstrap_interval(
+    values: Floats, *, groups: Groups | None = None, samples: int = SAMPLES, seed: int = 0
+) -> tuple[float, float]:
     """Return the 95% bootstrap interval of the mean of ``(queries,)`` values.
+
+    Args:
+        values: one value per query.
+        groups: group of each query; a group is drawn as a whole. Every query is its own group by default.
+        samples: number of bootstrap samples.
+        seed: random seed.
 
     >>> bootstrap_interval(np.array([0.5, 0.5, 0.5]))
     (0.5, 0.5)
     """
-    return Bootstrap(len(values), samples=samples, seed=seed).intervals(values[:, None])[0]
+    return Bootstrap(len(values), groups=groups, samples=samples, seed=seed).intervals(values[:, None])[0]
+
+
+def relative_interval(
+    system: Floats,
+    baseline: Floats,
+    *,
+    groups: Groups | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the 95% bootstrap interval of the relative change, ``sum(system) / sum(baseline) - 1``.
+
+    Both sums are of the same sample, so the interval covers the noise of the baseline too. Samples in which the
+    baseline is 0 are left out.
+
+    Args:
+        system: one value per query, at least 0.
+        baseline: values of the baseline for the same queries.
+        groups: group of each query; a group is drawn as a whole. Every query is its own group by default.
+        samples: number of bootstrap samples.
+        seed: random seed.
+
+    >>> low, high = relative_interval(np.array([0.55, 0.11]), np.array([0.5, 0.1]))
+    >>> round(low, 6), round(high, 6)
+    (0.1, 0.1)
+    """
+    if system.shape != baseline.shape or not baseline.any():
+        raise InputError(
+            "a relative change needs two systems with one value each for the same queries, and a baseline that is not "
+            f"0 for all of them; got {len(system)} and {len(baseline)} values; compare their difference instead"
+        )
+    means = Bootstrap(len(system), groups=groups, samples=samples, seed=seed).means(
+        np.stack([system, baseline], axis=1)
+    )
+    own, other = means[means[:, 1] > 0].T
+    low, high = np.quantile(own / other - 1, INTERVAL).tolist()
+    return low, high
+
+
+def _group_sums(values: Floats, groups: Groups) -> Floats:
+    """The sum of the values of each group."""
+    return np.bincount(_numbered(groups, len(values)), weights=values).astype(np.float64)
+
+
+def _numbered(groups: Groups, queries: int) -> Groups:
+    """The same groups with numbers from 0 and no gaps."""
+    if len(groups) != queries:
+        raise InputError(f"every query needs a group; got {len(groups)} groups for {queries} queries")
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

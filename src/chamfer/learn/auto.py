@@ -31,6 +31,8 @@ class Blended(NamedTuple):
     """Share of each contender in the blend."""
     measured: Mapping[Contender, Quality]
     """Quality of everything on held-out queries, the blend among it; empty if there are too few queries to hold out."""
+    folds: int
+    """Number of folds that these queries were divided into."""
 
 
 def fit_auto(
@@ -83,7 +85,7 @@ def fit_auto(
             first += len(within)
             blended = _blend(_part(of_outer, at, 1), _shares(evidence, fitted))
             measured[BLEND][fold.places] = quality(fold.held_out, blended)
-    return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured)
+    return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured, len(outer))
 
 
 def _measure_in_parts(measured: dict[Contender, Quality], fitted: Fitted, parts: Sequence[Fold]) -> None:

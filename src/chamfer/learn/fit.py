@@ -63,19 +63,20 @@ def fit_weights(
         raise InputError("learning needs at least one judged query")
     check_recipe(recipe)
     everything = [*queries, *validation]
-    grouping = group(queries, group_by)
-    group_by = grouping.by  # folds inside of folds follow the same rule
+    # What keeps queries together is decided once; folds inside of folds, and parts of the validation, follow it.
+    grouping = group(validation or queries, group_by)
     if recipe == AUTO:
         blended = fit_auto(
             queries,
             start,
             configurations_of(blended_recipes()),
-            partial(folds_if_possible, folds=folds, group_by=group_by, seed=seed),
+            partial(folds_if_possible, folds=folds, group_by=grouping.by, decided=True, seed=seed),
             validation=validation,
             progress=progress,
             workers=workers,
         )
         weights, measured, shares = blended.weights, dict(blended.measured), blended.shares
+        parts = blended.folds
         choice = Choice(BLEND, _evidence(blended))
         chosen: list[Configuration] = []
     else:
@@ -83,14 +84,14 @@ def fit_weights(
         divided = (
             [Fold(queries, validation, np.arange(len(validation)))]
             if validation
-            else cross_validation(queries, folds=folds, group_by=group_by, seed=seed)
+            else cross_validation(queries, folds=folds, group_by=grouping.by, decided=True, seed=seed)
         )
         with progress("fitting weights", len(configurations) * len(divided)) as advance:
             fitted = fit_folds(divided, start, configurations, advance, workers=workers)
         given: dict[Contender, Sequence[TokenWeights]] = {
             one: [own] * len(divided) for one, own in start.contenders().items()
         }
-        measured, shares = measure_folds(divided, {**given, **fitted}), {}
+        measured, shares, parts = measure_folds(divided, {**given, **fitted}), {}, len(divided)
         choice = choose_best(measured, configurations, all_recipes()[recipe].rivals)
         chosen = [one for one in configurations if one == choice.contender]
         if chosen:
@@ -100,7 +101,7 @@ def fit_weights(
     if validation:
         measured_on = f"{len(validation)} of them for validation"
     elif measured:
-        measured_on = f"{folds}-fold cross-validation, folds {grouping.sentence}"
+        measured_on = f"{parts}-fold cross-validation, folds {grouping.sentence}"
     else:
         measured_on = "too few to hold any out"
     report = make_report(everything, weights, choice, tuple(chosen), measured, shares, measured_on, seed=seed)

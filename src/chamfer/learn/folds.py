@@ -31,17 +31,27 @@ class Fold(NamedTuple):
 
 
 def folds_if_possible(
-    queries: Sequence[JudgedQuery], *, folds: int = FOLDS, group_by: str = DOCUMENT, seed: int = 0
+    queries: Sequence[JudgedQuery],
+    *,
+    folds: int = FOLDS,
+    group_by: str = DOCUMENT,
+    decided: bool = False,
+    seed: int = 0,
 ) -> list[Fold]:
     """Divide queries into folds, into fewer if there are few groups of queries, and into none if there is only one."""
-    groups = int(group(queries, group_by).labels.max(initial=-1)) + 1
+    groups = group(queries, group_by, decided=decided).groups
     if groups < 2:
         return []
-    return cross_validation(queries, folds=min(folds, groups), group_by=group_by, seed=seed)
+    return cross_validation(queries, folds=min(folds, groups), group_by=group_by, decided=decided, seed=seed)
 
 
 def cross_validation(
-    queries: Sequence[JudgedQuery], *, folds: int = FOLDS, group_by: str = DOCUMENT, seed: int = 0
+    queries: Sequence[JudgedQuery],
+    *,
+    folds: int = FOLDS,
+    group_by: str = DOCUMENT,
+    decided: bool = False,
+    seed: int = 0,
 ) -> list[Fold]:
     """Divide queries into folds at random; every query is held out once.
 
@@ -49,18 +59,18 @@ def cross_validation(
         queries: judged queries.
         folds: number of folds.
         group_by: what queries of different folds do not share; see :func:`chamfer.learn.ties.group`.
+        decided: whether that was decided on more queries, of which these are some.
         seed: random seed.
     """
     if folds < 2:
         raise InputError(f"cross-validation needs at least 2 folds, not {folds}")
-    labels = group(queries, group_by).labels
-    groups = int(labels.max(initial=-1)) + 1
-    if groups < folds:
+    grouping = group(queries, group_by, decided=decided)
+    if grouping.groups < folds:
         raise InputError(
             f"{folds} folds need at least {folds} judged queries that can be learnt from and share nothing, not "
-            f"{groups}; judge more, hold out fewer, or use fewer folds"
+            f"{grouping.groups}; judge more, hold out fewer, or use fewer folds"
         )
-    fold_of = spread(labels, folds, seed=seed)
+    fold_of = spread(grouping.labels, folds, seed=seed)
     found = []
     for fold in range(folds):
         train, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)

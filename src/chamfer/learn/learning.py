@@ -12,7 +12,7 @@ from chamfer.evaluate.setup import open_setup
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_collection import learn_collection
-from chamfer.learn.on_index import DEPTH, judge_in_index, learn_judged
+from chamfer.learn.on_index import DEPTH, learn_index
 from chamfer.learn.presets import PresetSource, preset_from
 from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.splits import DOCUMENT, FOLDS, sample, splits_to_learn_from
@@ -61,8 +61,9 @@ def learn(
         preset: hyper-parameters of the recipe ``paper``: the name of a dataset that the paper publishes them for, such
             as ``scifact``, or ``(alpha, closest, closer)``. By default the recipe chooses among all published ones.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
-        depth: number of candidates to learn from, to which judged documents are added: by default BM25's top 1000, or
-            the top 100 of the index by softened IDF and by uniform weights.
+        depth: number of candidates to learn from: by default BM25's top 1000 for a collection; for an index, the top
+            100 by the searcher's weights (softened IDF unless it has others) and the top 100 by uniform weights.
+            Relevant documents that are not among them are not learnt from.
         form: form of the score, ``l2`` or ``cosine``, that the weights are for.
         folds: number of folds of the cross-validation.
         group_by: what keeps queries in one fold, or on one side of ``hold_out``: equal words (``text``), also a common
@@ -89,26 +90,20 @@ def learn(
             raise InputError("splits, validation and test need a collection; for an index, use hold_out")
         given = read_judged(queries, judgements)
         chosen = sample(given.judgements, max_queries, seed=seed)
-        judged = judge_in_index(
-            searcher,
-            given.queries,
-            chosen,
-            depth=DEPTH if depth is None else depth,
-            groups=groups_of(given.query_fields, chosen, group_by),
-            progress=shown(progress),
-        )
-        unknown = sum(len(grades) - len(searcher.index.find(grades)) for grades in chosen.values())
+        groups = groups_of(given.query_fields, chosen, group_by)
         with workers_at(ray) as workers:
-            return learn_judged(
+            return learn_index(
                 searcher,
-                [query for query, _ in judged],
+                given.queries,
+                chosen,
+                depth=DEPTH if depth is None else depth,
+                groups=groups,
                 recipe=recipe,
                 preset=hyperparameters,
                 hold_out=hold_out,
                 folds=folds,
                 group_by=group_by,
                 seed=seed,
-                unknown=unknown,
                 progress=shown(progress),
                 workers=workers,
             )

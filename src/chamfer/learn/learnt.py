@@ -10,6 +10,7 @@ from chamfer.learn.judged import JudgedQuery, LeftOut
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.report import LearningReport
 from chamfer.learn.start import Start
+from chamfer.learn.ties import Grouping
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -28,6 +29,8 @@ class HeldOut(NamedTuple):
     """Paired test of learnt against uniform weights in each measure."""
     against_zero_shot: Mapping[str, Comparison]
     """Paired test of learnt weights against softened IDF in each measure."""
+    kept_apart: str = ""
+    """What these queries and those learnt from do not share, and why it is not more; empty for a given split."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything, ready for ``json.dumps``."""
@@ -88,8 +91,17 @@ class Learnt:
         return f"Learnt(chosen={self.chosen!r}, queries={self.report.queries})"
 
 
-def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, start: Start) -> HeldOut | None:
-    """Measure weights on held-out queries, and compare them query by query; None if there are no queries."""
+def measure_held_out(
+    queries: Sequence[JudgedQuery], weights: TokenWeights, start: Start, kept_apart: Grouping | None = None
+) -> HeldOut | None:
+    """Measure weights on held-out queries, and compare them query by query; None if there are no queries.
+
+    Args:
+        queries: held-out queries with their minima.
+        weights: learnt weights.
+        start: weights that need no labels.
+        kept_apart: the groups that kept queries on one side, if the queries were divided.
+    """
     if not queries:
         return None
     learnt, uniform, soft = (quality(queries, one) for one in (weights, start.uniform, start.soft))
@@ -100,4 +112,12 @@ def measure_held_out(queries: Sequence[JudgedQuery], weights: TokenWeights, star
     def against(values: Quality) -> dict[str, Comparison]:
         return {name: compare(learnt[:, at], values[:, at]) for at, name in enumerate(MAIN_MEASURES)}
 
-    return HeldOut(len(queries), means(uniform), means(soft), means(learnt), against(uniform), against(soft))
+    return HeldOut(
+        len(queries),
+        means(uniform),
+        means(soft),
+        means(learnt),
+        against(uniform),
+        against(soft),
+        "" if kept_apart is None else kept_apart.sentence,
+    )

@@ -14,7 +14,7 @@ from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
 from chamfer.learn.splits import DOCUMENT, FOLDS, divide, sample
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Ties, are_apart, are_new, group, groups_of
+from chamfer.learn.ties import Grouping, Ties, are_apart, are_new, group, groups_of
 
 
 def learn_collection(
@@ -42,8 +42,10 @@ def learn_collection(
     queries: Sequence[JudgedQuery] = [query for name in splits for query in judged[name]]
     chosen_on: Sequence[JudgedQuery] = judged[validation] if validation else []
     measured = judged[test] if test else []
+    kept_apart: Grouping | None = None
     if hold_out:
-        queries, measured = divide(queries, hold_out, seed=seed, groups=group(queries, group_by).labels)
+        kept_apart = group(queries, group_by)
+        queries, measured = divide(queries, hold_out, seed=seed, groups=kept_apart.labels)
     given = len(queries) + len(chosen_on)
     chosen_on = list(compress(chosen_on, are_new(chosen_on, measured)))
     queries = list(compress(queries, are_new(queries, [*chosen_on, *measured])))
@@ -68,7 +70,7 @@ def learn_collection(
     return Learnt(
         weights,
         report,
-        measure_held_out(measured, weights, start),
+        measure_held_out(measured, weights, start, kept_apart),
         measure_held_out(list(compress(measured, are_apart(measured, everything))), weights, start),
         repeated,
         left_out,

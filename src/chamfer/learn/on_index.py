@@ -1,6 +1,7 @@
 """Learn weights from judged queries of an index."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from itertools import compress
 from typing import NamedTuple
 
@@ -17,16 +18,20 @@ from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
 from chamfer.learn.splits import DOCUMENT, FOLDS, divide
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Ties, are_apart, group
+from chamfer.learn.ties import Grouping, Ties, are_apart, group
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.origin import origin
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.weights.zero_shot import UNIFORM
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
 DEPTH = 100
-"""Number of candidates that each of the two weightings finds."""
+"""Number of candidates that each weighting finds."""
+
+Weighting = str | TokenWeights | None
+"""Weights to search with; None stands for the searcher's own."""
 
 
 class JudgedCandidates(NamedTuple):
@@ -41,22 +46,22 @@ def judge_in_index(
     queries: Mapping[str, str],
     judgements: Judgements,
     *,
-    weights: str | TokenWeights | None = None,
+    weightings: Sequence[Weighting] = (None, UNIFORM),
     depth: int = DEPTH,
     groups: Mapping[str, Hashable] | None = None,
     progress: Progress = quiet,
 ) -> list[JudgedCandidates]:
-    """Compute the minima of judged queries against their candidates.
+    """Compute the minima of judged queries against their candidates: the top documents by each weighting.
 
-    The candidates are the top documents by the current weights and by uniform ones, and the judged documents that the
-    index contains.
+    Judged documents that no search found are not added: whatever is unlike all candidates would then be relevant, and
+    learning would find that far is good.
 
     Args:
         searcher: searcher of the index.
         queries: query texts by id.
         judgements: grades of documents for each query.
-        weights: current weights; the searcher's own by default.
-        depth: number of candidates that each of the two weightings finds.
+        weightings: weights to search with; the searcher's own and uniform ones by default.
+        depth: number of candidates that each weighting finds.
         groups: group of each query that belongs to one.
         progress: shows the progress.
     """
@@ -65,56 +70,76 @@ def judge_in_index(
     with progress("computing minima", len(judgements)) as advance:
         for query, grades in judgements.items():
             ties = Ties.of(queries[query], grades, (groups or {}).get(query))
-            judged.append(_judge(searcher, query, queries[query], own[query], grades, ties, weights, depth))
+            judged.append(_judge(searcher, query, queries[query], own[query], grades, ties, weightings, depth))
             advance(1)
     return judged
 
 
-def learn_judged(
+def learn_index(
     searcher: Searcher,
-    judged: Sequence[JudgedQuery],
+    queries: Mapping[str, str],
+    judgements: Judgements,
     *,
+    weights: Weighting = None,
+    depth: int = DEPTH,
+    groups: Mapping[str, Hashable] | None = None,
     recipe: str = AUTO,
     preset: Preset | None = None,
     hold_out: float = 0.0,
     folds: int = FOLDS,
     group_by: str = DOCUMENT,
     seed: int = 0,
-    unknown: int = 0,
     progress: Progress = quiet,
     workers: Workers = IN_PROCESS,
 ) -> Learnt:
-    """Learn weights from judged queries of an index; the arguments are those of :func:`chamfer.learn`.
+    """Learn weights from judged queries of an index; arguments are those of :func:`judge_in_index` and `chamfer.learn`.
 
-    Few queries get fewer folds.
+    Candidates to learn from are the top documents by ``weights``, the searcher's own by default, and by uniform ones.
+    Held-out queries are searched again, with every weighting that is compared on them: among the candidates of others,
+    learnt weights would not meet the documents that they alone rank high. Few queries get fewer folds.
     """
-    queries: Sequence[JudgedQuery] = judged
-    measured: Sequence[JudgedQuery] = []
+    judge = partial(judge_in_index, searcher, queries, groups=groups, progress=progress)
+    judged = [query for query, _ in judge(judgements, weightings=(weights, UNIFORM), depth=depth)]
+    learnt_from: Sequence[JudgedQuery] = judged
+    held_out: Sequence[JudgedQuery] = []
+    kept_apart: Grouping | None = None
     if hold_out:
-        queries, measured = divide(judged, hold_out, seed=seed, groups=group(judged, group_by).labels)
-    queries, left_out = teachable(queries)
-    if len(queries) < 2:
+        kept_apart = group(judged, group_by)
+        learnt_from, held_out = divide(judged, hold_out, seed=seed, groups=kept_apart.labels)
+    learnt_from, left_out = teachable(learnt_from)
+    if len(learnt_from) < 2:
         raise InputError(
             "learning needs relevant documents for at least 2 queries, one to learn from and one to check on, but only "
-            f"{len(queries)} can be learnt from; judge more"
+            f"{len(learnt_from)} can be learnt from; judge more"
         )
     encoder, index = searcher.encoder, searcher.index
     made_from = origin(index.folder.name, encoder)
-    start = Start.counted(index.frequencies, encoder, made_from, learnt_from=len(queries), form=searcher.form)
-    weights, report = fit_weights(
-        queries,
+    start = Start.counted(index.frequencies, encoder, made_from, learnt_from=len(learnt_from), form=searcher.form)
+    learnt, report = fit_weights(
+        learnt_from,
         start,
         recipe=recipe,
         preset=preset,
-        folds=min(folds, int(group(queries, group_by).labels.max()) + 1),
+        folds=min(folds, group(learnt_from, group_by).groups),
         group_by=group_by,
         seed=seed,
         progress=progress,
         workers=workers,
     )
-    held_out = measure_held_out(measured, weights, start)
-    apart = measure_held_out(list(compress(measured, are_apart(measured, queries))), weights, start)
-    return Learnt(weights, report, held_out, apart, 0, left_out, unknown, {}, queries, start)
+    asked = {query.query_id: judgements[query.query_id] for query in held_out}
+    measured = [query for query, _ in judge(asked, weightings=(learnt, start.soft, start.uniform))] if asked else []
+    return Learnt(
+        learnt,
+        report,
+        measure_held_out(measured, learnt, start, kept_apart),
+        measure_held_out(list(compress(measured, are_apart(measured, learnt_from))), learnt, start),
+        repeated=0,
+        left_out=left_out,
+        unknown=sum(len(grades) - len(index.find(grades)) for grades in judgements.values()),
+        truncated={},
+        queries=learnt_from,
+        start=start,
+    )
 
 
 def _judge(
@@ -124,26 +149,29 @@ def _judge(
     own: str | None,
     grades: Mapping[str, int],
     ties: Ties,
-    weights: str | TokenWeights | None,
+    weightings: Sequence[Weighting],
     depth: int,
 ) -> JudgedCandidates:
     index = searcher.index
     tokens = searcher.encoder.encode_queries([text])
-    current = searcher.queries.weigh(tokens, [text], weights)
-    uniform = searcher.queries.weigh(tokens, [text], "uniform")
-    found = [searcher.rank(queries, depth)[0].places for queries in (current, uniform)]
-    known = index.find(grades)
-    places = np.unique(np.concatenate([*found, np.array(list(known.values()), np.int64)]))
+    weighted = [searcher.queries.weigh(tokens, [text], weights) for weights in weightings]
+    # One more where the query is a document itself, which is not a candidate.
+    found = [searcher.rank(queries, depth + (own is not None))[0].places for queries in weighted]
+    places = np.unique(np.concatenate(found))
     ids = index.ids(places)
     order = sorted((at for at in range(len(ids)) if ids[at] != own), key=ids.__getitem__)
     ids = [ids[at] for at in order]
     documents = [index.tokens(int(place)) for place in places[order]]
-    packed = TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
+    projected = weighted[0].tokens
+    distances = np.zeros((0, len(projected.token_ids)), np.float32)
+    if documents:
+        packed = TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
+        distances = dispatch.minima(projected, dispatch.on_device(packed, index.device), form=searcher.form)
     query = JudgedQuery(
         query_id=query_id,
         token_ids=tokens.token_ids,
         vectors=tokens.vectors.astype(np.float32),
-        distances=dispatch.minima(current.tokens, dispatch.on_device(packed, index.device), form=searcher.form),
+        distances=distances,
         grades=grades_of(ids, grades),
         ideal=ideal_grades(grades),
         ties=ties,

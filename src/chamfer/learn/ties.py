@@ -83,13 +83,18 @@ class Grouping(NamedTuple):
     """Why that is not what was asked for; empty if it is."""
 
     @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return int(self.labels.max(initial=-1)) + 1
+
+    @property
     def sentence(self) -> str:
         """What the groups share, for a report."""
         shared = {TEXT: "no query text", DOCUMENT: "no query text and no relevant document"}
         return f"share {shared.get(self.by, f'no query text and no {self.by}')}{self.why and f' ({self.why})'}"
 
 
-def group(queries: Sequence[Tied], by: str = DOCUMENT) -> Grouping:
+def group(queries: Sequence[Tied], by: str = DOCUMENT, *, decided: bool = False) -> Grouping:
     """Group queries that share something, directly or through others.
 
     If one group would hold more than half of the queries, they are grouped by their words only.
@@ -97,10 +102,11 @@ def group(queries: Sequence[Tied], by: str = DOCUMENT) -> Grouping:
     Args:
         queries: judged queries.
         by: ``document``, ``text``, or the name of the field that the ties hold the values of.
+        decided: whether ``by`` was decided on more queries, of which these are some, and so stays as it is.
     """
     labels = _components([query.ties.keys(by) for query in queries])
     largest = int(np.bincount(labels).max(initial=0))
-    if by == TEXT or largest <= max(LARGEST * len(queries), 1):
+    if decided or by == TEXT or largest <= max(LARGEST * len(queries), 1):
         return Grouping(labels, by)
     shared = "relevant documents" if by == DOCUMENT else f"the field {by}"
     why = f"{shared} connect {largest} of {len(queries)} queries, too many to keep on one side"

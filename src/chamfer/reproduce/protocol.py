@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from chamfer.data.collection import Collection
 from chamfer.data.runs import write_run
 from chamfer.encode.encoder import Encoder
@@ -13,7 +16,7 @@ from chamfer.evaluate.measures import DEPTH as MEASURED
 from chamfer.evaluate.measures import PerQuery
 from chamfer.evaluate.rankings import without_own_document
 from chamfer.evaluate.setup import Setup
-from chamfer.evaluate.significance import bootstrap_interval, compare
+from chamfer.evaluate.significance import Bootstrap, Groups, compare
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
@@ -21,13 +24,15 @@ from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.presets import PAPER
 from chamfer.learn.quality import quality
 from chamfer.learn.start import Start
+from chamfer.learn.ties import are_apart, group
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import Dataset
+from chamfer.reproduce.debates import grouped_by
 from chamfer.reproduce.paper import DEPTH, MOST_QUERIES, Setting
 from chamfer.reproduce.saved_splits import load_splits
 from chamfer.reproduce.scoring import Scoring
 from chamfer.reproduce.separator import with_separator_idf
-from chamfer.reproduce.systems import CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT
+from chamfer.reproduce.systems import APART, CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import choose_special
 from chamfer.weights.token_weights import TokenWeights
@@ -91,6 +96,9 @@ def reproduce_dataset(
     }
     values = {name: measure_all(ranked, judgements) for name, ranked in others.items()}
     kept = {name: measure_all(rankings[name], judgements) for name in weightings if dataset.own_documents}
+    tested = splits.tied(collection, "test")
+    apart = are_apart(tested, [*splits.tied(collection, "train"), *splits.tied(collection, "validation")])
+    grouping = group(tested, grouped_by(collection))
     for name, weights in weightings.items():
         weights.save(folder / setting / f"{name}.safetensors")
     for name, ranked in others.items():
@@ -109,8 +117,13 @@ def reproduce_dataset(
         },
         "truncated": setup.truncated(splits.texts(collection, "test")),
         "chosen": chosen,
-        "systems": {name: _figures(values[name], values[CHAMFER]) for name in rankings},
-        OWN_KEPT: {name: _figures(kept[name], kept[CHAMFER]) for name in kept},
+        "resampled": {"by": grouping.by, "groups": len(np.unique(grouping.labels))},
+        "systems": _all_figures(values, grouping.labels),
+        APART: {
+            "queries": int(apart.sum()),
+            "systems": _all_figures(_only(values, apart), grouping.labels[apart]) if apart.any() else {},
+        },
+        OWN_KEPT: _all_figures(kept, grouping.labels) if kept else {},
         "bm25_on_all_test_queries": scoring.bm25_on_all() if setting == "rerank" else None,
         "seconds": {"all": round(time.perf_counter() - started, 1), "learning": round(learnt, 1)},
     }
@@ -165,13 +178,26 @@ def learn_all(
     return weightings, chosen
 
 
-def _figures(values: PerQuery, chamfer: PerQuery) -> dict[str, Any]:
-    against = {}
-    for name in values:
-        found = compare(values[name], chamfer[name])
-        low, high = bootstrap_interval(values[name] - chamfer[name])
-        against[name] = {**found._asdict(), "interval": [round(low, 6), round(high, 6)]}
+def _only(values: dict[str, PerQuery], chosen: npt.NDArray[np.bool_]) -> dict[str, PerQuery]:
+    """The values of some queries."""
+    return {name: {measure: one[chosen] for measure, one in own.items()} for name, own in values.items()}
+
+
+def _all_figures(values: dict[str, PerQuery], groups: Groups) -> dict[str, Any]:
+    """Means of every system, and comparisons with Chamfer that swap and resample whole groups of queries."""
+    bootstrap = Bootstrap(len(groups), groups=groups)
+    return {name: _figures(own, values[CHAMFER], groups, bootstrap) for name, own in values.items()}
+
+
+def _figures(values: PerQuery, chamfer: PerQuery, groups: Groups, bootstrap: Bootstrap) -> dict[str, Any]:
+    intervals = bootstrap.intervals(np.stack([values[name] - chamfer[name] for name in values], axis=1))
     return {
         "measures": {name: round(float(one.mean()), 6) for name, one in values.items()},
-        "against_chamfer": against,
+        "against_chamfer": {
+            name: {
+                **compare(values[name], chamfer[name], groups=groups)._asdict(),
+                "interval": [round(low, 6), round(high, 6)],
+            }
+            for name, (low, high) in zip(values, intervals, strict=True)
+        },
     }

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from chamfer.evaluate.collection_means import FEWEST, mean_interval
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
+from chamfer.learn.splits import DOCUMENT, TEXT
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.doubts import doubts, is_doubtful
 from chamfer.reproduce.paper import (
@@ -16,8 +18,11 @@ from chamfer.reproduce.paper import (
     is_capped,
     printed_for,
 )
-from chamfer.reproduce.systems import CHAMFER, OWN_KEPT, PAPER_COLUMNS, SYSTEMS
+from chamfer.reproduce.systems import APART, CHAMFER, OWN_KEPT, PAPER_COLUMNS, SYSTEMS
 from chamfer.retrieve.stages import BM25
+
+ALL = "all"
+"""Name of the mean over all collections."""
 
 
 class Cell(NamedTuple):
@@ -29,7 +34,7 @@ class Cell(NamedTuple):
     interval: tuple[float, float]
     """95% bootstrap interval of the difference from Chamfer."""
     p_value: float
-    """p-value of the difference from Chamfer, with Holm's correction over the table."""
+    """p-value of the difference from Chamfer, with Holm's correction over all rows of the table."""
     printed: float | None
     """The paper's value."""
     doubtful: bool
@@ -63,10 +68,16 @@ class Comparison(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """Mean gain over Chamfer by system, in percent, and the same beside the paper's."""
+    """Mean gain over Chamfer by system, in percent, and the same beside the paper's.
+
+    Collections with fewer than :data:`~chamfer.evaluate.collection_means.FEWEST` test queries are left out.
+    """
 
     name: str
+    collections: int
     gains: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    """95% t-intervals of the gains over collections; empty for a single one."""
     compared: dict[str, Comparison]
     """For systems that the paper has too, where at least two rows can be compared."""
 
@@ -98,9 +109,22 @@ class Report(NamedTuple):
 def report(results: Sequence[dict[str, Any]], setting: Setting, measure: str) -> Report:
     """Make the table of one measure in one setting from the results of a run."""
     own = [one for one in results if one["setting"] == setting]
-    lines = _lines([(one, one["systems"]) for one in own], measure)
-    kept = _lines([(one, one[OWN_KEPT]) for one in own if one.get(OWN_KEPT)], measure)
-    return Report(setting, measure, lines, _means(lines), kept)
+    shown = [(one, one["systems"]) for one in own]
+    kept = [(one, one[OWN_KEPT]) for one in own if one.get(OWN_KEPT)]
+    lines = _lines([*shown, *kept], measure)  # one table, and so one family for Holm's correction
+    return Report(setting, measure, lines[: len(own)], _means(lines[: len(own)]), lines[len(own) :])
+
+
+def results_apart(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same results on test queries that share nothing with those learnt from, where these are enough for a mean.
+
+    Results of earlier versions do not have them.
+    """
+    return [
+        {**one, "systems": own["systems"], "queries": {**one["queries"], "test": own["queries"]}, OWN_KEPT: {}}
+        for one in results
+        if (own := one.get(APART)) and own["queries"] >= FEWEST
+    ]
 
 
 def _lines(results: Sequence[tuple[dict[str, Any], Mapping[str, Any]]], measure: str) -> list[Line]:
@@ -160,7 +184,9 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
         "Holm's correction per table).",
         f"R@k is plain recall; {CAPPED}@k divides by the smaller of k and the number of relevant documents. The "
         f"paper's recall on {capped} is capped (it falls from k = 10 to k = 100), so it is listed under {CAPPED}@k.",
-        "Means are of the gains over Chamfer in percent, as in the paper.",
+        *_units(results),
+        "Means are of the gains over Chamfer in percent, as in the paper, over collections with at least "
+        f"{FEWEST} test queries; the mean of all has a 95% t-interval over collections.",
         "Means that stand beside the paper's are over the rows that both have, without those in doubt (marked ?); the "
         "paper's are computed from its values.",
         "The paper does not list its queries and used fewer on some datasets; see docs/guides/reproduce.md.",
@@ -174,6 +200,22 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
+def _units(results: Sequence[dict[str, Any]]) -> list[str]:
+    """What tests and intervals take for independent; results of earlier versions do not say it."""
+    if not all("resampled" in one for one in results):
+        return []
+    units: dict[str, dict[str, None]] = {}
+    for one in results:
+        units.setdefault(one["resampled"]["by"], {})[one["dataset"]] = None
+    said = "Tests and intervals take queries that share a relevant document, directly or through others, as one unit"
+    for by, datasets in units.items():
+        if by == TEXT:
+            said += f"; on {', '.join(datasets)}, where that is most queries, those with the same words"
+        elif by != DOCUMENT:
+            said += f"; on {', '.join(datasets)}, those of one {by}"
+    return [f"{said}."]
+
+
 def _is_about(disagreement: Disagreement, results: Sequence[dict[str, Any]]) -> bool:
     """Whether a row or mean of the paper appears beside our results."""
     groups = {one["group"] for one in results if one["group"] and one["setting"] == disagreement.setting}
@@ -181,22 +223,25 @@ def _is_about(disagreement: Disagreement, results: Sequence[dict[str, Any]]) -> 
     return disagreement.about in shown or disagreement.about in groups or (disagreement.about == "" and bool(groups))
 
 
-def _means(lines: Sequence[Line]) -> list[Mean]:
+def _means(everything: Sequence[Line]) -> list[Mean]:
+    lines = [line for line in everything if line.queries >= FEWEST]
     groups = [group for group in dict.fromkeys(line.group for line in lines) if group]
     means = [_mean(group, [line for line in lines if line.group == group]) for group in groups]
-    return [*means, _mean("all", lines)] if lines else []
+    return [*means, _mean(ALL, lines)] if lines else []
 
 
 def _mean(name: str, lines: Sequence[Line]) -> Mean:
     weighted = [system for system in SYSTEMS if system != CHAMFER]
-    gains = {system: sum(line.cells[system].gain for line in lines) / len(lines) for system in weighted}
+    found = {system: mean_interval([line.cells[system].gain for line in lines]) for system in weighted}
+    gains = {system: mean for system, (mean, _, _) in found.items()}
+    intervals = {system: (low, high) for system, (_, low, high) in found.items()} if len(lines) > 1 else {}
     compared = {}
     for system in PAPER_COLUMNS:
         both = [line for line in lines if line.printed and not line.cells[system].doubtful]
         if system != CHAMFER and len(both) > 1:
             ours = sum(line.cells[system].gain for line in both) / len(both)
             compared[system] = Comparison(ours, sum(_papers_gain(line, system) for line in both) / len(both), len(both))
-    return Mean(name, gains, compared)
+    return Mean(name, len(lines), gains, intervals, compared)
 
 
 def _papers_gain(line: Line, system: str) -> float:

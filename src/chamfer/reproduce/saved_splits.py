@@ -3,18 +3,29 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from chamfer.data.collection import Collection
 from chamfer.data.judgements import DEV, TEST, TRAIN, Judgements
 from chamfer.data.queries import words_of
 from chamfer.errors import InputError
 from chamfer.learn.splits import sample, split_queries
+from chamfer.learn.ties import Ties
+from chamfer.reproduce.debates import DEBATE, with_debates
+from chamfer.reproduce.paper import MOST_QUERIES
 from chamfer.support.files import write_json
 
 Role = Literal["train", "validation", "test"]
 ROLES: tuple[Role, ...] = ("train", "validation", "test")
+
+
+class TiedQuery(NamedTuple):
+    """A query, and what it may have in common with others."""
+
+    query_id: str
+    ties: Ties
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,14 @@ class QuerySplits:
         """Judgements for the queries of a role."""
         judged = collection.judgements[self.judged_in[role]]
         return {query: judged[query] for query in self.queries[role]}
+
+    def tied(self, collection: Collection, role: Role) -> list[TiedQuery]:
+        """Queries of a role with their words, relevant documents and, on ArguAna, debates."""
+        fields, judged = with_debates(collection).query_fields, self.judgements(collection, role)
+        return [
+            TiedQuery(query, Ties.of(text, judged[query], fields.get(query, {}).get(DEBATE)))
+            for query, text in self.texts(collection, role).items()
+        ]
 
 
 def draw_splits(collection: Collection, *, most: int, seed: int) -> QuerySplits:
@@ -62,17 +81,27 @@ def draw_splits(collection: Collection, *, most: int, seed: int) -> QuerySplits:
 
 
 def load_splits(path: Path, collection: Collection, *, most: int, seed: int) -> QuerySplits:
-    """Read splits from a file, or draw them and write the file."""
+    """Read splits from a file, or draw them and write the file.
+
+    A file that was drawn with another seed or maximum is refused.
+    """
     if not path.exists():
         splits = draw_splits(collection, most=most, seed=seed)
-        write_json(path, {"seed": seed, "judged_in": splits.judged_in, "queries": splits.queries})
+        write_json(path, {"seed": seed, "most": most, "judged_in": splits.judged_in, "queries": splits.queries})
         return splits
     try:
         saved = json.loads(path.read_bytes())
         queries: dict[str, list[str]] = {role: saved["queries"][role] for role in ROLES}
         judged_in: dict[str, str] = {role: saved["judged_in"][role] for role in ROLES}
+        # Files of earlier versions have no maximum.
+        own_seed, own_most = saved.get("seed", 0), saved.get("most", MOST_QUERIES)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} does not hold splits; delete it to draw them again") from error
+    if (own_seed, own_most) != (seed, most):
+        raise InputError(
+            f"{path} was drawn with seed {own_seed} and at most {own_most} queries, not with seed {seed} and at most "
+            f"{most}; give --seed {own_seed} --max-queries {own_most}, or delete it to draw them again"
+        )
     for role in ROLES:
         judged = collection.judgements.get(judged_in[role], {})
         unknown = next((query for query in queries[role] if query not in judged), None)
@@ -81,11 +110,13 @@ def load_splits(path: Path, collection: Collection, *, most: int, seed: int) -> 
                 f"{path} names query {unknown!r}, for which {collection.name} has no judgements; delete the file if it "
                 "belongs to another collection"
             )
-    tested = {words_of(collection.queries[query]) for query in queries[TEST]}
-    for query in (*queries["train"], *queries["validation"]):
-        if words_of(collection.queries[query]) in tested:
+    for role, other in combinations(ROLES, 2):
+        taken = set(_alike(collection, queries[other]))
+        shared = next((query for query in queries[role] if words_of(collection.queries[query]) in taken), None)
+        if shared is not None:
             raise InputError(
-                f"{path} learns from query {query!r}, which has the words of a test query; delete it to draw them again"
+                f"{path} has query {shared!r} for {role}, which has the words of a {other} query; delete it to draw "
+                "them again"
             )
     return QuerySplits(queries, judged_in)
 

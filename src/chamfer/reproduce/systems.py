@@ -17,5 +17,8 @@ TITLES = {
 OWN_KEPT = "own_document_kept"
 """Results of the same systems with each query's own document among its candidates."""
 
+APART = "apart"
+"""Results of the same systems on the test queries that share nothing with those learnt from."""
+
 # The systems that the paper has too, and their columns there.
 PAPER_COLUMNS = {CHAMFER: "chamfer", IDF: "zero_shot", FEW_SHOT_PAPER: "few_shot"}

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from chamfer.evaluate.collection_means import percent_in
 from chamfer.reproduce.paper import Setting
-from chamfer.reproduce.report import Cell, Comparison, Line, Report
+from chamfer.reproduce.report import ALL, Cell, Comparison, Line, Mean, Report
 from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, SYSTEMS, TITLES
 
 SETTING_TITLES: dict[Setting, str] = {
@@ -66,7 +67,7 @@ def layouts(report: Report, bold: Bold) -> Iterator[Layout]:
         for name, line in lines
     ]
     for mean in report.means:
-        gains = [f"{mean.gains[name]:+.2f}%" for name in SYSTEMS[1:]]
+        gains = [_gain(mean, name) for name in SYSTEMS[1:]]
         rows.append([f"mean gain, {mean.name}", "", *("" for _ in first), "", *gains])
     yield Layout(title(report), ["dataset", "queries", *first, *(TITLES[name] for name in SYSTEMS)], rows)
     published = [(name, line) for name, line in lines if line.printed]
@@ -93,6 +94,12 @@ def _named_lines(report: Report) -> Iterator[tuple[str, Line]]:
         yield from (
             (f"{one.dataset}, own document kept", one) for one in report.own_kept if one.dataset == line.dataset
         )
+
+
+def _gain(mean: Mean, system: str) -> str:
+    if mean.name == ALL and mean.intervals:
+        return percent_in(mean.gains[system], *mean.intervals[system])
+    return f"{mean.gains[system]:+.2f}%"
 
 
 def _beside(cell: Cell) -> list[str]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
-from chamfer.learn.on_index import judge_in_index, learn_judged
+from chamfer.learn.on_index import judge_in_index, learn_index
 from chamfer.learn.quality import quality, ranked
 from chamfer.search.searcher import Searcher
 from chamfer.serve.schemas.learning import Changed, Judgement, LearnRequest, LearnResponse, Moved
@@ -25,10 +25,12 @@ def learn(searcher: Searcher, versions: Versions, asked: LearnRequest) -> LearnR
     judgements = merge_judgements(asked.judgements)
     # Raises an error for an unknown id.
     searcher.index.places([document for grades in judgements.values() for document in grades])
-    candidates = judge_in_index(searcher, {text: text for text in judgements}, judgements, weights=current.weights)
-    judged = [query for query, _ in candidates]
-    learnt = learn_judged(searcher, judged, recipe=asked.recipe)
+    queries = {text: text for text in judgements}
+    learnt = learn_index(searcher, queries, judgements, weights=current.weights, recipe=asked.recipe)
     in_use = searcher.queries.resolve(current.weights)
+    # Each is ranked among candidates that include its own top, as its searches will rank them.
+    candidates = judge_in_index(searcher, queries, judgements, weightings=(in_use, learnt.weights))
+    judged = [query for query, _ in candidates]
     version = versions.put(learnt.weights, asked.name or f"learnt from {learnt.report.queries} queries", use=False)
     moved = []
     for query, ids in candidates:
