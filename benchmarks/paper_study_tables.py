@@ -94,7 +94,10 @@ def _mean(runs: Runs, name: str, key: str) -> float | None:
 
 def _percent(shares: Sequence[float | None]) -> str:
     known = [share for share in shares if share is not None]
-    return f"{100 * statistics.fmean(known):.2g}%" if known else ""
+    if not known:
+        return ""
+    percent = 100 * statistics.fmean(known)
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
 
 
 def _facts(chosen: Sequence[Runs], far: Sequence[Runs]) -> list[str]:
@@ -110,9 +113,11 @@ def _facts(chosen: Sequence[Runs], far: Sequence[Runs]) -> list[str]:
         if system.get("gap")
     ]
     published, optimum = (_percent([_mean(own, name, "largest") for own in chosen]) for name in (PUBLISHED, OPTIMUM))
+    divisions = max(len(own) for own in chosen)
+    drawn = f"means over {divisions} random divisions of their queries" if divisions > 1 else "one random division each"
     return [
-        f"{len(chosen)} collections with at least {FEWEST} test queries, {len(far)} with as many apart; means with 95% "
-        "intervals over collections. "
+        f"{len(chosen)} collections with at least {FEWEST} test queries, {len(far)} with as many apart; {drawn}; "
+        "means with 95% intervals over collections. "
         f"Their training queries have T = {min(means['seen']):.0f} to {max(means['seen']):.0f} distinct tokens, so all "
         f"steps of Adam together are {min(means['longest_path']):.1f} to {max(means['longest_path']):.1f} initial "
         f"weights long. The heaviest token has {published} of all weight in `{PUBLISHED}` and {optimum} in `{OPTIMUM}`."
