@@ -24,8 +24,7 @@ def collections(data: Path, names: Sequence[str] = ()) -> Iterator[Path]:
 def encoder_for(folder: Path, encoder: str = MINILM) -> Encoder:
     """all-MiniLM-L6-v2 or a late-interaction checkpoint, with the lengths suited to it and to the collection.
 
-    In 16 bits where there are instructions for that, as an index is built; see ``results/encoding.json`` for what that
-    changes.
+    It encodes in 16 bits where the CPU supports that, as an index does; ``results/encoding.json`` has the effect.
     """
     plain = encoder == MINILM
     lengths, usual = (LONG_QUERIES, QUERY_LENGTH) if plain else (LONG_FILLED_QUERIES, FILLED_QUERY_LENGTH)

@@ -153,7 +153,7 @@ def measure_seed(
 
 
 def auto_weights(queries: Sequence[JudgedQuery], start: Start, group_by: str, seed: int) -> TokenWeights:
-    """The weights of ``auto``, without what it says of them, which takes most of its time."""
+    """Weights learnt by ``auto``, without its report, which takes most of the time."""
     divided = partial(folds_if_possible, group_by=group_by, seed=seed)
     return fit_auto(queries, start, configurations_of(blended_recipes()), divided, measure=False).weights
 

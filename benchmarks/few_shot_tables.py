@@ -25,7 +25,7 @@ SHARING = "sharing"
 # The method was designed on training and validation queries of these, see docs/results/few-shot.md.
 DESIGNED_ON = ("climate-fever-sent", "cosqa", "nfcorpus", "perspectrum")
 
-# Of fewer groups of queries, a bootstrap interval is too narrow.
+# With fewer groups of queries, a bootstrap interval is too narrow.
 FEWEST_GROUPS = 20
 
 Column = tuple[str, str, str]
@@ -216,7 +216,10 @@ def provenance(benchmark: str) -> str:
     before = {MINILM: "float32", FRESH_MINILM: "float32"}.get(benchmark, "bfloat16")
     arithmetic = sorted({record["encoder"].get("arithmetic", before) for record in records})
     plural = "s" if len(commits) > 1 else ""
-    return f"{len(records)} collections, encoded in {' and '.join(arithmetic)}; commit{plural} {', '.join(commits)}."
+    said = f"{len(records)} collections, encoded in {' and '.join(arithmetic)}; commit{plural} {', '.join(commits)}."
+    if not all("relative_interval" in _against(record, "all", AUTO, NDCG, AGAINST_SOFT) for record in records):
+        said += " Intervals of relative changes are those of the difference, divided by the baseline's mean."
+    return said
 
 
 def similar_queries() -> str:
@@ -227,14 +230,20 @@ def similar_queries() -> str:
     found = json.loads(path.read_text())["collections"]
     levels = list(next(iter(found.values()))["shares"])
     rows = [
-        f"| collection | {' | '.join(f'at least {float(level):.0%} of the words' for level in levels)} |",
+        f"| collection | {' | '.join(f'overlap of at least {float(level):.0%}' for level in levels)} |",
         f"| --- |{' ---: |' * len(levels)}",
         *(
             f"| {name} | {' | '.join(f'{share:.1%}' for share in one['shares'].values())} |"
             for name, one in found.items()
         ),
     ]
-    return "\n".join(["Test queries that have so many words in common with a training or validation query:", "", *rows])
+    return "\n".join(
+        [
+            "Test queries whose words overlap with those of a training or validation query (Jaccard, all queries):",
+            "",
+            *rows,
+        ]
+    )
 
 
 def learning_curve() -> str:
@@ -275,12 +284,14 @@ def _marks(records: Sequence[Record], columns: Sequence[Column], baseline: str) 
 
 
 def _change(record: Record, column: Column, baseline: str, marks: Marks) -> str:
-    """Relative change of a baseline, with its mark and its interval; "none" where there are no queries."""
+    """Relative change of a baseline, with its mark and its interval; "none" without queries, or if all values are 0."""
     part, _, measure = column
     if not record[part]["queries"]:
         return "none"
     found = _against(record, *column, baseline)
     base = record[part]["systems"][BASELINES[baseline]]["measures"][measure]
+    if base == 0:
+        return "none"
     change = f"{100 * found['difference'] / base:+.1f}%{marks[record['dataset'], *column]}"
     if record[part]["groups"] < FEWEST_GROUPS:
         return f"{change} (too few)"

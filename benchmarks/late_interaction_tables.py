@@ -28,8 +28,10 @@ def pairs() -> str:
     if "dropped_inside" not in found:
         return "Not counted yet; run `make train-late-interaction`."
     inside = ", ".join(f"{count} in {name}" for name, count in found["dropped_inside"].items()) or "none"
+    training = RESULTS / "late-interaction" / "training.json"
+    trained_on = json.loads(training.read_text())["pairs"]["sha256"] if training.exists() else found["sha256"]
     return (
-        f"No pair is a query or a document of a judged collection. But some begin with words that also stand in a "
-        f"document, as docstrings do in functions: {inside}. They are left out of the pairs now; this model was "
-        "trained before that."
+        "No pair is a query or a document of a judged collection. But the opening words of some also stand in a "
+        f"document, as docstrings do in functions: {inside}. They are left out of the pairs"
+        f"{'' if trained_on == found['sha256'] else ' now; this model was trained with them'}."
     )

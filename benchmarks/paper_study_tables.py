@@ -29,7 +29,8 @@ def study() -> str:
         apart = [mean_percent(_changes(far, name, measure, "apart")) for measure in MAIN_MEASURES]
         cells = [*_gains(chosen, name), *apart, _percent(zeros), _percent([_mean(control, name, "zeros")])]
         rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*rows, "", *_facts(chosen, far)])
+    names = [name for name, own in runs.items() if own[0]["queries"]["test"] >= FEWEST]
+    return "\n".join([*rows, "", *_facts(chosen, far, names)])
 
 
 def mask_weights() -> str:
@@ -100,7 +101,7 @@ def _percent(shares: Sequence[float | None]) -> str:
     return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
 
 
-def _facts(chosen: Sequence[Runs], far: Sequence[Runs]) -> list[str]:
+def _facts(chosen: Sequence[Runs], far: Sequence[Runs], names: Sequence[str]) -> list[str]:
     """How far Adam goes on these collections, and how close to the optimum the optima are."""
     if not chosen:
         return ["Not measured yet; run `make bench-paper-study`."]
@@ -114,10 +115,14 @@ def _facts(chosen: Sequence[Runs], far: Sequence[Runs]) -> list[str]:
     ]
     published, optimum = (_percent([_mean(own, name, "largest") for own in chosen]) for name in (PUBLISHED, OPTIMUM))
     divisions = max(len(own) for own in chosen)
-    drawn = f"means over {divisions} random divisions of their queries" if divisions > 1 else "one random division each"
+    drawn = (
+        f"means over {divisions} random divisions of their queries"
+        if divisions > 1
+        else "one division of their queries each"
+    )
     return [
-        f"{len(chosen)} collections with at least {FEWEST} test queries, {len(far)} with as many apart; {drawn}; "
-        "means with 95% intervals over collections. "
+        f"{len(chosen)} collections with at least {FEWEST} test queries ({', '.join(names)}), {len(far)} with as many "
+        f"apart; {drawn}; means with 95% intervals over collections. "
         f"Their training queries have T = {min(means['seen']):.0f} to {max(means['seen']):.0f} distinct tokens, so all "
         f"steps of Adam together are {min(means['longest_path']):.1f} to {max(means['longest_path']):.1f} initial "
         f"weights long. The heaviest token has {published} of all weight in `{PUBLISHED}` and {optimum} in `{OPTIMUM}`."

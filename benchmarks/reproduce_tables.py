@@ -93,4 +93,4 @@ def kept_short() -> str:
     found = [one for one in read_results(RESULTS) if one["setting"] == SETTINGS[0]]
     plain = sum(not one["chosen"][FEW_SHOT_PAPER].startswith(PAPER) for one in found)
     where = "In [the paper's own protocol](docs/results/reproduced.md)"
-    return f"{where}, its recipe keeps plain IDF on {plain} of {len(found)} collections."
+    return f"{where}, when re-ranking, its recipe keeps plain IDF on {plain} of {len(found)} collections."

@@ -71,6 +71,6 @@ def _against(values: Quality, baseline: Quality, groups: Labels) -> dict[str, An
         found[measure] = {
             **compare(own, other, groups=groups)._asdict(),
             "interval": bootstrap_interval(own - other, groups=groups),
-            "relative_interval": relative_interval(own, other, groups=groups) if other.any() else (0.0, 0.0),
+            "relative_interval": relative_interval(own, other, groups=groups) if other.any() else None,
         }
     return found

@@ -1,11 +1,11 @@
-"""How many test queries resemble a query that may be learnt from: a share of common words, not a shared document.
+"""How many test queries resemble a query that may be learnt from: words in common, not a document.
 
 Writes ``results/similar-queries.json``.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ from corpora import collections
 
 RESULT = Path(__file__).parent / "results" / "similar-queries.json"
 
-# Common words of two queries, divided by the words of either.
+# Jaccard overlap of two queries' words.
 LEVELS = (0.6, 0.8)
 
 
 def main() -> None:
-    """Compare the queries of every collection that has splits to learn from."""
+    """Compare the queries of every collection, which must have splits to learn from."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
     arguments = parser.parse_args()
@@ -43,7 +43,7 @@ def similar(collection: Collection) -> dict[str, Any]:
     return {"queries": len(closest), "learnt_from": len(learnt), "shares": shares}
 
 
-def closest_overlaps(texts: Iterable[str], others: Iterable[str]) -> Iterable[float]:
+def closest_overlaps(texts: Iterable[str], others: Iterable[str]) -> Iterator[float]:
     """For each text, the largest share of words that it has in common with one of the others.
 
     >>> list(closest_overlaps(["list all files"], ["count all files", "delete a user"]))

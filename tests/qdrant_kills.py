@@ -66,7 +66,7 @@ def work(index: Path, folder: Path, progress: Progress) -> Pushed:
 
 @contextmanager
 def pause_after(requests: int, telling: int, _what: str, _total: int) -> Iterator[Advance]:
-    """Tell when so many requests were answered, and wait to be killed after one more."""
+    """Tell when this many requests are answered, and wait to be killed after the next one."""
     answered = 0
 
     def advance(_done: int) -> None:
@@ -75,6 +75,7 @@ def pause_after(requests: int, telling: int, _what: str, _total: int) -> Iterato
         if answered == requests:
             os.write(telling, b".")
         elif answered > requests:
+            signal.alarm(60)  # in case nobody kills
             signal.pause()
 
     yield advance

@@ -670,8 +670,8 @@ class TestReport:
         ]
         told = [note for note in notes(some) if note.startswith("Tests and intervals")]
         assert told == [
-            "Tests and intervals take queries that share a relevant document, directly or through others, as one unit; "
-            "on pets, where that is most queries, those with the same words."
+            "Tests and intervals treat queries that share a relevant document, directly or through others, as one "
+            "unit; on pets, where that would join most queries, only those with the same words."
         ]
 
     def test_columns_of_the_paper_are_left_out_where_it_has_none_of_the_datasets(self) -> None:

@@ -10,7 +10,7 @@ from chamfer.learn.judged import JudgedQuery, LeftOut
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.report import LearningReport
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Grouping
+from chamfer.learn.ties import Grouping, group
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -26,9 +26,9 @@ class HeldOut(NamedTuple):
     learnt: Mapping[str, float]
     """Mean of each measure with the learnt weights."""
     against_uniform: Mapping[str, Comparison]
-    """Paired test of learnt against uniform weights in each measure."""
+    """Paired test of learnt against uniform weights in each measure; queries that belong together are one unit."""
     against_zero_shot: Mapping[str, Comparison]
-    """Paired test of learnt weights against softened IDF in each measure."""
+    """The same against softened IDF."""
     kept_apart: str = ""
     """What these queries and those learnt from do not share, and why it is not more; empty for a given split."""
 
@@ -92,25 +92,32 @@ class Learnt:
 
 
 def measure_held_out(
-    queries: Sequence[JudgedQuery], weights: TokenWeights, start: Start, kept_apart: Grouping | None = None
+    queries: Sequence[JudgedQuery],
+    weights: TokenWeights,
+    start: Start,
+    *,
+    group_by: str,
+    kept_apart: Grouping | None = None,
 ) -> HeldOut | None:
-    """Measure weights on held-out queries, and compare them query by query; None if there are no queries.
+    """Measure weights on held-out queries, and compare them; None if there are no queries.
 
     Args:
         queries: held-out queries with their minima.
         weights: learnt weights.
         start: weights that need no labels.
+        group_by: what makes several queries one unit of the paired tests; see :func:`chamfer.learn.ties.group`.
         kept_apart: the groups that kept queries on one side, if the queries were divided.
     """
     if not queries:
         return None
+    groups = group(queries, group_by).labels
     learnt, uniform, soft = (quality(queries, one) for one in (weights, start.uniform, start.soft))
 
     def means(values: Quality) -> dict[str, float]:
         return dict(zip(MAIN_MEASURES, values.mean(axis=0).tolist(), strict=True))
 
     def against(values: Quality) -> dict[str, Comparison]:
-        return {name: compare(learnt[:, at], values[:, at]) for at, name in enumerate(MAIN_MEASURES)}
+        return {name: compare(learnt[:, at], values[:, at], groups=groups) for at, name in enumerate(MAIN_MEASURES)}
 
     return HeldOut(
         len(queries),

@@ -70,8 +70,8 @@ def learn_collection(
     return Learnt(
         weights,
         report,
-        measure_held_out(measured, weights, start, kept_apart),
-        measure_held_out(list(compress(measured, are_apart(measured, everything))), weights, start),
+        measure_held_out(measured, weights, start, group_by=group_by, kept_apart=kept_apart),
+        measure_held_out(list(compress(measured, are_apart(measured, everything))), weights, start, group_by=group_by),
         repeated,
         left_out,
         unknown=sum(collection.unknown_judged(name) for name in splits),

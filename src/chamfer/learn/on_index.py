@@ -53,8 +53,8 @@ def judge_in_index(
 ) -> list[JudgedCandidates]:
     """Compute the minima of judged queries against their candidates: the top documents by each weighting.
 
-    Judged documents that no search found are not added: whatever is unlike all candidates would then be relevant, and
-    learning would find that far is good.
+    Judged documents that no search found are not added: only relevant ones would be far from the query, and weights
+    would be learnt that reward distance.
 
     Args:
         searcher: searcher of the index.
@@ -131,8 +131,8 @@ def learn_index(
     return Learnt(
         learnt,
         report,
-        measure_held_out(measured, learnt, start, kept_apart),
-        measure_held_out(list(compress(measured, are_apart(measured, learnt_from))), learnt, start),
+        measure_held_out(measured, learnt, start, group_by=group_by, kept_apart=kept_apart),
+        measure_held_out(list(compress(measured, are_apart(measured, learnt_from))), learnt, start, group_by=group_by),
         repeated=0,
         left_out=left_out,
         unknown=sum(len(grades) - len(index.find(grades)) for grades in judgements.values()),

@@ -27,7 +27,7 @@ ENOUGH = 1e-4
 # Cutting planes: how many to try and to keep, how far to go to the point that they propose, and which share of what was
 # lowered is close enough to the optimum.
 PLANES, TANGENTS, STRIDE, CLOSE = 100, 150, 0.3, 0.01
-# Simplex may give up where many tangents are nearly equal; interior points do not mind.
+# The simplex method can fail where many tangents are nearly equal; the interior-point method does not.
 SOLVERS = ("highs", "highs-ipm")
 
 

@@ -117,7 +117,7 @@ def reproduce_dataset(
         },
         "truncated": setup.truncated(splits.texts(collection, "test")),
         "chosen": chosen,
-        "resampled": {"by": grouping.by, "groups": len(np.unique(grouping.labels))},
+        "resampled": {"by": grouping.by, "groups": grouping.groups},
         "systems": _all_figures(values, grouping.labels),
         APART: {
             "queries": int(apart.sum()),

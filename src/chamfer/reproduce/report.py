@@ -201,16 +201,16 @@ def notes(results: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _units(results: Sequence[dict[str, Any]]) -> list[str]:
-    """What tests and intervals take for independent; results of earlier versions do not say it."""
+    """What tests and intervals treat as one unit; results of earlier versions do not say it."""
     if not all("resampled" in one for one in results):
         return []
     units: dict[str, dict[str, None]] = {}
     for one in results:
         units.setdefault(one["resampled"]["by"], {})[one["dataset"]] = None
-    said = "Tests and intervals take queries that share a relevant document, directly or through others, as one unit"
+    said = "Tests and intervals treat queries that share a relevant document, directly or through others, as one unit"
     for by, datasets in units.items():
         if by == TEXT:
-            said += f"; on {', '.join(datasets)}, where that is most queries, those with the same words"
+            said += f"; on {', '.join(datasets)}, where that would join most queries, only those with the same words"
         elif by != DOCUMENT:
             said += f"; on {', '.join(datasets)}, those of one {by}"
     return [f"{said}."]
