@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from chamfer.evaluate.collection_means import FEWEST, mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from few_shot import DRAWN, SHUFFLED
 from seeds import BASELINES
-from table_means import FEWEST, RESULTS, Record, enough, in_two_blocks, mean_percent, read_records
+from table_means import RESULTS, Record, enough, in_two_blocks, read_records
 
 MINILM, LATE = "few-shot", "late-interaction/few-shot"
 FRESH_MINILM, FRESH_LATE = "fresh/minilm", "fresh/late-interaction"

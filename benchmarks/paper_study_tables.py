@@ -4,9 +4,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from chamfer.evaluate.collection_means import FEWEST, mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
 from paper_controls import SYNTHETIC
-from table_means import FEWEST, mean_percent, read_records
+from table_means import read_records
 
 UNIFORM, PUBLISHED, OPTIMUM = "uniform", "published", "optimum"
 Runs = Sequence[dict[str, Any]]

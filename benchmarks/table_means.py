@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# "as" because benchmarks import these from here.
-from chamfer.evaluate.collection_means import FEWEST as FEWEST
-from chamfer.evaluate.collection_means import mean_interval as mean_interval
-from chamfer.evaluate.collection_means import mean_percent as mean_percent
+from chamfer.evaluate.collection_means import FEWEST
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from chamfer.weights.zero_shot import UNIFORM
 

@@ -2,19 +2,10 @@
 
 from collections import Counter
 
+from chamfer.evaluate.collection_means import mean_interval, mean_percent
 from chamfer.reproduce.doubts import is_doubtful
 from chamfer.reproduce.paper import printed
-from table_means import (
-    Record,
-    changes_in,
-    counts,
-    in_two_blocks,
-    large,
-    mean_interval,
-    mean_percent,
-    number_large,
-    read_records,
-)
+from table_means import Record, changes_in, counts, in_two_blocks, large, number_large, read_records
 
 MEASURES = ("nDCG@10", "R@10", "RR@10")
 WEIGHTS = {"idf": "plain IDF", "idf-soft": "softened IDF"}

@@ -4,21 +4,11 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.measures import MAIN, MAIN_MEASURES
 from chamfer.weights.idf import POWER
 from chamfer.weights.zero_shot import UNIFORM
-from table_means import (
-    Changes,
-    Record,
-    changes_in,
-    counts,
-    enough,
-    in_two_blocks,
-    large,
-    mean_percent,
-    number_large,
-    read_records,
-)
+from table_means import Changes, Record, changes_in, counts, enough, in_two_blocks, large, number_large, read_records
 from zero_shot_variants import (
     FIRST_HALF,
     FRACTIONS,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from chamfer import Collection, Encoder, evaluate
+from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.setup import Setup
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -67,10 +68,10 @@ def test_collections_with_few_queries_are_shown_apart_and_left_out_of_means(mean
     assert [change.percent for change in own] == pytest.approx([20.0])
 
 
-def test_a_mean_has_an_interval_and_a_single_value_says_nothing_about_others(means: ModuleType) -> None:
-    assert means.mean_percent([1.0, 2.0, 3.0]) == "+2.00% (-0.48 to +4.48)"
-    assert means.mean_percent([1.0]) == "+1.00% (-inf to +inf)"
-    assert means.mean_percent([]) == ""
+def test_a_mean_has_an_interval_and_a_single_value_says_nothing_about_others() -> None:
+    assert mean_percent([1.0, 2.0, 3.0]) == "+2.00% (-0.48 to +4.48)"
+    assert mean_percent([1.0]) == "+1.00% (-inf to +inf)"
+    assert mean_percent([]) == ""
 
 
 def test_a_collection_has_no_say_in_the_power_that_it_is_measured_with(means: ModuleType, tables: ModuleType) -> None:
