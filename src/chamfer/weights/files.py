@@ -1,8 +1,9 @@
-"""The safetensors file of token weights: table, vocabulary, provenance and, if there is one, the context."""
+"""The safetensors file of token weights: table, vocabulary, provenance, and the context, adapter and mix if any."""
 
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -14,10 +15,15 @@ from chamfer.errors import InputError
 from chamfer.support.files import atomic_write
 from chamfer.support.plain_json import parse_json
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.adapter import MOST_RANK, Adapter
 from chamfer.weights.metadata import metadata_json
-from chamfer.weights.tensors import BYTES, FLOAT32, MOST_HEADER_BYTES, Tensor, read_header, read_tensor
+from chamfer.weights.mix import EVIDENCE, Mix
+from chamfer.weights.tensors import BYTES, FLOAT32, MOST_HEADER_BYTES, Header, Tensor, read_header, read_tensor
 
 FORMAT = "chamfer-weights-1"
+
+WITH_MORE = "chamfer-weights-2"
+"""Format of files with an adapter or a mix: earlier versions would ignore both in silence, so they refuse the name."""
 
 
 class Content(NamedTuple):
@@ -26,14 +32,16 @@ class Content(NamedTuple):
     table: npt.NDArray[np.float32]
     vocabulary: Vocabulary
     metadata: Mapping[str, Any]
-    context: npt.NDArray[np.float32] | None
+    context: npt.NDArray[np.float32] | None = None
+    adapter: Adapter | None = None
+    mix: Mix = Mix()
 
 
 def write_weights(path: Path, content: Content) -> None:
     """Write a weights file atomically."""
     vocabulary = content.vocabulary
     metadata = {
-        "format": FORMAT,
+        "format": WITH_MORE if content.adapter is not None or content.mix else FORMAT,
         "tokenizer": vocabulary.fingerprint,
         "special_ids": json.dumps(sorted(vocabulary.special_ids)),
         "made": metadata_json(content.metadata),
@@ -44,6 +52,11 @@ def write_weights(path: Path, content: Content) -> None:
     }
     if content.context is not None:
         tensors["context"] = content.context
+    if content.adapter is not None:
+        metadata["rank"] = str(content.adapter.rank)
+        tensors |= {"down": content.adapter.down.ravel(), "up": content.adapter.up.ravel()}
+    if content.mix:
+        metadata["mix"] = json.dumps(asdict(content.mix))
     with atomic_write(path) as file:
         file.write(save(tensors, metadata))
 
@@ -53,9 +66,10 @@ def largest_size(vocabulary: Vocabulary, dimensions: int) -> int:
 
     Args:
         vocabulary: vocabulary of the encoder.
-        dimensions: dimensions of its vectors, and so of a context.
+        dimensions: dimensions of its vectors, and so of a context and an adapter.
     """
-    return 4 * len(vocabulary) + len(_tokens_json(vocabulary)) + 4 * dimensions + MOST_HEADER_BYTES
+    numbers = len(vocabulary) + dimensions + 2 * dimensions * MOST_RANK
+    return 4 * numbers + len(_tokens_json(vocabulary)) + MOST_HEADER_BYTES
 
 
 def check_exists(path: Path) -> None:
@@ -75,7 +89,7 @@ def read_weights(file: BinaryIO, name: str, vocabulary: Vocabulary | None = None
     """
     try:
         header = read_header(file)
-        if header.metadata.get("format") != FORMAT:
+        if header.metadata.get("format") not in (FORMAT, WITH_MORE):
             raise InputError(f"{name} is not a chamfer weights file; convert it with: chamfer weights convert")
         table, tokens = header.tensor("table", FLOAT32), header.tensor("tokens", BYTES)
         context = header.tensor("context", FLOAT32) if "context" in header.tensors else None
@@ -97,7 +111,12 @@ def read_weights(file: BinaryIO, name: str, vocabulary: Vocabulary | None = None
         if not is_same or table.length != len(vocabulary):
             raise InputError(f"{name} is damaged: its vocabulary is not that of tokenizer {fingerprint}; make it again")
         return Content(
-            read_tensor(file, table), vocabulary, made, None if context is None else read_tensor(file, context)
+            read_tensor(file, table),
+            vocabulary,
+            made,
+            None if context is None else read_tensor(file, context),
+            _read_adapter(file, header),
+            _parse_mix(header.metadata),
         )
     except InputError:
         raise
@@ -105,6 +124,26 @@ def read_weights(file: BinaryIO, name: str, vocabulary: Vocabulary | None = None
         raise InputError(
             f"{name} is damaged or not a chamfer weights file; convert other formats with: chamfer weights convert"
         ) from error
+
+
+def _read_adapter(file: BinaryIO, header: Header) -> Adapter | None:
+    if "rank" not in header.metadata:
+        return None
+    rank = parse_json(header.metadata["rank"].encode())
+    if type(rank) is not int or not 1 <= rank <= MOST_RANK:
+        raise ValueError("the rank of its adapter is damaged")
+    down, up = header.tensor("down", FLOAT32), header.tensor("up", FLOAT32)
+    if down.length % rank or down.length != up.length:
+        raise ValueError("its adapter is damaged")
+    shape = (down.length // rank, rank)
+    return Adapter(read_tensor(file, down).reshape(shape), read_tensor(file, up).reshape(shape[::-1]))
+
+
+def _parse_mix(metadata: Mapping[str, str]) -> Mix:
+    mix = parse_json(metadata.get("mix", "{}").encode())
+    if not isinstance(mix, dict) or not mix.keys() <= set(EVIDENCE):
+        raise ValueError("its mix is damaged")
+    return Mix(**mix)
 
 
 def other_tokenizer(tokens: int, fingerprint: str, vocabulary: Vocabulary) -> InputError:

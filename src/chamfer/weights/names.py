@@ -1,7 +1,8 @@
-"""Weights by name: ``uniform``, ``idf``, ``idf-soft``, or a file."""
+"""Weights by name: ``uniform``, ``idf``, ``idf-soft``, ``mix``, or a file."""
 
 import reprlib
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +10,15 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.mix import default_mix
 from chamfer.weights.special import DEFAULT, Special
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
-from chamfer.weights.zero_shot import IDF, NAMES, SOFT_IDF, UNIFORM
+from chamfer.weights.zero_shot import IDF, MIX, NAMES, SOFT_IDF, UNIFORM
 
 if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
     from chamfer.encode.encoder import Encoder
 
-COUNTED = (IDF, SOFT_IDF)
+COUNTED = (IDF, SOFT_IDF, MIX)
 """Weights that are computed from document frequencies."""
 
 DEFAULT_WEIGHTS = SOFT_IDF
@@ -36,12 +38,12 @@ def weights_by_name(
     """Make or load weights.
 
     Args:
-        name: ``uniform``, ``idf``, ``idf-soft``, or the path of a ``.safetensors``, ``.json`` or ``.txt`` file.
+        name: ``uniform``, ``idf``, ``idf-soft``, ``mix``, or the path of a ``.safetensors``, ``.json`` or ``.txt`` file.
         encoder: encoder whose tokens are weighted; a file made for another tokenizer is refused.
         frequencies: returns the document frequencies; called only for weights that need them.
         special: weight of special tokens under ``idf``, see :meth:`TokenWeights.idf`.
         validate: measures several weightings; required for ``special="auto"``.
-        made_from: provenance to record in the metadata of ``idf`` and ``idf-soft``.
+        made_from: provenance to record in the metadata of counted weights.
         form: form of the score; a file learnt for the other form is refused.
     """
     check_name(name)
@@ -52,6 +54,10 @@ def weights_by_name(
         return TokenWeights.idf(frequencies(), vocabulary, special=special, validate=validate, made_from=made_from)
     if name == SOFT_IDF:
         return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
+    if name == MIX:
+        mix = default_mix(late_interaction=encoder.late_interaction)
+        weights = TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
+        return replace(weights, metadata={**weights.metadata, "recipe": MIX}, mix=mix)
     weights = TokenWeights.load(name, vocabulary)
     check_weights(weights, encoder, form)
     return weights
@@ -102,10 +108,16 @@ def check_weights(weights: TokenWeights, encoder: "Encoder", form: Form) -> None
             f"the context of these weights has shape {weights.context.shape}, but vectors have {encoder.dimensions} "
             "dimensions; learn the weights with this encoder"
         )
+    if weights.adapter is not None and weights.adapter.dimensions != encoder.dimensions:
+        raise InputError(
+            f"the adapter of these weights is for vectors of {weights.adapter.dimensions} dimensions, not "
+            f"{encoder.dimensions}; learn the weights with this encoder"
+        )
     model = weights.metadata.get("model")
-    if weights.context is not None and model not in (None, encoder.model_fingerprint):
+    bound_to_model = weights.context is not None or weights.adapter is not None
+    if bound_to_model and model not in (None, encoder.model_fingerprint):
         learnt_with = reprlib.repr(weights.metadata.get("encoder"))
         raise InputError(
-            f"these weights were learnt with another model ({learnt_with}), and their context vector belongs to "
+            f"these weights were learnt with another model ({learnt_with}), and their context or adapter belongs to "
             "that model's embedding space; learn them again with this model"
         )

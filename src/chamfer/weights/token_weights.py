@@ -3,7 +3,7 @@
 import math
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,10 +19,12 @@ from chamfer.support.strings import encodable
 from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights import exchange
+from chamfer.weights.adapter import Adapter
 from chamfer.weights.files import Content, check_exists, other_tokenizer, read_weights, write_weights
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.idf import POWER, idf_table, soft_idf_table
 from chamfer.weights.metadata import metadata_json
+from chamfer.weights.mix import Mix
 from chamfer.weights.special import AUTO, CHOICES, DEFAULT, Special, choose_special, with_special
 from chamfer.weights.zero_shot import IDF, SOFT_IDF, UNIFORM
 
@@ -40,7 +42,7 @@ Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenWeights:
-    """A weight for every token of a vocabulary.
+    """A weight for every token of a vocabulary, and what a score has beside it: an adapter of queries, a mix of evidence.
 
     Args:
         table: ``(vocabulary,)`` float32, not negative and at most 1e9; with a context, a 55th of that.
@@ -48,6 +50,8 @@ class TokenWeights:
         metadata: how the weights were made and from what: JSON of at most 64 KB, saved with them.
         context: ``(dimensions,)`` float32, an optional direction ``u`` in the encoder's space. A token with vector
             ``q`` then weighs ``table[id] * exp(<u, q>)``, so that its role in the sentence counts too.
+        adapter: an optional map of query vectors, applied after the weights have been looked up.
+        mix: how much lexical and pooled evidence counts beside the tokens; nothing by default.
 
     >>> words = Vocabulary(("[CLS]", "a", "cat"), special_ids=frozenset({0}))
     >>> counted = DocumentFrequencies.count([[0, 1], [0, 1, 2]], vocabulary_size=3)
@@ -59,6 +63,8 @@ class TokenWeights:
     vocabulary: Vocabulary
     metadata: Mapping[str, Any] = field(default_factory=dict)
     context: npt.NDArray[np.float32] | None = None
+    adapter: Adapter | None = None
+    mix: Mix = Mix()
 
     def __post_init__(self) -> None:
         if self.table.shape != (len(self.vocabulary),) or self.table.dtype != np.float32:
@@ -80,7 +86,10 @@ class TokenWeights:
 
     def __repr__(self) -> str:
         made = {key: self.metadata[key] for key in ("recipe", "form") if key in self.metadata}
-        shown = {"tokens": len(self.table), **made} | ({} if self.context is None else {"context": len(self.context)})
+        shown: dict[str, object] = {"tokens": len(self.table), **made}
+        shown |= {} if self.context is None else {"context": len(self.context)}
+        shown |= {} if self.adapter is None else {"adapter": self.adapter.rank}
+        shown |= {"mix": self.mix} if self.mix else {}
         return f"TokenWeights({', '.join(f'{key}={reprlib.repr(value)}' for key, value in shown.items())})"
 
     @classmethod
@@ -151,11 +160,26 @@ class TokenWeights:
         made = {"recipe": SOFT_IDF, "power": power, "documents": frequencies.documents, **(made_from or {})}
         return cls(with_special(table, vocabulary), vocabulary, made)
 
+    def with_mix(self, mix: Mix) -> Self:
+        """The same weights with another mix of evidence; ``with_mix(Mix())`` scores by tokens alone."""
+        return replace(self, mix=mix)
+
+    def adapt(self, batch: TokenBatch) -> TokenBatch:
+        """Apply the adapter to query vectors; without one, the batch itself.
+
+        Args:
+            batch: encoded queries; look their weights up first, because a context is for vectors as the encoder made
+                them.
+        """
+        if self.adapter is None:
+            return batch
+        return TokenBatch(self.adapter.adapted(batch.vectors), batch.token_ids, batch.offsets)
+
     def of(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
         """Look up the weight of every token of a batch.
 
         Args:
-            batch: encoded queries.
+            batch: encoded queries, not adapted.
 
         Returns:
             ``(tokens,)`` float32.
@@ -181,11 +205,12 @@ class TokenWeights:
         return self.table[ids] * factor
 
     def fold(self, queries: TokenBatch) -> TokenBatch:
-        """Scale query vectors by their weights, for engines that compute plain MaxSim by dot products.
+        """Adapt query vectors and scale them by their weights, for engines that compute plain MaxSim by dot products.
 
         ``sum_i max_j <w_i q_i, d_j> = sum_i w_i max_j <q_i, d_j>``, so plain MaxSim of the result is the weighted score
         in the ``cosine`` form. Weights learnt for ``l2`` are refused. The engine must not normalise the vectors again,
-        because the weight of a token is now their length.
+        because the weight of a token is now their length. The mix is not part of the result: an engine takes lexical
+        and pooled evidence as a hybrid query, see docs/guides/engines.md.
 
         Args:
             queries: encoded queries of unit vectors.
@@ -198,7 +223,7 @@ class TokenWeights:
         [[0.5, 0.0], [0.0, 2.0]]
         """
         self.check_form("cosine")
-        return fold(queries, self.of(queries))
+        return fold(self.adapt(queries), self.of(queries))
 
     def extremes(
         self, count: int, *, among: TokenIds | None = None
@@ -240,20 +265,22 @@ class TokenWeights:
         """Save the weights to a file; its suffix decides the format.
 
         Args:
-            path: a ``.safetensors`` file, which also holds the vocabulary, the metadata and the context; or one of the
+            path: a ``.safetensors`` file, which holds everything; or one of the
                 exchange formats, ``.json`` (token -> weight) and ``.txt`` (``token<TAB>weight``), which hold only
                 the table: what reads such a file cannot know the form that the weights were learnt for.
         """
         path = Path(path)
         check_suffix(path)
         if path.suffix not in exchange.SUFFIXES:
-            write_weights(path, Content(self.table, self.vocabulary, self.metadata, self.context))
-        elif self.context is None:
+            write_weights(
+                path, Content(self.table, self.vocabulary, self.metadata, self.context, self.adapter, self.mix)
+            )
+        elif self.context is None and self.adapter is None and not self.mix:
             exchange.write_table(path, self.vocabulary, self.table)
         else:
             raise InputError(
-                f"weights that depend on a token's context do not fit into {path.name!r}, which holds one number per "
-                "token; save them as .safetensors, or learn them with a recipe that has no context"
+                f"weights with a context, an adapter or a mix do not fit into {path.name!r}, which holds one number per "
+                "token; save them as .safetensors, or learn them with the recipe 'prior'"
             )
 
     @classmethod

@@ -1,0 +1,91 @@
+"""The mix: how much each piece of evidence beside the tokens counts.
+
+    score = (total weight / query tokens) * (Chamfer per weight + lexical * BM25 + pooled * cosine)
+
+Chamfer per weight is ``-sum_i(w_i * min_j ||q_i - d_j||) / sum_i(w_i)``. So the mix means the same for short and long
+queries and for any scale of the weights, and it depends on the query and the document alone, not on other candidates.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from chamfer.errors import InputError
+
+Evidence = Literal["lexical", "pooled"]
+
+LEXICAL: Final = "lexical"
+POOLED: Final = "pooled"
+
+EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
+"""The names of the evidence beside the tokens."""
+
+LARGEST_SHARE = 100.0
+"""Largest factor of a piece of evidence."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How much evidence beside the tokens counts.
+
+    Args:
+        lexical: factor of BM25's score of the document, which adds up to about 10 to 30 for a good match.
+        pooled: factor of the cosine of the mean query vector and the mean document vector.
+
+    >>> Mix(lexical=0.012, pooled=0.4).without("pooled")
+    Mix(lexical=0.012, pooled=0.0)
+    >>> bool(Mix()), bool(Mix(pooled=0.4))
+    (False, True)
+    """
+
+    lexical: float = 0.0
+    pooled: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in EVIDENCE:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_SHARE:
+                raise InputError(f"the {name} factor of a mix must be from 0 to {LARGEST_SHARE:g}, not {value!r}")
+
+    def __bool__(self) -> bool:
+        """Whether anything counts beside the tokens."""
+        return any(getattr(self, name) for name in EVIDENCE)
+
+    def without(self, name: Evidence) -> Self:
+        """The mix with one piece of evidence switched off."""
+        return replace(self, **{name: 0.0})
+
+    def added(
+        self,
+        weights: npt.NDArray[np.floating],
+        *,
+        lexical: npt.NDArray[np.floating],
+        pooled: npt.NDArray[np.floating],
+    ) -> npt.NDArray[np.float32]:
+        """What the evidence adds to the score of each document.
+
+        Args:
+            weights: ``(query tokens,)`` weights of the query.
+            lexical: ``(documents,)`` BM25's scores.
+            pooled: ``(documents,)`` cosines of mean vectors.
+
+        >>> Mix(pooled=0.5).added(np.array([1.0, 3.0]), lexical=np.zeros(2), pooled=np.array([0.0, 1.0])).tolist()
+        [0.0, 1.0]
+        """
+        scale = float(weights.sum()) / max(len(weights), 1)
+        total = self.lexical * np.asarray(lexical, np.float64) + self.pooled * np.asarray(pooled, np.float64)
+        return np.asarray(scale * total, np.float32)
+
+
+FOR_POOLED_ENCODERS = Mix(lexical=0.012, pooled=0.4)
+"""The default mix for encoders that were trained by pooling token vectors into one."""
+
+FOR_LATE_INTERACTION = Mix(lexical=0.012)
+"""The default mix for models that were trained for late interaction."""
+
+
+def default_mix(*, late_interaction: bool) -> Mix:
+    """The mix without labels, by what the encoder was trained for; see docs/results/zero-shot.md."""
+    return FOR_LATE_INTERACTION if late_interaction else FOR_POOLED_ENCODERS
