@@ -133,7 +133,7 @@ struct CodesOnly : Held {
 
 // One query and its candidates, copied and validated.
 struct Asked {
-    std::vector<float> query, weights;
+    std::vector<float> query, weights, offsets;
     std::vector<int64_t> candidates;
     Request request;
 
@@ -155,16 +155,23 @@ struct Asked {
         request.l2 = l2;
     }
 
+    // No offsets at all mean none, rather than one per candidate.
     Asked(const Held& documents, const Table<float>& query_, const Flat<float>& weights_,
-          const Flat<int64_t>& candidates_, int64_t k, bool l2, int threads)
+          const Flat<int64_t>& candidates_, const Flat<float>& offsets_, int64_t k, bool l2, int threads)
         : Asked(documents, query_, candidates_, l2, threads) {
         weights = copied(weights_);
+        offsets = copied(offsets_);
         check(weights.size() == query_.shape(0), "every query token needs a weight");
         for (const float weight : weights)
             check(weight >= 0 && weight <= kLargest,
                   "token weights must lie between 0 and " CHAMFER_TEXT(CHAMFER_LARGEST));
+        check(offsets.empty() || offsets.size() == candidates.size(), "every candidate needs an offset");
+        for (const float offset : offsets)
+            check(std::fabs(offset) <= kLargest,
+                  "offsets must lie between -" CHAMFER_TEXT(CHAMFER_LARGEST) " and " CHAMFER_TEXT(CHAMFER_LARGEST));
         check(k >= 0, "k must not be negative");
         request.weights = weights.data();
+        if (!offsets.empty()) request.offsets = offsets.data();
     }
 
     Asked(const Asked&) = delete;  // the request points into this object

@@ -57,6 +57,7 @@ struct Request {
     const float* weights = nullptr;  // (tokens), none negative
     int tokens = 0;
     const int64_t* candidates = nullptr;
+    const float* offsets = nullptr;  // (count), added to the scores of candidates, or nothing
     int64_t count = 0;
     bool l2 = true;
 };

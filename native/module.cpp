@@ -80,8 +80,9 @@ void quantize_into(const std::string& path, const Table<uint16_t>& vectors, cons
 }
 
 nb::object find_survivors(const std::string& path, const CodesOnly& documents, const Table<float>& query,
-                          const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
-    const Asked asked(documents, query, weights, chosen, k, l2, threads);
+                          const Flat<float>& weights, const Flat<int64_t>& chosen, const Flat<float>& offsets,
+                          int64_t k, bool l2, int threads) {
+    const Asked asked(documents, query, weights, chosen, offsets, k, l2, threads);
     const Path& with = path_by_name(path);
     std::vector<int64_t> found;
     {
@@ -174,8 +175,9 @@ nb::tuple probe_lists(const Flat<int64_t>& starts, const Flat<uint32_t>& places,
 }
 
 nb::tuple rank_documents(const std::string& path, const Coded& documents, const Table<float>& query,
-                         const Flat<float>& weights, const Flat<int64_t>& chosen, int64_t k, bool l2, int threads) {
-    const Asked asked(documents, query, weights, chosen, k, l2, threads);
+                         const Flat<float>& weights, const Flat<int64_t>& chosen, const Flat<float>& offsets, int64_t k,
+                         bool l2, int threads) {
+    const Asked asked(documents, query, weights, chosen, offsets, k, l2, threads);
     const Path& with = path_by_name(path);
     Answer answer;
     {

@@ -19,6 +19,9 @@ namespace chamfer {
 constexpr int kFew = 8;
 constexpr double kLight = 0.3;
 
+// With offsets, weights are scaled to no less than 2^this, at which the largest offset does not overflow 32 bits.
+constexpr int kLeastExponent = -80;
+
 // Groups screened at once.
 struct Portion {
     int group, groups;
@@ -37,13 +40,14 @@ class WeightedQuery {
    public:
     WeightedQuery(const Path& path, const Request& request, int dimensions)
         : rounding(std::ldexp(static_cast<float>(dimensions / 8 + request.tokens / 8 + 16), -23)),
-          group_bytes_(path.group_bytes(dimensions)) {
+          offsets_(request.offsets), group_bytes_(path.group_bytes(dimensions)) {
         for (int i = 0; i < request.tokens; ++i)
             if (request.weights[i] > 0) order.push_back(i);
         std::stable_sort(order.begin(), order.end(),
                          [&](int a, int b) { return request.weights[a] > request.weights[b]; });
         tokens = static_cast<int>(order.size());
         if (tokens > 0) std::frexp(request.weights[order[0]], &exponent);
+        if (offsets_) exponent = std::max(exponent, kLeastExponent);
         groups = (tokens + kGroup - 1) / kGroup;
         const int64_t stride = stride_of(dimensions);
         codes_.assign(2 * static_cast<size_t>(tokens) * stride, 0);
@@ -67,13 +71,16 @@ class WeightedQuery {
 
     void* group(int g) const { return static_cast<char*>(laid_out_->at) + g * group_bytes_; }
 
+    // What is added to the score of a candidate, scaled like the weights, which 64 bits do without rounding.
+    double offset(int64_t candidate) const { return offsets_ ? std::ldexp(double{offsets_[candidate]}, -exponent) : 0; }
+
     int tokens = 0;  // number of tokens with weight
     int groups = 0;
     std::vector<Portion> portions;
     std::vector<int> order;            // index in the request
     std::vector<const int8_t*> rows;   // codes
     std::vector<const int8_t*> rests;  // codes of the rounding error
-    int exponent = 0;  // weights are divided by 2 to this power while ranking, so that the heaviest is about 1
+    int exponent = 0;  // weights and offsets are divided by 2 to this power while ranking: the heaviest is about 1
     double total = 0;  // sum of all weights
     // Per token, padded with zeros to whole groups.
     std::vector<float> scale, weight, norm, square;
@@ -110,6 +117,7 @@ class WeightedQuery {
         }
     }
 
+    const float* offsets_;
     size_t group_bytes_;
     std::vector<int8_t> codes_;
     std::unique_ptr<Aligned> laid_out_;

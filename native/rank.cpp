@@ -161,7 +161,8 @@ class Ranking {
 
     // Narrow the bounds of a document; false if it cannot be in the top k.
     bool narrow(const Refine& refine, Survivor& one, const Screened& found) {
-        const bool possible = refine.narrow(request_.candidates[one.candidate], found, bar_.get(), one.score);
+        const int64_t document = request_.candidates[one.candidate];
+        const bool possible = refine.narrow(document, query_.offset(one.candidate), found, bar_.get(), one.score);
         const std::lock_guard<std::mutex> lock(mutex_);
         ++answer_.refined;
         if (!possible) return false;
@@ -179,7 +180,8 @@ class Ranking {
         }
     }
 
-    // Fill a piece with as many candidates as fit into the cache, and return where to continue.
+    // Fill a piece with as many candidates as fit into the cache, except those whose offset rules them out, and return
+    // where to continue.
     int64_t fill(Piece& piece, int64_t from, int64_t to, int64_t& possible) const {
         constexpr int64_t kBytes = int64_t{1} << 18;
         int64_t bytes = 0;
@@ -187,12 +189,15 @@ class Ranking {
         for (; from < to && bytes < kBytes; ++from) {
             const int64_t document = request_.candidates[from], length = documents_.length(document);
             if (length == 0) continue;
+            possible += length * request_.tokens;
+            const Bounds start = screen_.start(document, query_.offset(from));
+            if (start.high + screen_.rest(0, document) < bar_.get()) continue;
+            piece.score[piece.count] = start;
             piece.document[piece.count] = document;
             piece.candidate[piece.count] = from;
             piece.slot[piece.count] = piece.count;
             ++piece.count;
             bytes += length * documents_.stride;
-            possible += length * request_.tokens;
         }
         piece.next = from < request_.count ? request_.candidates[from] : -1;
         return from;
@@ -209,7 +214,8 @@ class Ranking {
     void settle() {
         TopK best(k_);
         for_survivors([&](Refine& refine, const Survivor& one, const Screened& found) {
-            const float score = refine.exactly(request_.candidates[one.candidate], found);
+            const int64_t document = request_.candidates[one.candidate];
+            const float score = refine.exactly(document, query_.offset(one.candidate), found);
             check_number(score);
             const std::lock_guard<std::mutex> lock(mutex_);
             scored_.push_back({one.candidate, score});

@@ -9,7 +9,8 @@ namespace chamfer {
 
 struct Answer {
     std::vector<int64_t> places;  // indices of candidates, best first; ties broken by index
-    std::vector<float> scores;    // higher is closer: minus the weighted mean distance, or the weighted mean product
+    std::vector<float> scores;    // higher is closer: minus the weighted mean distance or the weighted mean product,
+                                  // plus the offset of the candidate
     int64_t refined = 0;          // documents whose 16-bit vectors were read
     int64_t computed = 0;         // token products computed while screening
     int64_t possible = 0;         // the same if nothing were dropped

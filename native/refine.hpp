@@ -18,7 +18,7 @@ class Refine {
           origin_(documents.dimensions), closest_(query.tokens), group_(path.group_bytes(documents.dimensions)) {}
 
     // Narrow the bounds of a score with the vectors that appear closest; false as soon as it cannot reach the bar.
-    bool narrow(int64_t document, const Screened& found, float bar, Bounds& score) const {
+    bool narrow(int64_t document, double offset, const Screened& found, float bar, Bounds& score) const {
         double high = score.high, low = 0;
         constexpr int kAtOnce = 8;  // so that vectors are fetched together, but few of them in vain
         for (int from = 0; from < query_.tokens; from += kAtOnce) {
@@ -42,12 +42,14 @@ class Refine {
             check_sound(!(high < score.low));  // which the codes promise
             if (high < bar) return false;
         }
-        score = {static_cast<float>(high), static_cast<float>((low - kTiny * query_.total) * screen_.mean())};
+        const double least = offset - query_.rounding * std::fabs(offset);
+        low = (low - kTiny * query_.total) * screen_.mean() + least;
+        score = {static_cast<float>(high), static_cast<float>(low)};
         return true;
     }
 
     // The exact score, in 64-bit arithmetic.
-    float exactly(int64_t document, const Screened& found) {
+    float exactly(int64_t document, double offset, const Screened& found) {
         int unsettled[kGroup], count = 0;
         for (int at = 0; at < query_.tokens; ++at) {
             closest_[at] = distance(at, document, found.token[at]);
@@ -58,7 +60,7 @@ class Refine {
         if (count > 0) settle(document, found, unsettled, count);
         double sum = 0;
         for (int at = 0; at < query_.tokens; ++at) sum += static_cast<double>(query_.weight[at]) * closest_[at];
-        return static_cast<float>(-sum / request_.tokens);
+        return static_cast<float>(offset - sum / request_.tokens);
     }
 
    private:

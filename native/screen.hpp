@@ -71,12 +71,22 @@ class Screen {
         return query_.error[at] * documents_.longest[document] + query_.code_norm[at] * documents_.worst[document];
     }
 
-    // Bound the scores, and drop documents as soon as they cannot reach the bar.
+    // What is known of a score before the query is compared with the document: the offset, and the error bound on
+    // 32-bit arithmetic.
+    Bounds start(int64_t document, double offset) const {
+        const double longest = documents_.longest[document];
+        const double largest = l2_ ? reach_ + weight_ * longest : reach_ * longest;
+        const double slack = query_.rounding * (largest * mean_ + std::fabs(offset)) + kTiny * weight_ * mean_;
+        return {static_cast<float>(offset + slack), static_cast<float>(offset - slack)};
+    }
+
+    // The most that query tokens from a group on add to a score.
+    float rest(int group, int64_t document) const {
+        return static_cast<float>(rest_[group] * documents_.longest[document] * mean_);
+    }
+
+    // Bound the scores, which start at `start`, and drop documents as soon as they cannot reach the bar.
     void bound(Piece& piece, float bar, int64_t& computed) const {
-        for (int n = 0; n < piece.count; ++n) {
-            const float slack = slack_of(piece.document[n]);
-            piece.score[n] = {slack, -slack};
-        }
         for (const Portion& portion : query_.portions) {
             const int tokens = std::min(portion.groups * kGroup, query_.tokens - portion.group * kGroup);
             for (int n = 0; n < piece.count; ++n) {
@@ -114,13 +124,6 @@ class Screen {
         check_sound(path_.scales_within(codes.scales, codes.tokens, least, most));
     }
 
-    // Error bound on 32-bit arithmetic.
-    float slack_of(int64_t document) const {
-        const double longest = documents_.longest[document];
-        const double largest = l2_ ? reach_ + weight_ * longest : reach_ * longest;
-        return static_cast<float>((query_.rounding * largest + kTiny * weight_) * mean_);
-    }
-
     // Prefetch the first codes of a document; the rest is fetched while these are multiplied.
     void fetch_codes(int64_t document) const {
         const Codes codes = documents_.codes_of(document);
@@ -150,8 +153,7 @@ class Screen {
             return path_.bounds(found, lanes, limits, &piece.most[at], &piece.otherwise[at]);
         };
         Bounds& score = piece.score[n];
-        const auto rest = static_cast<float>(rest_[portion.group + portion.groups] * longest * mean_);
-        const float others = score.high + rest;
+        const float others = score.high + rest(portion.group + portion.groups, document);
         Bounds here = bounds();
         if (others + here.high * mean_ < bar) return false;
         // A closer look while the codes are in the cache: add the rest of the query to the best products.

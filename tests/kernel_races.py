@@ -62,10 +62,11 @@ def rank(changed: str) -> Race:
     codes = Codes.of(batch)
     query, weights = unit(np.random.default_rng(3), 32, 64).astype(np.float32), np.ones(32, np.float32)
     candidates, handle = np.arange(1000), CodedDocuments(batch, codes).handle
-    arrays: dict[str, Any] = {"query": query, "offsets": batch.offsets, "vectors": batch.vectors}
+    added = np.zeros(1000, np.float32)
+    arrays: dict[str, Any] = {"query": query, "offsets": batch.offsets, "vectors": batch.vectors, "added": added}
     arrays |= {"scales": codes.scales, "bounds": codes.bounds}
     bad = FAR if changed == "offsets" else np.nan
-    return lambda: native.best(query, weights, handle, candidates, 500, "l2", 2), arrays[changed], bad
+    return lambda: native.best(query, weights, handle, candidates, 500, "l2", 2, added), arrays[changed], bad
 
 
 def survivors() -> Race:
@@ -88,7 +89,7 @@ RACES: dict[str, Callable[[], Race]] = {
     "quantize": quantize,
     "decode_residuals": decode_residuals,
     **{f"probe, {name}": partial(probe, name) for name in ("starts", "lists", "ends")},
-    **{f"rank, {name}": partial(rank, name) for name in ("query", "offsets", "scales", "bounds", "vectors")},
+    **{f"rank, {name}": partial(rank, name) for name in ("query", "offsets", "scales", "bounds", "vectors", "added")},
     "survivors": survivors,
     "held": held,
 }

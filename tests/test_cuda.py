@@ -30,6 +30,7 @@ from chamfer.kernels.cuda import launch
 from chamfer.kernels.cuda.arrays import DeviceQueries, Packed, Precision
 from chamfer.kernels.cuda.documents import DeviceDocuments, fitting
 from chamfer.kernels.cuda.launch import Plan
+from chamfer.kernels.cuda.search import _Kept
 from chamfer.kernels.documents import CodedDocuments
 from chamfer.kernels.form import Form
 from chamfer.search.rerank_encoded import rerank_encoded
@@ -157,13 +158,37 @@ def same_as_on_the_cpu(
     form: Form = "l2",
     *,
     candidates: list[npt.NDArray[np.int64]] | None = None,
+    offsets: list[npt.NDArray[np.float32]] | None = None,
 ) -> None:
     weights = weights_for(queries)
-    found = dispatch.best(queries, weights, held, k=k, candidates=candidates, form=form)
-    right = dispatch.best(queries, weights, CodedDocuments.of(documents), k=k, candidates=candidates, form=form)
+    found = dispatch.best(queries, weights, held, k=k, candidates=candidates, form=form, offsets=offsets)
+    coded = CodedDocuments.of(documents)
+    right = dispatch.best(queries, weights, coded, k=k, candidates=candidates, form=form, offsets=offsets)
     for one, other in zip(found, right, strict=True):
         np.testing.assert_array_equal(one.places, other.places)
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("lists", "form"), [("all", "l2"), ("shared", "cosine"), ("own", "l2")])
+@pytest.mark.parametrize("size", [0, 0.1, 1e8], ids=["none", "as the scores", "far above them"])
+@pytest.mark.parametrize("holding", ["8 and 16 bits", "8 bits", "nothing"])
+def test_offsets_are_added_as_on_the_cpu(holding: str, size: float, lists: str, form: Form) -> None:
+    documents = batch(np.random.default_rng(4).integers(0, 7, 60).tolist(), 24, 1)
+    queries = batch([5, 17, 1], 24, 2, np.float32)
+    held = DeviceDocuments.of_tokens(documents, device=DEVICE, precisions=HOLDING[holding])
+    candidates, generator = lists_of(lists, 3, 60), np.random.default_rng(5)
+    counts = [60] * 3 if candidates is None else [len(own) for own in candidates]
+    offsets = [(size * generator.standard_normal(count).round(1)).astype(np.float32) for count in counts]
+    for k in (1, 8, 100):
+        same_as_on_the_cpu(queries, documents, held, k, form, candidates=candidates, offsets=offsets)
+
+
+def test_errors_that_happen_to_be_0_make_nothing_certain_within_the_rounding_of_32_bits() -> None:
+    scores = np.array([[3e8 + 64, 3e8 + 32, 3e8]], np.float32)  # adjacent numbers
+    kept = _Kept(np.array([[0, 1, 2]]), scores, scores.astype(np.float64))
+    assert not kept.is_certain(1).any()
+    scores[0, 0] = 3e8 + 256
+    assert _Kept(kept.order, scores, scores.astype(np.float64)).is_certain(1).all()
 
 
 @pytest.mark.parametrize("k", [0, 3, 12, 50])

@@ -52,6 +52,8 @@ def test_the_reference_is_the_definition() -> None:
     weights = np.array([2.0, 3.0])
     np.testing.assert_allclose(reference.score(query, weights, documents), [-3 * np.sqrt(0.4) / 2], atol=1e-7)
     np.testing.assert_allclose(reference.score(query, weights, documents, "cosine"), [(2 + 2.4) / 2], atol=1e-7)
+    added = reference.score(query, weights, documents, offsets=[0.5])
+    np.testing.assert_allclose(added, [0.5 - 3 * np.sqrt(0.4) / 2], atol=1e-7)
     assert reference.match(query, documents)[1].tolist() == [[0, 1]]
 
 

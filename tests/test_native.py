@@ -24,7 +24,7 @@ from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
 from chamfer.kernels.form import Form
 from tests import wheel
-from tests.vectors import Floats, as_query, batch_of, planted, unit
+from tests.vectors import OFFSETS, Floats, as_query, batch_of, offsets_for, planted, unit
 
 FORMS: tuple[Form, ...] = ("l2", "cosine")
 PATHS = ("avx512", "avx2", "portable")
@@ -42,10 +42,17 @@ def forced(path: str) -> Iterator[None]:
 
 
 def expected_best(
-    query: TokenBatch, weights: Floats, documents: TokenBatch, places: npt.NDArray[np.int64], k: int, form: Form
+    query: TokenBatch,
+    weights: Floats,
+    documents: TokenBatch,
+    places: npt.NDArray[np.int64],
+    k: int,
+    form: Form,
+    offsets: npt.ArrayLike = 0.0,
 ) -> tuple[list[int], list[float]]:
     """What the definition gives in 64 bits, told to 32: equal scores in the order of the candidates."""
-    scores = reference.score(query.vectors, weights, documents, form).astype(np.float32)[places]
+    found = reference.score(query.vectors, weights, documents.take(places), form, offsets=offsets)
+    scores = found.astype(np.float32)
     order = np.argsort(-scores, kind="stable")[:k]
     return places[order].tolist(), scores[order].tolist()
 
@@ -95,6 +102,7 @@ problems: dict[str, st.SearchStrategy[Any]] = {
     "query_length": st.one_of(st.integers(1, 36), st.sampled_from([64, 257])),
     "lengths": st.lists(st.one_of(st.integers(0, 20), st.sampled_from([0, 1, 7, 8, 9, 300])), min_size=1, max_size=25),
     "form": st.sampled_from(FORMS),
+    "kind": st.sampled_from([None, *OFFSETS]),
     "seed": st.integers(0, 2**32 - 1),
 }
 
@@ -103,12 +111,22 @@ problems: dict[str, st.SearchStrategy[Any]] = {
 @every_path
 @settings(deadline=None, max_examples=200)
 @given(**problems, k=st.integers(0, 30))
-@example(unit, 128, 32, [10_000, 3], 1, "l2", 0)
-@example(unit, 64, 1024, [40, 0, 30], 2, "l2", 0)
-@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", 0)
-@example(unit, 8, 1, [3, 0, 2], 2, "l2", 5)
+@example(unit, 128, 32, [10_000, 3], 1, "l2", None, 0)
+@example(unit, 64, 1024, [40, 0, 30], 2, "l2", None, 0)
+@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", None, 0)
+@example(unit, 8, 1, [3, 0, 2], 2, "l2", None, 5)
+@example(in_clusters, 64, 40, [20] * 25, 5, "l2", "as the scores", 0)
+@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", "some equal", 0)
 def test_the_best_are_those_of_the_definition(
-    path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], k: int, form: Form, seed: int
+    path: str,
+    make: Make,
+    dimensions: int,
+    query_length: int,
+    lengths: list[int],
+    k: int,
+    form: Form,
+    kind: str | None,
+    seed: int,
 ) -> None:
     generator = np.random.default_rng(seed)
     documents = batch_of(make(generator, sum(lengths), dimensions).astype(np.float16), lengths)
@@ -118,9 +136,16 @@ def test_the_best_are_those_of_the_definition(
     weights = generator.uniform(0, 2, query_length).astype(np.float32)
     weights[generator.random(query_length) < 0.2] = 0
     places = generator.integers(len(lengths), size=len(lengths) + 3)
+    offsets = None
+    if kind is not None:
+        scores = reference.score(query.vectors, weights, documents, form)[places]
+        offsets = [offsets_for(generator, scores, kind)]
     with forced(path):
-        found = dispatch.best(query, weights, CodedDocuments.of(documents), k=k, candidates=[places], form=form)[0]
-    expected_places, expected_scores = expected_best(query, weights, documents, places, k, form)
+        coded = CodedDocuments.of(documents)
+        [found] = dispatch.best(query, weights, coded, k=k, candidates=[places], form=form, offsets=offsets)
+    expected_places, expected_scores = expected_best(
+        query, weights, documents, places, k, form, 0.0 if offsets is None else offsets[0]
+    )
     assert found.places.tolist() == expected_places
     assert found.scores.tolist() == expected_scores
 
@@ -129,10 +154,19 @@ def test_the_best_are_those_of_the_definition(
 @every_path
 @settings(deadline=None, max_examples=150)
 @given(**problems, k=st.integers(0, 30))
-@example(unit, 128, 32, [10_000, 3], 1, "l2", 0)
-@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", 0)
+@example(unit, 128, 32, [10_000, 3], 1, "l2", None, 0)
+@example(few_numbers, 3, 5, [4] * 25, 5, "cosine", None, 0)
+@example(in_clusters, 64, 40, [20] * 25, 5, "l2", "as the scores", 0)
 def test_codes_alone_never_miss_one_of_the_best(
-    path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], k: int, form: Form, seed: int
+    path: str,
+    make: Make,
+    dimensions: int,
+    query_length: int,
+    lengths: list[int],
+    k: int,
+    form: Form,
+    kind: str | None,
+    seed: int,
 ) -> None:
     generator = np.random.default_rng(seed)
     documents = batch_of(make(generator, sum(lengths), dimensions).astype(np.float16), lengths)
@@ -144,9 +178,12 @@ def test_codes_alone_never_miss_one_of_the_best(
         codes = Codes.of(documents).for_decoded_vectors(documents)
         decoded = batch_of(codes.vectors(dimensions), lengths)
         quantized = QuantizedDocuments(codes, documents.offsets, dimensions)
-        survivors = native.survivors(query.vectors, weights, quantized.handle, places, k, form)
-        found = dispatch.best(query, weights, quantized, k=k, candidates=[places], form=form)[0]
-    scores = reference.score(query.vectors, weights, decoded, form)[places]
+        scores = reference.score(query.vectors, weights, decoded, form)[places]
+        own = None if kind is None else offsets_for(generator, scores, kind)
+        offsets = None if own is None else [own]
+        scores += 0 if own is None else own
+        survivors = native.survivors(query.vectors, weights, quantized.handle, places, k, form, own)
+        [found] = dispatch.best(query, weights, quantized, k=k, candidates=[places], form=form, offsets=offsets)
     filled = decoded.lengths[places] > 0
     if k and filled.any():  # whoever scores like the last of the best belongs to them
         bar = np.sort(scores[filled])[::-1][: min(k, filled.sum())][-1]
@@ -154,9 +191,8 @@ def test_codes_alone_never_miss_one_of_the_best(
     assert survivors.tolist() == sorted(set(survivors.tolist()))
     # The answer itself is scored in 32 bits, as all vectors without codes are.
     with patch.dict("os.environ", {native.VARIABLE: path}):
-        everything = dispatch.best(query, weights, CodedDocuments(decoded, None), k=k, candidates=[places], form=form)[
-            0
-        ]
+        plain = CodedDocuments(decoded, None)
+        [everything] = dispatch.best(query, weights, plain, k=k, candidates=[places], form=form, offsets=offsets)
     assert len(found.places) == min(k, len(places))
     np.testing.assert_array_equal(np.isinf(found.scores), np.isinf(everything.scores))
     longest = max(np.linalg.norm(batch.vectors.astype(np.float64), axis=1).max(initial=0) for batch in (query, decoded))
@@ -204,6 +240,9 @@ def test_numpy_makes_the_same_codes_and_finds_the_same_in_them(form: Form) -> No
         ({"weights": np.array([1, -1], np.float32)}, "between 0 and 1e9"),
         ({"weights": np.array([1, np.nan], np.float32)}, "between 0 and 1e9"),
         ({"weights": np.ones(3, np.float32)}, "every query token needs a weight"),
+        ({"offsets": np.zeros(2, np.float32)}, "every candidate needs an offset"),
+        ({"offsets": np.array([0, 1, np.nan], np.float32)}, "between -1e9 and 1e9"),
+        ({"offsets": np.array([0, 1, -2e9], np.float32)}, "between -1e9 and 1e9"),
         ({"query": np.ones((2, 3), np.float32)}, "same number of dimensions"),
         ({"query": np.full((2, 4), np.inf, np.float32)}, "must be finite"),
         ({"query": np.ones((0, 4), np.float32)}, "at least one token"),
@@ -228,7 +267,7 @@ def test_what_codes_alone_cannot_tell_is_refused(changes: dict[str, Any], messag
 @compiled
 @every_path
 @settings(deadline=None, max_examples=100)
-@given(**problems)
+@given(**{name: values for name, values in problems.items() if name != "kind"})
 def test_minima_are_those_of_the_definition(
     path: str, make: Make, dimensions: int, query_length: int, lengths: list[int], form: Form, seed: int
 ) -> None:
@@ -387,6 +426,12 @@ def test_instructions_that_are_not_there_are_named() -> None:
         ({"candidates": [[0, 3]]}, "places from 0 to 2"),
         ({"candidates": [[0], [1]]}, "got 2 lists of candidates for 1 queries"),
         ({"form": "dot"}, "'l2' or 'cosine'"),
+        ({"offsets": []}, "got 0 lists of offsets for 1 queries"),
+        ({"offsets": [[0, 0]]}, r"expected 3 offsets, one per candidate, got shape \(2,\)"),
+        ({"offsets": [[0, 0, 0]], "candidates": [[1, 2]]}, r"expected 2 offsets, one per candidate, got shape \(3,\)"),
+        ({"offsets": [[0, 0, np.nan]]}, "offsets must be finite"),
+        ({"offsets": [[0, 1e300, 0]]}, "offsets must be finite"),
+        ({"offsets": [[0, 0, -1.1e9]]}, "between -1e\\+09 and 1e\\+09"),
         ({"queries": as_query(np.full((2, 4), 1e20))}, "above 1e\\+09; normalise"),
         ({"weights": np.array([1, 1e12], np.float32)}, "must not be above 1e\\+09"),
         ({"candidates": [[True, False, True]]}, "whole numbers, not bool"),
@@ -442,12 +487,12 @@ def test_arrays_that_lie_are_refused_and_never_read() -> None:
     with pytest.raises(ValueError, match="finite and not negative"):
         kernel.CodesOnly(4, offsets, codes, scales, -np.ones((4, 2), np.float32))
     good = kernel.Coded(vectors, offsets, codes, scales, bounds)
-    query, ones = np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32)
+    query, ones, none = np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32), np.empty(0, np.float32)
     for candidates in ([2], [-1]):
         with pytest.raises(ValueError, match="places of documents"):
-            kernel.rank("portable", good, query, ones, np.array(candidates), 1, True, 1)
+            kernel.rank("portable", good, query, ones, np.array(candidates), none, 1, True, 1)
     with pytest.raises(ValueError, match="finite"):
-        kernel.rank("portable", good, query * np.float32(np.nan), ones, np.array([0]), 1, True, 1)
+        kernel.rank("portable", good, query * np.float32(np.nan), ones, np.array([0]), none, 1, True, 1)
     with pytest.raises(InputError, match="finite"):
         Codes.of(TokenBatch.trusted(np.full((1, 4), np.inf, np.float16), np.zeros(1, np.int32), np.array([0, 1])))
     with pytest.raises(InputError, match="16-bit vectors, not from float32"):

@@ -1,6 +1,7 @@
-"""Validation of queries, weights and candidates."""
+"""Validation of queries, weights, candidates and their offsets."""
 
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -66,3 +67,20 @@ def checked_candidates(candidates: npt.ArrayLike, documents: int) -> npt.NDArray
     if len(places) and (places.min() < 0 or places.max() >= documents):
         raise InputError(f"candidates must be places from 0 to {documents - 1}")
     return places
+
+
+def checked_offsets(offsets: Sequence[npt.ArrayLike], candidates: Sequence[int]) -> list[npt.NDArray[np.float32]]:
+    """For each query, one float32 offset for each of its candidates, of which it has ``candidates[n]``."""
+    if len(offsets) != len(candidates):
+        raise InputError(f"got {len(offsets)} lists of offsets for {len(candidates)} queries")
+    return [_checked_offsets(own, count) for own, count in zip(offsets, candidates, strict=True)]
+
+
+def _checked_offsets(offsets: npt.ArrayLike, candidates: int) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what becomes infinite is refused below
+        values = np.asarray(offsets, dtype=np.float32)
+    if values.shape != (candidates,):
+        raise InputError(f"expected {candidates} offsets, one per candidate, got shape {values.shape}")
+    if not (np.abs(values) <= LARGEST).all():
+        raise InputError(f"offsets must be finite, and between -{LARGEST:g} and {LARGEST:g}")
+    return values

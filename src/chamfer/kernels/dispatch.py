@@ -9,7 +9,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.kernels import blas, native
 from chamfer.kernels.best import Best
-from chamfer.kernels.checks import check_queries, checked_candidates, checked_k, checked_weights
+from chamfer.kernels.checks import check_queries, checked_candidates, checked_k, checked_offsets, checked_weights
 from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.devices import CPU
@@ -119,15 +119,18 @@ def best(
     k: int,
     candidates: Sequence[npt.ArrayLike] | None = None,
     form: Form = DEFAULT_FORM,
+    offsets: Sequence[npt.ArrayLike] | None = None,
 ) -> list[Best]:
     """Find the top k documents for each query.
+
+    ``score[d] = -mean_i(w_i * minima[d, i]) + offsets[d]``; a document without tokens scores ``-inf``.
 
     The method depends on how the documents are stored:
 
     - On a GPU: screened and refined there, see :mod:`chamfer.kernels.cuda.search`.
     - 16-bit vectors with 8-bit codes: the codes rule out most documents, and the rest are scored from their vectors
       in 64-bit arithmetic. The answer is exact. Query tokens of weight 0 are skipped; the heaviest come first, so that
-      most documents are ruled out before the light ones.
+      most documents are ruled out before the light ones. Low offsets rule documents out before any token.
     - 16-bit vectors without codes, or without the native kernel: every candidate is scored in 32-bit arithmetic, which
       may swap documents whose scores are equal up to rounding.
     - 8-bit codes alone: they rule out most documents; the rest are decoded and scored in 32-bit arithmetic.
@@ -140,12 +143,16 @@ def best(
         k: number of documents to find.
         candidates: places of documents, for each query; all documents by default. Ties are broken by their order.
         form: ``l2`` or ``cosine``, which is the inner product for vectors that are not of unit length.
+        offsets: for each query, a number for each of its candidates that is added to the candidate's score: evidence
+            other than its tokens. No offsets by default.
 
     >>> axes = np.eye(4, dtype=np.float16)
     >>> documents = CodedDocuments.of(TokenBatch.pack([axes[:1], axes[1:]], [[1], [2, 3, 4]]))
     >>> query = TokenBatch.pack([axes[:1]], [[1]])
     >>> best(query, [1.0], documents, k=1)[0].places
     array([0])
+    >>> best(query, [1.0], documents, k=1, offsets=[[0.0, 2.0]])[0].places
+    array([1])
     """
     if isinstance(documents, TokenBatch):
         raise InputError("best() takes documents, not a TokenBatch; wrap it with CodedDocuments.of(documents)")
@@ -155,22 +162,28 @@ def best(
     if candidates is not None and len(candidates) != len(queries):
         raise InputError(f"got {len(candidates)} lists of candidates for {len(queries)} queries")
     chosen = None if candidates is None else [checked_candidates(own, len(documents)) for own in candidates]
+    if offsets is not None:
+        counts = [len(documents)] * len(queries) if chosen is None else [len(own) for own in chosen]
+        offsets = checked_offsets(offsets, counts)
     if len(queries) == 0:
         return []
     if on_gpu is not None:
         from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
 
-        return search.best(queries, weights, on_gpu, chosen, k, form)
+        return search.best(queries, weights, on_gpu, chosen, k, form, offsets)
     if chosen is None:
         chosen = [np.arange(len(documents))] * len(queries)
-    asked = _Asked(queries, weights, k, form)
+    asked = _Asked(queries, weights, k, form, offsets)
     coded = documents.coded if native.path() else None
     if isinstance(coded, CodedDocuments):
         return _screened(asked, coded, chosen)
     if documents.tokens is not None:
         return _scored(asked, documents.tokens, chosen)
     if coded is not None:
-        chosen = [_survivors(asked, n, coded, places) for n, places in enumerate(chosen)]
+        left = [_survivors(asked, n, coded, places) for n, places in enumerate(chosen)]
+        chosen = [places[own] for places, own in zip(chosen, left, strict=True)]
+        if offsets is not None:
+            asked = asked._replace(offsets=[given[own] for given, own in zip(offsets, left, strict=True)])
     return _decoded(asked, documents, chosen)
 
 
@@ -181,17 +194,29 @@ class _Asked(NamedTuple):
     weights: Floats
     k: int
     form: Form
+    offsets: Sequence[Floats] | None
 
     def weights_of(self, n: int) -> Floats:
         """The weights of one query."""
         return self.weights[self.queries.offsets[n] : self.queries.offsets[n + 1]]
+
+    def offsets_of(self, n: int) -> Floats | None:
+        """The offsets of the candidates of one query."""
+        return None if self.offsets is None else self.offsets[n]
+
+    def top(self, n: int, candidates: Places, scores: Floats) -> Best:
+        """The top k for one query by the scores of all its candidates, which lack their offsets."""
+        offsets = self.offsets_of(n)
+        scores = scores if offsets is None else scores + offsets
+        order = np.argsort(-scores, kind="stable")[: self.k]
+        return Best(candidates[order], scores[order], len(candidates), 0.0)
 
 
 def _screened(asked: _Asked, documents: CodedDocuments, chosen: list[Places]) -> list[Best]:
     def find(n: int, threads: int) -> Best:
         query, weights = asked.queries[n].vectors, asked.weights_of(n)
         order, scores, read, computed, possible = native.best(
-            query, weights, documents.handle, chosen[n], asked.k, asked.form, threads
+            query, weights, documents.handle, chosen[n], asked.k, asked.form, threads, asked.offsets_of(n)
         )
         return Best(chosen[n][order], scores, read, 1 - computed / possible if possible else 0.0)
 
@@ -204,23 +229,24 @@ def _screened(asked: _Asked, documents: CodedDocuments, chosen: list[Places]) ->
 def _scored(asked: _Asked, tokens: TokenBatch, chosen: list[Places]) -> list[Best]:
     def find(n: int) -> Best:
         distances = minima(asked.queries[n], tokens, candidates=chosen[n], form=asked.form)
-        return _top(chosen[n], score(distances, asked.weights_of(n)), asked.k)
+        return asked.top(n, chosen[n], score(distances, asked.weights_of(n)))
 
     numbers = range(len(asked.queries))
     return map_in_threads(find, numbers) if len(numbers) >= free_cores() > 1 else [find(n) for n in numbers]
 
 
 def _survivors(asked: _Asked, n: int, documents: QuantizedDocuments, places: Places) -> Places:
-    """The candidates of one query that can be in the top k by their codes, in the given order.
+    """Positions of the candidates of one query that can be in the top k by their codes, in ascending order.
 
     Documents without tokens, which score last, are among them only if there are fewer than k others.
     """
     filled = np.diff(documents.offsets)[places] > 0
-    query, weights = asked.queries[n].vectors, asked.weights_of(n)
-    found = native.survivors(query, weights, documents.handle, places[filled], asked.k, asked.form)
+    query, weights, offsets = asked.queries[n].vectors, asked.weights_of(n), asked.offsets_of(n)
+    own = None if offsets is None else offsets[filled]
+    found = native.survivors(query, weights, documents.handle, places[filled], asked.k, asked.form, own)
     empty = np.flatnonzero(~filled)[: max(0, asked.k - len(found))]
     order: Places = np.sort(np.concatenate([np.flatnonzero(filled)[found], empty]))
-    return places[order]
+    return order
 
 
 def _decoded(asked: _Asked, documents: Documents, chosen: list[Places]) -> list[Best]:
@@ -236,9 +262,4 @@ def _decoded(asked: _Asked, documents: Documents, chosen: list[Places]) -> list[
             for n in numbers:
                 distances = minima(asked.queries[n], tokens, form=asked.form)
                 scores[n].append(score(distances, asked.weights_of(n)))
-    return [_top(places, np.concatenate(own), asked.k) for places, own in zip(chosen, scores, strict=True)]
-
-
-def _top(candidates: Places, scores: Floats, k: int) -> Best:
-    order = np.argsort(-scores, kind="stable")[:k]
-    return Best(candidates[order], scores[order], len(candidates), 0.0)
+    return [asked.top(n, places, np.concatenate(scores[n])) for n, places in enumerate(chosen)]

@@ -73,17 +73,17 @@ def best(
     k: int,
     form: Form,
     threads: int,
+    offsets: npt.NDArray[np.float32] | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], int, int, int]:
-    """Find the top k of some candidates.
+    """Find the top k of some candidates, whose offsets are added to their scores.
 
     Returns:
         Their positions among the candidates, their scores, the number of documents whose vectors were read, the number
         of token products that screening computed, and the number without screening.
     """
     with _input_errors():
-        return _native.rank(
-            _path(), documents, _in_32_bits(query), _in_32_bits(weights), candidates, k, form == "l2", threads
-        )
+        numbers = _in_32_bits(query), _in_32_bits(weights), candidates, _or_empty(offsets)
+        return _native.rank(_path(), documents, *numbers, k, form == "l2", threads)
 
 
 def survivors(
@@ -93,11 +93,12 @@ def survivors(
     candidates: npt.NDArray[np.int64],
     k: int,
     form: Form,
+    offsets: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Positions of the candidates that can be in the top k, by their codes alone."""
+    """Positions of the candidates that can be in the top k, by their codes and offsets alone."""
     with _input_errors():
-        numbers = _in_32_bits(query), _in_32_bits(weights)
-        return _native.survivors(_path(), documents, *numbers, candidates, k, form == "l2", free_cores())
+        numbers = _in_32_bits(query), _in_32_bits(weights), candidates, _or_empty(offsets)
+        return _native.survivors(_path(), documents, *numbers, k, form == "l2", free_cores())
 
 
 def probe(
@@ -198,6 +199,10 @@ def _path() -> str:
 
 def _arrays(documents: TokenBatch) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
     return np.ascontiguousarray(documents.vectors).view(np.uint16), np.ascontiguousarray(documents.offsets)
+
+
+def _or_empty(offsets: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32]:
+    return np.empty(0, np.float32) if offsets is None else _in_32_bits(offsets)
 
 
 def _in_32_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:

@@ -40,18 +40,23 @@ def match(
 
 
 def score(
-    query: Vectors, weights: npt.NDArray[np.floating], documents: TokenBatch, form: Form = DEFAULT_FORM
+    query: Vectors,
+    weights: npt.NDArray[np.floating],
+    documents: TokenBatch,
+    form: Form = DEFAULT_FORM,
+    *,
+    offsets: npt.ArrayLike = 0.0,
 ) -> npt.NDArray[np.float64]:
     """Score one query against every document.
 
-    ``score[d] = -mean_i(w_i * minima[d, i])``
+    ``score[d] = -mean_i(w_i * minima[d, i]) + offsets[d]``
 
     Returns:
-        ``(documents,)`` float64; higher is closer. A document without tokens scores ``-inf``, so it can
-        never outrank a real one.
+        ``(documents,)`` float64; higher is closer. A document without tokens scores ``-inf``, whatever its
+        offset, so it can never outrank a real one.
     """
     scores = np.full(len(documents), -np.inf)
     for d, distances in enumerate(minima(query, documents, form)):
         if len(documents[d].vectors):
             scores[d] = -np.sum(weights * distances) / len(query)
-    return scores
+    return scores + np.asarray(offsets, np.float64)

@@ -28,6 +28,9 @@ EXTRA, MOST_EXTRA = {"float16": 6, "bfloat16": 22, "int8": 22}, 54
 # A document that was dropped is assumed to score at most SAFETY times the largest observed error above its screened
 # score. If that would put it in the top k, MORE times as many documents are kept.
 SAFETY, MORE = 2, 4
+# The most by which adding an offset in 32 bits, and rounding two exact scores to 32 bits, can swap two documents, in
+# units in the last place: half a unit each, which may be of twice the size.
+ROUNDING = 3
 
 
 def best(
@@ -37,6 +40,7 @@ def best(
     candidates: Sequence[Places] | None,
     k: int,
     form: Form,
+    offsets: Sequence[npt.NDArray[np.float32]] | None = None,
 ) -> list[Best]:
     """Find the top k documents for each query, see :func:`chamfer.kernels.dispatch.best`."""
     sizes = np.array([len(documents)] * len(queries) if candidates is None else [len(own) for own in candidates])
@@ -44,7 +48,8 @@ def best(
     with on(documents.device), _memory_errors():
         for some in _batches(queries, documents, sizes, candidates):
             own = weights[queries.offsets[some.start] : queries.offsets[some.stop]]
-            lists = _Candidates.of(documents, sizes[some], None if candidates is None else candidates[some])
+            given = None if candidates is None else candidates[some]
+            lists = _Candidates.of(documents, sizes[some], given, None if offsets is None else offsets[some])
             found += _best(DeviceQueries(queries[some], own, documents.device, form), documents, lists, k)
     return found
 
@@ -93,6 +98,7 @@ class _Candidates(NamedTuple):
     Args:
         sizes: ``(queries,)`` number of candidates.
         given: the lists of candidates, or None for all documents.
+        offsets: what is added to the scores of the candidates, concatenated by query.
         starts: ``(queries + 1,)`` where the scores of each query start.
         begins: ``(queries,)`` where the list of each query starts in ``joined``.
         joined: the lists on the GPU, concatenated, or the one list that all queries share.
@@ -101,24 +107,39 @@ class _Candidates(NamedTuple):
 
     sizes: npt.NDArray[np.int64]
     given: Sequence[Places] | None
+    offsets: npt.NDArray[np.float32] | None
     starts: torch.Tensor
     begins: torch.Tensor
     joined: torch.Tensor | None = None
     query_of: torch.Tensor | None = None
 
     @classmethod
-    def of(cls, documents: DeviceDocuments, sizes: npt.NDArray[np.int64], given: Sequence[Places] | None) -> Self:
+    def of(
+        cls,
+        documents: DeviceDocuments,
+        sizes: npt.NDArray[np.int64],
+        given: Sequence[Places] | None,
+        offsets: Sequence[npt.NDArray[np.float32]] | None,
+    ) -> Self:
         """Copy lists to the GPU."""
         starts = offsets_of(sizes)
+        added = None if offsets is None else np.concatenate(offsets)
         if given is None:
             [at] = to_device([starts], documents.device)
-            return cls(sizes, None, at, at[:-1])
+            return cls(sizes, None, added, at, at[:-1])
         if len(given) > 1 and all(own is given[0] for own in given):
             at, begins, joined = to_device([starts, np.zeros(len(sizes), np.int64), given[0]], documents.device)
-            return cls(sizes, given, at, begins, joined)
+            return cls(sizes, given, added, at, begins, joined)
         query_of = np.repeat(np.arange(len(given)), sizes)
         at, joined, numbers = to_device([starts, np.concatenate(given), query_of], documents.device)
-        return cls(sizes, given, at, at[:-1], joined, numbers)
+        return cls(sizes, given, added, at, at[:-1], joined, numbers)
+
+    def added_to(self, scores: npt.NDArray[np.float64], order: Places) -> npt.NDArray[np.float64]:
+        """``(queries, kept)`` scores of the candidates at these places, with their offsets; -1 is no candidate."""
+        if self.offsets is None:
+            return scores
+        at = np.where(order < 0, 0, order + offsets_of(self.sizes)[:-1, None])
+        return np.where(order < 0, scores, scores + self.offsets[at])
 
 
 def _best(queries: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, k: int) -> list[Best]:
@@ -149,6 +170,8 @@ def _screened(queries: DeviceQueries, documents: DeviceDocuments, lists: _Candid
         score_pairs(queries, screen, at, scores, query_of=lists.query_of, document_of=lists.joined)
     else:
         score_all(queries, screen, at, scores.view(queries.count, -1), listed=lists.joined)
+    if lists.offsets is not None:
+        scores += to_device([lists.offsets], documents.device)[0]
     return scores
 
 
@@ -181,20 +204,23 @@ class _Kept(NamedTuple):
         last = self.screened[:, -1].astype(np.float64)
         with np.errstate(invalid="ignore"):
             lost = np.nan_to_num(np.abs(self.exact - self.screened), posinf=0.0).max(axis=1)
+            # Where offsets dwarf the scores, the errors observed may all happen to be smaller than rounding can be.
+            rounding = ROUNDING * np.spacing(np.abs(self.screened[:, -1])).astype(np.float64)
         worst = np.partition(self.exact, -k, axis=1)[:, -k]
         # If the last document kept has no tokens, none of the dropped ones has any.
-        return np.asarray(np.isneginf(last) | (last + SAFETY * lost < worst))
+        return np.asarray(np.isneginf(last) | (last + SAFETY * lost + rounding < worst))
 
 
 def _refined(queries: DeviceQueries, documents: DeviceDocuments, lists: _Candidates, keys: torch.Tensor) -> _Kept:
     """Score the kept documents of each query exactly."""
     if documents.exact is None:
         order, screened = read_keys(keys.cpu().numpy())
-        return _Kept(order, screened, _copied_and_scored(queries, documents, lists, order))
+        return _Kept(order, screened, lists.added_to(_copied_and_scored(queries, documents, lists, order), order))
     at = documents.device_offsets
     exact = refine_kept(queries, documents.exact, at, keys, document_of=lists.joined, begins=lists.begins)
     both = torch.stack([keys, exact.view(torch.int64)]).cpu().numpy()  # one copy instead of two
-    return _Kept(*read_keys(both[0]), both[1].view(np.float64))
+    order, screened = read_keys(both[0])
+    return _Kept(order, screened, lists.added_to(both[1].view(np.float64), order))
 
 
 def _copied_and_scored(
