@@ -46,3 +46,17 @@ def test_published_collections_score_as_the_data_readme_says(
     found = measure(find_candidates(collection, collection.judged_queries("test")), collection.judgements["test"])
     assert found["nDCG@10"].mean() == pytest.approx(ndcg, abs=0.005)
     assert found["R@10"].mean() == pytest.approx(recall, abs=0.005)
+
+
+def test_given_documents_have_the_scores_that_a_search_gives_them() -> None:
+    stage = BM25(DOCUMENTS)
+    found = stage.search({"q": "many cats"})[0]
+    assert stage.scores("many cats", found.document_ids).tolist() == list(found.scores)
+
+
+def test_a_document_that_shares_no_word_scores_0() -> None:
+    stage = BM25(DOCUMENTS)
+    assert stage.scores("cat", ["d", "a", "b"]).tolist() == [0.0, stage.search({"q": "cat"})[0].scores[0], 0.0]
+    assert stage.scores("the unknownword", list(DOCUMENTS)).tolist() == [0.0] * 4
+    assert stage.scores("cat", []).tolist() == []
+    assert BM25({"a": "the", "b": ""}).scores("cat", ["b", "a"]).tolist() == [0.0, 0.0]

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chamfer.retrieve.dense import Dense, mean_vectors
+from chamfer.retrieve.dense import Dense
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
+from chamfer.tokens.means import mean_vectors
 from tests.test_retrieve_nearest import FakeIndex
 from tests.vectors import Floats, batch_of, unit
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import bm25s
@@ -13,12 +13,13 @@ from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.retrieve.postings import Postings, TextSegment
 from chamfer.retrieve.stage import Candidates, Queries, Stage
+from chamfer.retrieve.word_counts import K1, B, WordCounts, half_of, idf
 from chamfer.retrieve.words import words_of
 
 Places = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
-
-K1, B = 1.5, 0.75
+Numbers = npt.NDArray[np.float64]
+Idf = Callable[[str], float]
 
 
 class BM25:
@@ -35,6 +36,7 @@ class BM25:
         if not documents:
             raise InputError("BM25 needs at least one document")
         self._ids = list(documents)
+        self._places = {identifier: place for place, identifier in enumerate(self._ids)}
         self._engine = bm25s.BM25(method="lucene", k1=k1, b=b)
         words = words_of(list(documents.values()))
         # bm25s cannot index a corpus without a single word; every search over it is empty.
@@ -47,14 +49,28 @@ class BM25:
         words = words_of(list(queries.values()))
         return [self._rank(query_id, terms, k) for query_id, terms in zip(queries, words, strict=True)]
 
+    def scores(self, query: str, documents: Sequence[str]) -> Scores:
+        """The scores of some documents for one query; 0 for one that shares no word with it.
+
+        Args:
+            query: query text.
+            documents: ids of documents.
+        """
+        [words] = words_of([query])
+        return self._dense(words)[[self._places[identifier] for identifier in documents]]
+
     def _rank(self, query_id: str, words: list[str], k: int) -> Ranking:
-        if not words or not self._has_words:
-            return Ranking(query_id, (), ())
-        scores = self._engine.get_scores(words)
+        scores = self._dense(words)
         found = np.flatnonzero(scores > 0)
         if len(found) > k:  # drop what cannot be in the top k before sorting the rest by score and id
             found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
         return Ranking.of(query_id, [self._ids[place] for place in found], scores[found], k)
+
+    def _dense(self, words: list[str]) -> Scores:
+        if not words or not self._has_words:
+            return np.zeros(len(self._ids), np.float32)
+        scores: Scores = self._engine.get_scores(words)
+        return scores
 
 
 class TextIndex(Protocol):
@@ -98,11 +114,10 @@ class BM25Stage:
         self._live = index.live
         lengths = np.concatenate([np.zeros(0, np.int32), *(postings.lengths for postings in self._postings)])
         counted = lengths if self._live is None else lengths[self._live]
-        self._documents = len(counted)
-        # Without a single word nothing is ever found, so any average will do.
-        average = int(counted.sum(dtype=np.int64)) / max(len(counted), 1) or 1.0
+        self._totals = WordCounts(len(counted), int(counted.sum(dtype=np.int64)), {})
         self._idfs: dict[str, float] = {}
-        self._half = k1 * ((1 - b) + b * lengths / average)  # the count at which a word adds half of its idf
+        self._k1, self._b, self._lengths = k1, b, lengths
+        self._half = half_of(lengths, self._totals.average, k1, b)
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[Candidates]:
         """Find the top ``depth`` documents for each query, among the allowed ones that share a word with it."""
@@ -114,6 +129,32 @@ class BM25Stage:
             allowed = self._live if allowed is None else self._live & allowed
         return [self._best(words, depth, allowed) for words in words_of(queries.texts)]
 
+    def counts(self, queries: Sequence[str]) -> WordCounts:
+        """The counts of the words of some queries."""
+        words = {word for words in words_of(queries) for word in words}
+        return self._totals._replace(containing={word: self._containing(self._found(word)[0]) for word in words})
+
+    def scores(self, text: str, places: Places | None = None, counts: WordCounts | None = None) -> Scores:
+        """The scores of some documents for one query; 0 for one that shares no word with it.
+
+        Args:
+            text: query text.
+            places: places of the documents; all places by default.
+            counts: counts of the corpus that the index is a shard of; by default the index is all of it.
+        """
+        [words] = words_of([text])
+        half = self._half if counts is None else half_of(self._lengths, counts.average, self._k1, self._b)
+        idf_of = self._idf_of if counts is None else counts.idf
+        if places is None:
+            return self._dense(words, half, idf_of)
+        order = np.argsort(places, kind="stable")
+        wanted, scores = places[order], np.zeros(len(places), np.float32)
+        gains = {word: self._gain_at(word, wanted, half, idf_of) for word in set(words)}
+        for word in words:  # in the order of the query, so that sums round as in `find`
+            scores += gains[word]
+        scores[order] = scores.copy()
+        return scores
+
     def gains(self, places: Places, texts: Sequence[str]) -> list[dict[str, float]]:
         """What each word adds to the scores of some documents, for every time that it occurs in a query.
 
@@ -122,19 +163,13 @@ class BM25Stage:
             texts: their texts, in the same order.
         """
         counted = [Counter(words) for words in words_of(texts)]
-        for word in {word for counts in counted for word in counts} - self._idfs.keys():
-            self._idfs[word] = self._idf(self._found(word)[0])
         return [
-            {word: self._idfs[word] * count / (half + count) for word, count in counts.items()}
+            {word: self._idf_of(word) * count / (half + count) for word, count in counts.items()}
             for counts, half in zip(counted, self._half[places].tolist(), strict=True)
         ]
 
     def _best(self, words: list[str], depth: int, allowed: npt.NDArray[np.bool_] | None) -> Candidates:
-        scores = np.zeros(len(self._half), np.float32)
-        gains = {word: self._gain(word) for word in set(words)}
-        for word in words:  # in the order of the query, so that sums round as in bm25s
-            places, gain = gains[word]
-            scores[places] += gain
+        scores = self._dense(words, self._half, self._idf_of)
         found = np.flatnonzero(scores > 0 if allowed is None else (scores > 0) & allowed)
         of_found = scores[found]
         if len(found) > depth:  # drop what cannot be in the top before sorting the rest
@@ -143,10 +178,34 @@ class BM25Stage:
         order = np.argsort(-of_found, kind="stable")[:depth]  # ties broken by place
         return Candidates(found[order], of_found[order])
 
-    def _gain(self, word: str) -> tuple[Places, Scores]:
+    def _dense(self, words: list[str], half: Numbers, idf_of: Idf) -> Scores:
+        scores = np.zeros(len(half), np.float32)
+        gains = {word: self._gain(word, half, idf_of) for word in set(words)}
+        for word in words:  # in the order of the query, so that sums round as in bm25s
+            places, gain = gains[word]
+            scores[places] += gain
+        return scores
+
+    def _gain_at(self, word: str, wanted: Places, half: Numbers, idf_of: Idf) -> Scores:
+        """What a word adds to the score of some documents, whose places ascend."""
+        gains = np.zeros(len(wanted), np.float32)
+        for postings, start, stop in zip(self._postings, self._starts, self._starts[1:], strict=False):
+            first, last = np.searchsorted(wanted, (start, stop))
+            documents, counts = postings.find(word)
+            if first == last or not len(documents):
+                continue
+            local = wanted[first:last] - start
+            at = np.minimum(np.searchsorted(documents, local), len(documents) - 1)
+            has = np.flatnonzero(documents[at] == local)
+            count = counts[at[has]]
+            gain = idf_of(word) * (count / (half[wanted[first + has]] + count))
+            gains[first + has] = gain.astype(np.float32)
+        return gains
+
+    def _gain(self, word: str, half: Numbers, idf_of: Idf) -> tuple[Places, Scores]:
         """The documents that contain a word, including deleted ones, and what it adds to the score of each."""
         places, counts = self._found(word)
-        return places, (self._idf(places) * (counts / (self._half[places] + counts))).astype(np.float32)
+        return places, (idf_of(word) * (counts / (half[places] + counts))).astype(np.float32)
 
     def _found(self, word: str) -> tuple[Places, npt.NDArray[np.int32]]:
         """The documents that contain a word, including deleted ones, and its count in each."""
@@ -155,12 +214,15 @@ class BM25Stage:
         places = np.concatenate([np.zeros(0, np.int64), *parts])
         return places, np.concatenate([np.zeros(0, np.int32), *(counts for _, counts in found)])
 
-    def _idf(self, places: Places) -> float:
-        """The idf of a word that occurs at these places."""
+    def _containing(self, places: Places) -> int:
+        """How many documents contain a word that occurs at these places."""
         # Deleted documents do not count; filtering them out after scoring is faster than removing them here.
-        n = len(places) if self._live is None else np.count_nonzero(self._live[places])
-        # 64 bits here and 32 in the sum, as in bm25s, so that even ties are the same.
-        return float(np.float32(math.log(1 + (self._documents - n + 0.5) / (n + 0.5))))
+        return len(places) if self._live is None else int(np.count_nonzero(self._live[places]))
+
+    def _idf_of(self, word: str) -> float:
+        if word not in self._idfs:
+            self._idfs[word] = idf(self._totals.documents, self._containing(self._found(word)[0]))
+        return self._idfs[word]
 
 
 STAGE = Stage(BM25Stage)

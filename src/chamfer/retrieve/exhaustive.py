@@ -7,19 +7,25 @@ import numpy.typing as npt
 
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels import dispatch
+from chamfer.retrieve.evidence import Evidence
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 
 
 class Exhaustive:
-    """Scores every document, so that its candidates are the final answer."""
+    """Scores every document, so that its candidates are the final answer.
 
-    def __init__(self, index: Snapshot) -> None:
-        self._index = index
+    Args:
+        index: snapshot of the index.
+        evidence: evidence to add if the queries have a mix; opened on the index by default.
+    """
+
+    def __init__(self, index: Snapshot, evidence: Evidence | None = None) -> None:
+        self._index, self._evidence = index, evidence or Evidence(index)
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
         """Find the top ``depth`` of the allowed documents."""
         places = None if allowed is None else [np.flatnonzero(allowed)] * len(queries.tokens)
-        return best(self._index, queries, depth, places)
+        return best(self._index, queries, depth, places, self._evidence.added(queries, places))
 
 
 def best(
@@ -27,21 +33,41 @@ def best(
     queries: Queries,
     k: int,
     candidates: Sequence[npt.NDArray[np.int64]] | None = None,
+    added: Sequence[npt.NDArray[np.float32]] | None = None,
 ) -> list[Candidates]:
-    """Find the top k of some candidates, or of all places, for each query; ties broken by document id."""
+    """Find the top k of some candidates, or of all places, for each query; ties broken by document id.
+
+    Args:
+        index: snapshot of the index.
+        queries: queries in the dimensions that the index stores.
+        k: number of documents to find.
+        candidates: places of documents, for each query; all places by default.
+        added: what to add to the score of each candidate, for each query.
+    """
     found: list[list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]] = [[] for _ in range(len(queries.tokens))]
     for number, segment in enumerate(index.segments):
         start, stop = index.starts[number], index.starts[number + 1]
-        chosen = None
+        chosen, offsets = None, None if added is None else [own[start:stop] for own in added]
         if candidates is not None:
             # The documents of a segment are sorted by id, so ascending places break ties by id.
             different = {id(places): places for places in candidates}  # a list that queries share is processed once
-            own = {key: np.sort(one[(one >= start) & (one < stop)]) - start for key, one in different.items()}
+            orders = {key: _ascending(one, start, stop) for key, one in different.items()}
+            own = {key: one[orders[key]] - start for key, one in different.items()}
             chosen = [own[id(places)] for places in candidates]
-        answers = dispatch.best(queries.tokens, queries.weights, segment, k=k, candidates=chosen, form=queries.form)
+            if added is not None:
+                offsets = [own[orders[id(places)]] for own, places in zip(added, candidates, strict=True)]
+        answers = dispatch.best(
+            queries.tokens, queries.weights, segment, k=k, candidates=chosen, form=queries.form, offsets=offsets
+        )
         for of_query, answer in zip(found, answers, strict=True):
             of_query.append((answer.places + start, answer.scores))
     return [_merged(index, answers, k) for answers in found]
+
+
+def _ascending(places: npt.NDArray[np.int64], start: int, stop: int) -> npt.NDArray[np.int64]:
+    """Positions of the places from ``start`` to ``stop``, such that the places ascend."""
+    inside = np.flatnonzero((places >= start) & (places < stop))
+    return inside[np.argsort(places[inside], kind="stable")]
 
 
 def _merged(

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.retrieve.nearest import Nearest, VectorIndex, summed
+from chamfer.retrieve.nearest import Nearest, VectorIndex
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.tokens.batch import TokenBatch
+from chamfer.tokens.means import summed
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.snapshot import Snapshot
-from chamfer.retrieve.exhaustive import best
+from chamfer.retrieve.evidence import Evidence
+from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
 from chamfer.retrieve.stages import AUTO, EXACT, chosen_name, depth_of, open_stage
 
@@ -22,6 +23,8 @@ class Ranker:
 
     def __init__(self, index: Snapshot, *, first_stage: str = AUTO) -> None:
         self.index, self._first_stage = index, first_stage
+        self.evidence = Evidence(index)
+        """Evidence beside the tokens."""
         self._stages: dict[str, FirstStage] = {}
         self._stage(first_stage)
 
@@ -65,15 +68,17 @@ class Ranker:
         searched = documents if allowed is None else np.count_nonzero(allowed)
         if searched <= depth and searched < documents:  # a filter leaves no more documents than would be scored anyway
             return self._stage(EXACT).find(queries, k, allowed)
-        found = stage.find(queries, depth, allowed)
-        answers = best(self.index, queries, k, [candidates.places for candidates in found])
+        candidates = [found.places for found in stage.find(queries, depth, allowed)]
+        answers = best(self.index, queries, k, candidates, self.evidence.added(queries, candidates))
         self.index.relieve()
         return answers
 
     def _stage(self, name: str) -> FirstStage:
         name = chosen_name(name, self.index)
         if name not in self._stages:
-            self._stages[name] = open_stage(name, self.index)
+            self._stages[name] = (
+                Exhaustive(self.index, self.evidence) if name == EXACT else open_stage(name, self.index)
+            )
         return self._stages[name]
 
 

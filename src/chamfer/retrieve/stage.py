@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.mix import NOTHING, Mix
 
 if TYPE_CHECKING:
     from chamfer.index.snapshot import Snapshot
@@ -25,14 +27,18 @@ class Queries(NamedTuple):
         tokens: their token vectors, in the dimensions that the index stores.
         weights: ``(query tokens,)`` float32, none negative.
         form: form of the score, ``l2`` or ``cosine``.
+        mix: how much evidence beside the tokens counts in the final score; first stages take no notice of it.
         was_truncated: for each query, whether it was longer than the model reads; empty if unknown.
+        counts: counts of the queries' words in the whole corpus, if the index is a shard of it.
     """
 
     texts: Sequence[str]
     tokens: TokenBatch
     weights: npt.NDArray[np.float32]
     form: Form = DEFAULT_FORM
+    mix: Mix = NOTHING
     was_truncated: Sequence[bool] = ()
+    counts: WordCounts | None = None
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
         """The weights of one query."""

@@ -45,12 +45,12 @@ class Adapter:
     @property
     def dimensions(self) -> int:
         """Number of dimensions of the vectors."""
-        return self.down.shape[0]
+        return int(self.down.shape[0])
 
     @property
     def rank(self) -> int:
         """Rank of the map."""
-        return self.down.shape[1]
+        return int(self.down.shape[1])
 
     def adapted(self, vectors: Vectors) -> npt.NDArray[np.float32]:
         """``(tokens, dimensions)`` the vectors after the map, of unit length."""

@@ -17,7 +17,7 @@ from chamfer.support.plain_json import parse_json
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.adapter import MOST_RANK, Adapter
 from chamfer.weights.metadata import metadata_json
-from chamfer.weights.mix import EVIDENCE, Mix
+from chamfer.weights.mix import EVIDENCE, NOTHING, Mix
 from chamfer.weights.tensors import BYTES, FLOAT32, MOST_HEADER_BYTES, Header, Tensor, read_header, read_tensor
 
 FORMAT = "chamfer-weights-1"
@@ -34,11 +34,17 @@ class Content(NamedTuple):
     metadata: Mapping[str, Any]
     context: npt.NDArray[np.float32] | None = None
     adapter: Adapter | None = None
-    mix: Mix = Mix()
+    mix: Mix = NOTHING
 
 
 def write_weights(path: Path, content: Content) -> None:
     """Write a weights file atomically."""
+    with atomic_write(path) as file:
+        file.write(weights_bytes(content))
+
+
+def weights_bytes(content: Content) -> bytes:
+    """The bytes of a weights file."""
     vocabulary = content.vocabulary
     metadata = {
         "format": WITH_MORE if content.adapter is not None or content.mix else FORMAT,
@@ -57,8 +63,7 @@ def write_weights(path: Path, content: Content) -> None:
         tensors |= {"down": content.adapter.down.ravel(), "up": content.adapter.up.ravel()}
     if content.mix:
         metadata["mix"] = json.dumps(asdict(content.mix))
-    with atomic_write(path) as file:
-        file.write(save(tensors, metadata))
+    return save(tensors, metadata)
 
 
 def largest_size(vocabulary: Vocabulary, dimensions: int) -> int:

@@ -6,13 +6,14 @@ Chamfer per weight is ``-sum_i(w_i * min_j ||q_i - d_j||) / sum_i(w_i)``. So the
 queries and for any scale of the weights, and it depends on the query and the document alone, not on other candidates.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.errors import InputError
+from chamfer.errors import InputError, InputWarning
 
 Evidence = Literal["lexical", "pooled"]
 
@@ -74,15 +75,37 @@ class Mix:
         >>> Mix(pooled=0.5).added(np.array([1.0, 3.0]), lexical=np.zeros(2), pooled=np.array([0.0, 1.0])).tolist()
         [0.0, 1.0]
         """
-        scale = float(weights.sum()) / max(len(weights), 1)
+        scale = scale_of(weights)
         total = self.lexical * np.asarray(lexical, np.float64) + self.pooled * np.asarray(pooled, np.float64)
         return np.asarray(scale * total, np.float32)
 
 
+def scale_of(weights: npt.NDArray[np.floating]) -> float:
+    """What turns a score per weight into a score: the total weight by the number of query tokens."""
+    return float(weights.sum()) / max(len(weights), 1)
+
+
+def without_corpus(mix: Mix, instead: str, *, stacklevel: int = 2) -> Mix:
+    """The mix for texts that belong to no index: lexical evidence is left out, with a warning.
+
+    Args:
+        mix: the mix of the weights.
+        instead: what to do for lexical evidence, for the end of a sentence.
+        stacklevel: as in :func:`warnings.warn`, counted from the caller.
+    """
+    if mix.lexical:
+        told = f"lexical evidence needs the word counts of an index, so it is left out here; {instead}"
+        warnings.warn(told, InputWarning, stacklevel=stacklevel + 1)
+    return mix.without(LEXICAL)
+
+
+NOTHING = Mix()
+"""No evidence: tokens alone decide."""
+
 FOR_POOLED_ENCODERS = Mix(lexical=0.012, pooled=0.4)
 """The default mix for encoders that were trained by pooling token vectors into one."""
 
-FOR_LATE_INTERACTION = Mix(lexical=0.012)
+FOR_LATE_INTERACTION = Mix(lexical=0.02)
 """The default mix for models that were trained for late interaction."""
 
 

@@ -10,8 +10,8 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
-from chamfer.weights.mix import default_mix
-from chamfer.weights.special import DEFAULT, Special
+from chamfer.weights.mix import NOTHING, Mix, default_mix
+from chamfer.weights.special import DEFAULT, Special, with_filling
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
 from chamfer.weights.zero_shot import IDF, MIX, NAMES, SOFT_IDF, UNIFORM
 
@@ -38,7 +38,7 @@ def weights_by_name(
     """Make or load weights.
 
     Args:
-        name: ``uniform``, ``idf``, ``idf-soft``, ``mix``, or the path of a ``.safetensors``, ``.json`` or ``.txt`` file.
+        name: ``uniform``, ``idf``, ``idf-soft``, ``mix``, or the path of a weights file.
         encoder: encoder whose tokens are weighted; a file made for another tokenizer is refused.
         frequencies: returns the document frequencies; called only for weights that need them.
         special: weight of special tokens under ``idf``, see :meth:`TokenWeights.idf`.
@@ -55,12 +55,30 @@ def weights_by_name(
     if name == SOFT_IDF:
         return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
     if name == MIX:
-        mix = default_mix(late_interaction=encoder.late_interaction)
-        weights = TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
-        return replace(weights, metadata={**weights.metadata, "recipe": MIX}, mix=mix)
+        return zero_shot_mix(frequencies(), encoder, made_from=made_from)
     weights = TokenWeights.load(name, vocabulary)
     check_weights(weights, encoder, form)
     return weights
+
+
+def zero_shot_mix(
+    frequencies: DocumentFrequencies, encoder: "Encoder", *, made_from: Mapping[str, Any] | None = None
+) -> TokenWeights:
+    """Softened IDF with the mix of evidence that suits the encoder: the best score without labels.
+
+    Where a model fills queries with ``[MASK]``, each of these tokens weighs :data:`chamfer.weights.special.FILLING`.
+    """
+    vocabulary = encoder.vocabulary
+    weights = TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from)
+    table = with_filling(weights.table, vocabulary) if encoder.fills_queries else weights.table
+    return replace(weights, table=table, metadata={**weights.metadata, "recipe": MIX}, mix=mix_of(MIX, encoder))
+
+
+def mix_of(weights: str | TokenWeights, encoder: "Encoder") -> Mix:
+    """The mix of weights, or of one of :data:`chamfer.weights.zero_shot.NAMES`, without counting anything."""
+    if isinstance(weights, TokenWeights):
+        return weights.mix
+    return default_mix(late_interaction=encoder.late_interaction) if weights == MIX else NOTHING
 
 
 def check_name(name: str) -> None:

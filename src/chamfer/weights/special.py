@@ -17,6 +17,12 @@ CHOICES = (DEFAULT, 0.0)
 AUTO: Final = "auto"
 """Choose the weight on validation queries."""
 
+MASKS = ("[MASK]", "<mask>")
+"""Tokens that late-interaction models fill queries with."""
+
+FILLING = 0.5
+"""Weight of each of :data:`MASKS` in the zero-shot mix; see docs/results/zero-shot.md."""
+
 SEPARATORS = ("[SEP]", "</s>")
 """Tokens that end a text. They are special here; to the paper they are words."""
 
@@ -35,6 +41,16 @@ def with_special(
     [1.0, 3.0]
     """
     return np.where(vocabulary.is_special, special, table).astype(np.float32)
+
+
+def with_filling(table: npt.NDArray[np.float32], vocabulary: Vocabulary) -> npt.NDArray[np.float32]:
+    """``(vocabulary,)`` weights in which every token that fills queries weighs :data:`FILLING`.
+
+    >>> with_filling(np.ones(2, np.float32), Vocabulary(("cat", "[MASK]"), special_ids=frozenset({1}))).tolist()
+    [1.0, 0.5]
+    """
+    fills = np.isin(np.arange(len(table)), [vocabulary.ids[mask] for mask in MASKS if mask in vocabulary.ids])
+    return np.where(fills, np.float32(FILLING), table)
 
 
 def separators(vocabulary: Vocabulary) -> list[int]:

@@ -24,7 +24,7 @@ from chamfer.weights.files import Content, check_exists, other_tokenizer, read_w
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.idf import POWER, idf_table, soft_idf_table
 from chamfer.weights.metadata import metadata_json
-from chamfer.weights.mix import Mix
+from chamfer.weights.mix import NOTHING, Mix
 from chamfer.weights.special import AUTO, CHOICES, DEFAULT, Special, choose_special, with_special
 from chamfer.weights.zero_shot import IDF, SOFT_IDF, UNIFORM
 
@@ -42,7 +42,7 @@ Validate = Callable[[Sequence["TokenWeights"]], Sequence[float]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenWeights:
-    """A weight for every token of a vocabulary, and what a score has beside it: an adapter of queries, a mix of evidence.
+    """A weight for every token of a vocabulary and, optionally, an adapter of query vectors and a mix of evidence.
 
     Args:
         table: ``(vocabulary,)`` float32, not negative and at most 1e9; with a context, a 55th of that.
@@ -64,7 +64,7 @@ class TokenWeights:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     context: npt.NDArray[np.float32] | None = None
     adapter: Adapter | None = None
-    mix: Mix = Mix()
+    mix: Mix = NOTHING
 
     def __post_init__(self) -> None:
         if self.table.shape != (len(self.vocabulary),) or self.table.dtype != np.float32:
@@ -159,6 +159,11 @@ class TokenWeights:
         table = soft_idf_table(frequencies, vocabulary, power=power, mean=mean)
         made = {"recipe": SOFT_IDF, "power": power, "documents": frequencies.documents, **(made_from or {})}
         return cls(with_special(table, vocabulary), vocabulary, made)
+
+    @property
+    def content(self) -> Content:
+        """Internal: what a weights file holds."""
+        return Content(self.table, self.vocabulary, self.metadata, self.context, self.adapter, self.mix)
 
     def with_mix(self, mix: Mix) -> Self:
         """The same weights with another mix of evidence; ``with_mix(Mix())`` scores by tokens alone."""
@@ -272,15 +277,13 @@ class TokenWeights:
         path = Path(path)
         check_suffix(path)
         if path.suffix not in exchange.SUFFIXES:
-            write_weights(
-                path, Content(self.table, self.vocabulary, self.metadata, self.context, self.adapter, self.mix)
-            )
+            write_weights(path, self.content)
         elif self.context is None and self.adapter is None and not self.mix:
             exchange.write_table(path, self.vocabulary, self.table)
         else:
             raise InputError(
-                f"weights with a context, an adapter or a mix do not fit into {path.name!r}, which holds one number per "
-                "token; save them as .safetensors, or learn them with the recipe 'prior'"
+                f"weights with a context, an adapter or a mix do not fit into {path.name!r}, which holds one number "
+                "per token; save them as .safetensors, or learn them with the recipe 'prior'"
             )
 
     @classmethod
