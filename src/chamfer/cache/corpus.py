@@ -22,6 +22,7 @@ from chamfer.cache.manifest import (
     file_sizes,
     read_manifest,
 )
+from chamfer.cache.means import open_means
 from chamfer.cache.text_encoder import split
 from chamfer.errors import InputError
 from chamfer.kernels.documents import CodedDocuments
@@ -147,6 +148,11 @@ class EncodedCorpus:
             if codes is not None:  # otherwise the next call tries again
                 made = self.__dict__["_coded"] = CodedDocuments(self.tokens, codes)
         return made
+
+    @cached_property
+    def means(self) -> npt.NDArray[np.float16]:
+        """``(documents, dimensions)`` mean token vectors of unit length, computed on first use."""
+        return open_means(self.folder, self.tokens, self.made_from)
 
     def take(self, places: npt.NDArray[np.integer]) -> TokenBatch:
         """The vectors of some documents."""

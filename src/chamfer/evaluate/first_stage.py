@@ -24,7 +24,7 @@ def find_first(
 ) -> dict[str, list[Ranking]]:
     """Return the top candidates of each query for each weighting, without the query itself.
 
-    Weights matter only to stages that can use them.
+    Weights and adapters matter only to stages that can use them, and a mix only where all documents are scored.
     """
     corpus, encoded = setup.corpus, setup.encode_queries(queries)
     if first_stage == AUTO:
@@ -36,7 +36,8 @@ def find_first(
     tokens = encoded.tokens.take([encoded.place[identifier] for identifier in queries])
     found: dict[str, list[Ranking]] = {}
     for name, weights in weightings.items():
-        weighted = Queries(list(queries.values()), tokens, weights.of(tokens), setup.form)
+        texts, adapted = list(queries.values()), weights.adapt(tokens)
+        weighted = Queries(texts, adapted, weights.of(tokens), setup.form, weights.mix)
         found[name] = [
             without_own_document(
                 setup.collection, Ranking.of(identifier, index.ids(one.places), one.scores), setup.depth
@@ -62,10 +63,11 @@ def _score_all(
                     {name: weights},
                     form=setup.form,
                     k=setup.depth + 1,
+                    lexical=setup.bm25.scores(text, corpus.ids) if weights.mix.lexical else None,
                 )[name],
                 setup.depth,
             )
-            for identifier in queries
+            for identifier, text in queries.items()
         ]
         for name, weights in weightings.items()
     }

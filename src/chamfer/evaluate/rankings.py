@@ -10,7 +10,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.setup import Setup, open_setup
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.retrieve.bm25 import BM25
+from chamfer.retrieve.bm25 import BM25, Scores
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.search.rerank_all import rerank_all
 from chamfer.search.rerank_encoded import RerankEncoded
@@ -44,7 +44,7 @@ def rerank_collection(
 
     Args:
         collection: documents and queries.
-        weights: ``uniform``, ``idf``, ``idf-soft``, or a weights file.
+        weights: ``uniform``, ``idf``, ``idf-soft``, ``mix``, or a weights file.
         encoder: encoder of queries and documents.
         split: split whose judged queries are re-ranked; all queries by default.
         candidates: rankings to re-rank; BM25's by default.
@@ -60,7 +60,8 @@ def rerank_collection(
         collection, encoder=encoder, cache=cache, form=form, depth=depth, progress=progress, ray=ray
     ) as setup:
         chosen = weights_by_name(weights, encoder, lambda: setup.frequencies, form=form)
-        found = find_candidates(collection, queries, given=candidates, depth=setup.depth)
+        bm25 = setup.bm25 if candidates is None else None
+        found = find_candidates(collection, queries, given=candidates, depth=setup.depth, bm25=bm25)
         ranked = rerank_candidates(setup, {weights: chosen}, found, k=k, resume=True)[weights]
         return Reranked(ranked, setup.truncated(queries))
 
@@ -71,14 +72,22 @@ def find_candidates(
     *,
     given: Sequence[Ranking] | None = None,
     depth: int = DEFAULT_DEPTH,
+    bm25: BM25 | None = None,
 ) -> list[Ranking]:
     """Return the top ``depth`` candidates of each query, by BM25 or from a given ranking.
 
     A document that is the query itself is left out: in ArguAna nearly every query is also a document.
+
+    Args:
+        collection: documents and queries.
+        queries: queries by id.
+        given: rankings to take candidates from, instead of BM25's.
+        depth: number of candidates per query.
+        bm25: BM25 over the documents, such as :attr:`Setup.bm25`; built if necessary.
     """
     if given is None:
         # One more than needed, because the query's own document is usually the first.
-        found = BM25(collection.documents).search(queries, depth + 1)
+        found = (bm25 or BM25(collection.documents)).search(queries, depth + 1)
     else:
         found = [ranking for ranking in given if ranking.query_id in queries]
         if not found:
@@ -117,8 +126,12 @@ def rerank_candidates(
     corpus, encoded = setup.corpus, setup.encode_queries(queries)
     job = RerankEncoded(encoded, corpus, weightings, setup.form, k)
     keep = setup.cache if resume else None
+
+    def lexical(query: str, documents: Sequence[str]) -> Scores:
+        return setup.bm25.scores(queries[query], documents)
+
     with setup.progress("re-ranking", len(candidates)) as advance:
-        return rerank_all(job, candidates, keep=keep, advance=advance, workers=setup.workers)
+        return rerank_all(job, candidates, lexical=lexical, keep=keep, advance=advance, workers=setup.workers)
 
 
 def without_own_document(collection: Collection, ranking: Ranking, depth: int) -> Ranking:

@@ -16,6 +16,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.retrieve.bm25 import BM25
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.weights.counting import count_tokens
@@ -29,7 +30,7 @@ from chamfer.workers.jobs import IN_PROCESS, Workers
 class Setup:
     """The settings that the steps of an experiment share.
 
-    The corpus is fingerprinted, tokenised and encoded at most once, when a step first needs it.
+    The corpus is fingerprinted, tokenised, encoded and indexed for BM25 at most once, when a step first needs it.
 
     Args:
         collection: documents, queries and judgements.
@@ -75,6 +76,11 @@ class Setup:
                 advance=advance,
                 workers=self.workers,
             )
+
+    @cached_property
+    def bm25(self) -> BM25:
+        """BM25 over the documents: the first stage, and the lexical evidence of a mix."""
+        return BM25(self.collection.documents)
 
     @cached_property
     def frequencies(self) -> DocumentFrequencies:

@@ -18,7 +18,7 @@ def validator(setup: Setup, split: str) -> Validate:
         collection = setup.collection
         queries = dict(list(collection.judged_queries(split).items())[:QUERIES])
         judgements = {query: collection.judgements[split][query] for query in queries}
-        candidates = find_candidates(collection, queries, depth=setup.depth)
+        candidates = find_candidates(collection, queries, depth=setup.depth, bm25=setup.bm25)
         weightings = {str(place): one for place, one in enumerate(weights)}
         ranked = rerank_candidates(setup, weightings, candidates)
         return [float(measure(ranked[name], judgements)[MAIN].mean()) for name in weightings]

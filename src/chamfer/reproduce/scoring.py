@@ -98,12 +98,13 @@ class Scoring:
 
     @cached_property
     def _bm25(self) -> dict[str, Ranking]:
-        """BM25's candidates for all queries, found in one go because each call builds a new BM25 index."""
+        """BM25's candidates for all queries."""
         queries = self.collection.judged_queries(TEST)
         for role in ROLES:
             queries |= self.splits.texts(self.collection, role)
         return {
-            ranking.query_id: ranking for ranking in find_candidates(self.collection, queries, depth=self.setup.depth)
+            ranking.query_id: ranking
+            for ranking in find_candidates(self.collection, queries, depth=self.setup.depth, bm25=self.setup.bm25)
         }
 
 

@@ -3,11 +3,13 @@
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from chamfer.data.ranking import Ranking
-from chamfer.search.rerank_encoded import CANDIDATES, RANKED, RerankEncoded
+from chamfer.search.rerank_encoded import CANDIDATES, LEXICAL, RANKED, RerankEncoded
 from chamfer.support.devices import CPU
 from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Advance, ignore
@@ -16,11 +18,15 @@ from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_tabl
 # Queries that a worker re-ranks at a time: about a second of work.
 QUERIES_PER_TABLE = 16
 
+Lexical = Callable[[str, Sequence[str]], npt.NDArray[np.float32]]
+"""BM25's scores of some documents for a query, all given by id."""
+
 
 def rerank_all(
     job: RerankEncoded,
     candidates: Sequence[Ranking],
     *,
+    lexical: Lexical | None = None,
     keep: Path | None = None,
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
@@ -30,6 +36,7 @@ def rerank_all(
     Args:
         job: queries, documents and weights.
         candidates: candidates of each query.
+        lexical: BM25's scores; required for a mix with lexical evidence, and not called otherwise.
         keep: folder for finished work, so that the same call resumes after an interruption.
         advance: progress callback, with the number of queries finished, also by an earlier call.
         workers: workers that re-rank.
@@ -40,8 +47,17 @@ def rerank_all(
     on_gpu = job.corpus.device != CPU
     if job.k is not None and len(job.weightings) == 1 and not on_gpu:
         _ = job.corpus.coded  # computed once here, or every worker would do it
+    mixes = [weights.mix for weights in job.weightings.values()]
+    if any(mix.pooled for mix in mixes):
+        _ = job.corpus.means  # likewise
+    if not any(mix.lexical for mix in mixes):
+        lexical = None
     tables = list(_tables(candidates))
-    run = partial(workers.map, job, advance=advance, gpu=on_gpu)
+
+    def run(some: Iterable[Table]) -> Iterator[Table]:
+        sent = some if lexical is None else (_with_lexical(table, lexical) for table in some)
+        return workers.map(job, sent, advance=advance, gpu=on_gpu)
+
     if keep is None:
         ranked: Iterable[Table] = run(tables)
     else:
@@ -59,6 +75,10 @@ def _tables(candidates: Sequence[Ranking]) -> Iterator[Table]:
         for ranking in candidates[start : start + QUERIES_PER_TABLE]:
             add_row(table, ranking.query_id, list(ranking.document_ids))
         yield table
+
+
+def _with_lexical(table: Table, lexical: Lexical) -> Table:
+    return {**table, LEXICAL: [lexical(query, documents).tolist() for query, documents in rows(table, CANDIDATES)]}
 
 
 def _run_resumably(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
@@ -14,14 +15,21 @@ from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch
+from chamfer.tokens.means import cosines, mean_vectors
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import Table, add_row, empty_table, rows
 
 CANDIDATES = ("query", "documents")
 """Columns of the job's input: query id, and ids of its candidates."""
 
+LEXICAL = "lexical"
+"""A further column of the input if any weighting needs it: BM25's score of each candidate."""
+
 RANKED = ("weights", "query", "documents", "scores")
 """Columns of the job's result: name of the weights, query id, document ids and scores, best first."""
+
+Floats = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
 
 
 def rerank_encoded(
@@ -32,11 +40,12 @@ def rerank_encoded(
     *,
     form: Form = DEFAULT_FORM,
     k: int | None = None,
+    lexical: Floats | None = None,
 ) -> dict[str, Ranking]:
     """Re-rank the candidates of one query with each of several weightings, from vectors on disk.
 
-    Distances do not depend on weights, so they are computed once for all. The top ``k`` for a single weighting are
-    found faster, because most documents need no exact score.
+    Distances do not depend on weights, so they are computed once for all weightings with the same adapter. The top
+    ``k`` for a single weighting are found faster, because most documents need no exact score.
 
     Args:
         query: a batch of one query.
@@ -45,6 +54,7 @@ def rerank_encoded(
         weightings: weights by name.
         form: ``l2`` or ``cosine``.
         k: number of documents to return; all if not given.
+        lexical: ``(candidates,)`` BM25's scores; required for a mix with lexical evidence.
     """
     unknown = next((identifier for identifier in candidates.document_ids if identifier not in corpus.place), None)
     if unknown is not None:
@@ -52,20 +62,54 @@ def rerank_encoded(
     places = np.array([corpus.place[identifier] for identifier in candidates.document_ids], dtype=np.int64)
     if k is not None and len(weightings) == 1:
         [(name, weights)] = weightings.items()
-        by_id = places[np.argsort(corpus.order[places])]
-        found = dispatch.best(query, weights.of(query), corpus, k=k, candidates=[by_id], form=form)[0]
+        adapted, own = weights.adapt(query), weights.of(query)
+        by_id = np.argsort(corpus.order[places])
+        added = _added(weights, own, adapted, corpus, places, lexical)
+        offsets = None if added is None else [added[by_id]]
+        found = dispatch.best(adapted, own, corpus, k=k, candidates=[places[by_id]], form=form, offsets=offsets)[0]
         ids = tuple(corpus.ids[place] for place in found.places)
         return {name: Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))}
-    distances = dispatch.minima(query, corpus, candidates=places, form=form)
-    return {
-        name: Ranking.of(candidates.query_id, candidates.document_ids, dispatch.score(distances, weights.of(query)), k)
-        for name, weights in weightings.items()
-    }
+    distances: dict[int, Floats] = {}  # by identity: weights of an ablation share one adapter
+    rankings = {}
+    for name, weights in weightings.items():
+        adapted, own, key = weights.adapt(query), weights.of(query), id(weights.adapter)
+        if key not in distances:
+            distances[key] = dispatch.minima(adapted, corpus, candidates=places, form=form)
+        scores = dispatch.score(distances[key], own)
+        added = _added(weights, own, adapted, corpus, places, lexical)
+        if added is not None:
+            scores = scores + added
+        rankings[name] = Ranking.of(candidates.query_id, candidates.document_ids, scores, k)
+    return rankings
+
+
+def _added(
+    weights: TokenWeights,
+    own: Floats,
+    adapted: TokenBatch,
+    corpus: EncodedCorpus,
+    places: Places,
+    lexical: Floats | None,
+) -> Floats | None:
+    """What evidence beside the tokens adds to the score of each candidate; None if the mix is empty."""
+    mix = weights.mix
+    if not mix:
+        return None
+    if mix.lexical and lexical is None:
+        raise InputError("a mix with lexical evidence needs BM25's scores of the candidates; give lexical=")
+    nothing = np.zeros(len(places), np.float32)
+    return mix.added(
+        own,
+        lexical=nothing if lexical is None else lexical,
+        pooled=cosines(corpus.means[places], mean_vectors(adapted)[0]) if mix.pooled else nothing,
+    )
 
 
 @dataclass(frozen=True)
 class RerankEncoded:
     """A job from a table of :data:`CANDIDATES` to a table of :data:`RANKED`; workers read the vectors from disk.
+
+    They read no texts, so the table has a column :data:`LEXICAL` if any weighting needs it.
 
     Args:
         queries: encoded queries.
@@ -88,6 +132,9 @@ class RerankEncoded:
             digest.update(name.encode())
             digest.update(weights.table.tobytes())
             digest.update(b"" if weights.context is None else weights.context.tobytes())
+            digest.update(repr((weights.adapter, weights.mix)).encode())
+            for matrix in () if weights.adapter is None else (weights.adapter.down, weights.adapter.up):
+                digest.update(matrix.tobytes())
         work = [self.form, self.k, self.corpus.made_from, self.queries.made_from, tables]
         digest.update(json.dumps(work, sort_keys=True).encode())
         return digest.hexdigest()[:16]
@@ -95,10 +142,13 @@ class RerankEncoded:
     def __call__(self, table: Table, advance: Advance) -> Table:
         """See :class:`chamfer.workers.jobs.Job`."""
         ranked = empty_table(RANKED)
-        for query_id, documents in rows(table, CANDIDATES):
+        for row, (query_id, documents) in enumerate(rows(table, CANDIDATES)):
             tokens = self.queries.tokens[self.queries.place[query_id]]
             candidates = Ranking(query_id, tuple(documents), (0.0,) * len(documents))
-            rankings = rerank_encoded(tokens, candidates, self.corpus, self.weightings, form=self.form, k=self.k)
+            lexical = np.array(table[LEXICAL][row], np.float32) if LEXICAL in table else None
+            rankings = rerank_encoded(
+                tokens, candidates, self.corpus, self.weightings, form=self.form, k=self.k, lexical=lexical
+            )
             for name, ranking in rankings.items():
                 add_row(ranked, name, query_id, list(ranking.document_ids), list(ranking.scores))
             advance(1)
