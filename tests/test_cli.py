@@ -96,12 +96,27 @@ def test_evaluate_prints_a_table_for_people_and_runs_for_tools(
     assert "idf-soft" in done.stdout
     assert "documents were truncated to 5 tokens" in done.stderr
     names = {path.name for path in (tmp_path / "runs").iterdir()}
-    assert names == {"bm25.trec", "uniform.trec", "idf.trec", "idf-soft.trec"}
+    assert names == {"bm25.trec", "uniform.trec", "idf.trec", "idf-soft.trec", "mix.trec"}
     (tmp_path / "runs" / "idf.trec").rename(tmp_path / "runs" / "before.trec")
     again = run("evaluate", collection_folder, "--candidates", "runs/bm25.trec", "--run", "runs/before.trec", "--json")
     systems = {system["name"]: system["measures"] for system in json.loads(again.stdout)["systems"]}
     assert systems["candidates"]["R@100"] == systems["idf"]["R@100"]
     assert set(systems["before"]) == set(systems["idf"])
+
+
+def test_evaluate_ablates_a_mix(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    with (collection_folder / "queries.jsonl").open("a") as file:
+        file.write('{"_id": "q4", "text": "zebra"}\n')
+    with (collection_folder / "qrels" / "test.tsv").open("a") as file:
+        file.write("q4\td1\t1\n")
+    arguments = ("--weights", "uniform", "--weights", "mix", "--ablation", "--baseline", "mix", "--save-runs", "runs")
+    done = run("evaluate", collection_folder, *arguments)
+    systems = ["uniform", "mix", "mix without lexical", "mix without pooled", "mix, tokens only"]
+    for name in systems:
+        assert any(line.startswith(f"{name} ") for line in done.stdout.splitlines())
+    assert "note: bm25 returns nothing for 1 of 5 queries" in done.stderr
+    assert "note: mix" not in done.stderr, "its candidates are BM25's"
+    assert {path.stem for path in (tmp_path / "runs").iterdir()} == {"bm25", *systems}
 
 
 def test_encode_says_where_the_vectors_are(run: Run, collection_folder: Path) -> None:

@@ -154,5 +154,5 @@ def test_the_summary_has_the_collections_with_enough_queries_apart(
 
 
 def test_the_summary_is_one_family_of_comparisons(row: Callable[[list[dict[str, Any]]], list[str]]) -> None:
-    assert row([result("one", p_value=0.007)])[1] == "0", "0.007 does not survive eight comparisons"
-    assert row([result("one", p_value=0.006)])[1] == "1"
+    assert row([result("one", p_value=0.006)])[1] == "0", "0.006 does not survive ten comparisons"
+    assert row([result("one", p_value=0.004)])[1] == "1"

@@ -207,7 +207,7 @@ class TestOnRay:
         results = []
         for name, workers in (("here", IN_PROCESS), ("there", on_ray)):
             setup = Setup(collection, encoder, tmp_path / name, workers=workers)
-            ranked = evaluate_collection(setup, ["uniform", "idf-soft"])
+            ranked = evaluate_collection(setup, ["uniform", "idf-soft", "mix"], ablation=True)
             results.append((ranked, learn_collection(setup, ["test"], folds=2)))
         (ranked_here, learnt_here), (ranked_there, learnt_there) = results
         for here, there in zip(ranked_here.systems, ranked_there.systems, strict=True):

@@ -56,6 +56,9 @@ def evaluate(
     baseline: Annotated[
         str | None, typer.Option("--baseline", help="System to compare with.", show_default=UNIFORM)
     ] = None,
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="Also measure a mix without each of its pieces.")
+    ] = False,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     save_runs: Annotated[
@@ -107,6 +110,7 @@ def evaluate(
             special=chosen,
             validation=validation,
             baseline=baseline,
+            ablation=ablation,
             cache=cache,
             ray=ray,
         )
@@ -115,9 +119,10 @@ def evaluate(
     unknown = collection.unknown_judged(split)
     if unknown:
         say(f"note: {unknown} judged documents are not in the corpus")
+    found_by = evaluation.settings["first_stage"]
     for system in evaluation.systems:
         without = evaluation.queries - system.answered
-        if without and system.name not in weights:  # a weighting answers whenever its candidates do
+        if without and system.name in (found_by, *runs):  # a weighting answers whenever its candidates do
             say(f"note: {system.name} returns nothing for {without} of {evaluation.queries} queries")
         if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
             write_run(save_runs / f"{system.label}.trec", system.rankings, tag=system.label)

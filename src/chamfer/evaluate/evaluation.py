@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from chamfer.data.ranking import Ranking
@@ -10,6 +9,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import UnknownNameError
 from chamfer.evaluate.measures import MAIN, MEASURES, PerQuery
 from chamfer.evaluate.significance import Comparison, compare
+from chamfer.evaluate.weightings import label_of
 from chamfer.kernels.form import Form
 from chamfer.support.notebook import Row, table
 
@@ -32,8 +32,8 @@ class System:
 
     @property
     def label(self) -> str:
-        """The name in tables: a file without its folder and suffix."""
-        return Path(self.name).stem
+        """The name in tables: a weights file without its folder and suffix."""
+        return label_of(self.name)
 
     @property
     def measures(self) -> dict[str, float]:

@@ -37,6 +37,7 @@ def evaluate(
     special: Special = DEFAULT,
     validation: str = DEV,
     baseline: str | None = None,
+    ablation: bool = False,
     cache: str | Path | None = None,
     progress: bool | None = None,
     ray: str | None = None,
@@ -46,8 +47,8 @@ def evaluate(
     Args:
         data: a judged collection or the path of one in the BEIR layout, whose candidates are re-ranked; or an index,
             its folder or a searcher of it, which is searched.
-        weights: names (``uniform``, ``idf``, ``idf-soft``), files or :class:`chamfer.TokenWeights`; one, a list, or a
-            mapping from the names to show.
+        weights: names (``uniform``, ``idf``, ``idf-soft``, ``mix``), files or :class:`chamfer.TokenWeights`; one, a
+            list, or a mapping from the names to show.
         queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, the keys of
             ``judgements`` are the query texts, or ids of the collection's queries.
         judgements: grades of documents for each query (or lists of relevant ids), a DataFrame, or a qrels file.
@@ -62,6 +63,8 @@ def evaluate(
         special: weight of special tokens under ``idf``: 0, 1, or ``"auto"`` for the better one on ``validation``.
         validation: split for ``special="auto"``; it must not be the one that is measured.
         baseline: system to compare with; ``uniform`` if it is there, else the first weighting.
+        ablation: whether to measure weights with a mix or an adapter again without each piece: without lexical or
+            pooled evidence, without the adapter, and by tokens only.
         cache: folder for vectors, so that a second evaluation encodes nothing; the user's cache folder by default.
         progress: whether to show a progress bar; by default only if stderr is a terminal.
         ray: address of a Ray cluster, or ``"local"`` for Ray workers on this machine; by default, no Ray.
@@ -95,6 +98,7 @@ def evaluate(
             special=special,
             depth=depth,
             baseline=baseline,
+            ablation=ablation,
             progress=shown(progress),
         )
     collection = open_collection(data, queries, judgements)
@@ -111,4 +115,5 @@ def evaluate(
             special=special,
             validation=validation,
             baseline=baseline,
+            ablation=ablation,
         )

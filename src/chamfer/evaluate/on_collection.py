@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from chamfer.data.judgements import DEV, TEST
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
+from chamfer.evaluate.ablation import with_ablations
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
 from chamfer.evaluate.first_stage import find_first
 from chamfer.evaluate.measures import measure
@@ -28,6 +29,7 @@ def evaluate_collection(
     special: Special = DEFAULT,
     validation: str = DEV,
     baseline: str | None = None,
+    ablation: bool = False,
 ) -> Evaluation:
     """Evaluate weightings; the arguments are those of :func:`chamfer.evaluate.experiment.evaluate`."""
     started = time.perf_counter()
@@ -52,7 +54,8 @@ def evaluate_collection(
 
     found: list[Ranking] = []
     if candidates is not None or first_stage == BM25:
-        found = find_candidates(collection, queries, given=candidates, depth=setup.depth)
+        bm25 = setup.bm25 if candidates is None else None
+        found = find_candidates(collection, queries, given=candidates, depth=setup.depth, bm25=bm25)
     weightings = resolve_weightings(
         named,
         encoder,
@@ -62,6 +65,8 @@ def evaluate_collection(
         validate=validator(setup, validation),
         made_from=setup.origin,
     )
+    if ablation:
+        weightings = with_ablations(weightings, [source, *runs])
     if found:
         ranked = rerank_candidates(setup, weightings, found)
     else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
+from chamfer.evaluate.ablation import with_ablations
 from chamfer.evaluate.evaluation import Evaluation, System, settings_json
 from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
@@ -28,6 +29,7 @@ def evaluate_index(
     special: float = DEFAULT,
     depth: int | None = None,
     baseline: str | None = None,
+    ablation: bool = False,
     progress: Progress = quiet,
 ) -> Evaluation:
     """Evaluate weightings; see :func:`chamfer.evaluate.experiment.evaluate`.
@@ -41,6 +43,7 @@ def evaluate_index(
         special: weight of special tokens under ``idf``.
         depth: number of candidates to score exactly; the default of the first stage if not given.
         baseline: system to compare with.
+        ablation: whether to switch off the pieces of a mix, and an adapter, as well.
         progress: shows the progress.
     """
     started = time.perf_counter()
@@ -52,6 +55,8 @@ def evaluate_index(
     encoder, index = searcher.encoder, searcher.index
     own = own_documents(index, judged, judgements)
     weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
+    if ablation:
+        weightings = with_ablations(weightings)
     rankings, truncated = _search(searcher, judged, own, weightings, first_stage, depth, progress)
     grades = {query: judgements[query] for query in judged}
     return Evaluation(

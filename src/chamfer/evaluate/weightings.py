@@ -10,7 +10,7 @@ from chamfer.kernels.form import Form
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.names import check_name, check_weights, weights_by_name
 from chamfer.weights.special import DEFAULT, Special
-from chamfer.weights.token_weights import TokenWeights, Validate
+from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
 
 OneWeighting = str | Path | TokenWeights
 Weightings = OneWeighting | Sequence[OneWeighting] | Mapping[str, OneWeighting]
@@ -31,17 +31,31 @@ def name_weightings(weights: Weightings, other_systems: Sequence[str] = ()) -> d
         pairs = [(_name(one), one) for one in several]
     if not pairs:
         raise InputError("an evaluation needs at least one weighting, such as 'uniform'")
-    labels = [Path(name).stem for name in (*(name for name, _ in pairs), *other_systems)]
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"two systems would be called {twice!r}; rename a file, or give the weights as a mapping from names"
-        )
+    check_labels([*(name for name, _ in pairs), *other_systems])
     named = {name: one if isinstance(one, TokenWeights) else str(one) for name, one in pairs}
     for one in named.values():
         if isinstance(one, str):
             check_name(one)
     return named
+
+
+def label_of(name: str) -> str:
+    """The name of a system in tables: a weights file without its folder and suffix.
+
+    >>> label_of("runs/mine-1.2.safetensors"), label_of("mix without lexical")
+    ('mine-1.2', 'mix without lexical')
+    """
+    return Path(name).stem if Path(name).suffix in SUFFIXES else name
+
+
+def check_labels(names: Sequence[str]) -> None:
+    """Raise an error if two systems would have the same name in tables."""
+    labels = [label_of(name) for name in names]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"two systems would be called {twice!r}; rename a file, or give the weights as a mapping from names"
+        )
 
 
 def _name(weights: OneWeighting) -> str:

@@ -11,12 +11,12 @@ from chamfer.reproduce.report import Report
 from chamfer.reproduce.systems import FEW_SHOT, FEW_SHOT_PAPER, TITLES
 from chamfer.reproduce.tables import title
 from chamfer.support.plots import check_plot
-from chamfer.weights.zero_shot import IDF, SOFT_IDF
+from chamfer.weights.zero_shot import IDF, MIX, SOFT_IDF
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {IDF: "#8a8a8a", SOFT_IDF: "#c77d2e", FEW_SHOT_PAPER: "#7a5195", FEW_SHOT: "#2f6f9f"}
+COLOURS = {IDF: "#8a8a8a", SOFT_IDF: "#c77d2e", MIX: "#4d8f4d", FEW_SHOT_PAPER: "#7a5195", FEW_SHOT: "#2f6f9f"}
 
 
 def plot_gains(path: Path, reports: Sequence[Report]) -> None:
@@ -33,14 +33,15 @@ def plot_gains(path: Path, reports: Sequence[Report]) -> None:
 
 def _draw(axes: "Axes", report: Report) -> None:
     places = np.arange(len(report.lines))[::-1]
-    height = 0.8 / len(COLOURS)
-    for number, (name, colour) in enumerate(COLOURS.items()):
+    weighted = report.systems[1:]
+    height = 0.8 / len(weighted)
+    for number, name in enumerate(weighted):
         cells = [line.cells[name] for line in report.lines]
         bars = axes.barh(
-            places + ((len(COLOURS) - 1) / 2 - number) * height,
+            places + ((len(weighted) - 1) / 2 - number) * height,
             [cell.gain for cell in cells],
             height * 0.9,
-            color=colour,
+            color=COLOURS[name],
             label=TITLES[name],
         )
         for bar, cell in zip(bars, cells, strict=True):

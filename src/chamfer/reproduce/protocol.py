@@ -34,9 +34,10 @@ from chamfer.reproduce.scoring import Scoring
 from chamfer.reproduce.separator import with_separator_idf
 from chamfer.reproduce.systems import APART, CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT
 from chamfer.support.progress import Progress, quiet
+from chamfer.weights.names import weights_by_name
 from chamfer.weights.special import choose_special
 from chamfer.weights.token_weights import TokenWeights
-from chamfer.weights.zero_shot import IDF, SOFT_IDF
+from chamfer.weights.zero_shot import IDF, MIX, SOFT_IDF
 
 # Fewer queries cannot be cross-validated.
 MIN_QUERIES = 3
@@ -89,6 +90,7 @@ def reproduce_dataset(
         train, validation, start, dataset, theirs=theirs, seed=protocol.seed, progress=progress
     )
     learnt = time.perf_counter() - learning
+    weightings[MIX] = weights_by_name(MIX, encoder, lambda: setup.frequencies, made_from=setup.origin)
     rankings = scoring.rankings(weightings, with_own=dataset.own_documents)
     judgements = splits.judgements(collection, "test")
     others = {
@@ -139,7 +141,7 @@ def learn_all(
     seed: int = 0,
     progress: Progress = quiet,
 ) -> tuple[dict[str, TokenWeights], dict[str, str]]:
-    """Make the weights of every system, and report what was chosen.
+    """Make the weights of every system but the mix, and report what was chosen.
 
     The weight of special tokens under IDF is chosen on the validation queries. With too few queries to learn from,
     the few-shot systems fall back to weights that need no labels.

@@ -92,6 +92,11 @@ class Report(NamedTuple):
     own_kept: list[Line]
     """Datasets again, with each query's own document among its candidates; not part of the means."""
 
+    @property
+    def systems(self) -> list[str]:
+        """The systems that every row has."""
+        return list(self.lines[0].cells) if self.lines else list(SYSTEMS)
+
     def as_json(self) -> dict[str, Any]:
         """Return the table, ready for ``json.dumps``."""
         return {
@@ -129,7 +134,9 @@ def results_apart(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _lines(results: Sequence[tuple[dict[str, Any], Mapping[str, Any]]], measure: str) -> list[Line]:
     """The rows of a table: results, and the figures of the systems to show."""
-    weighted = [name for name in SYSTEMS if name != CHAMFER]
+    # Results of earlier versions lack some systems.
+    shown = [name for name in SYSTEMS if all(name in systems for _, systems in results)]
+    weighted = [name for name in shown if name != CHAMFER]
     p_values = [systems[name]["against_chamfer"][measure]["p_value"] for _, systems in results for name in weighted]
     corrected = iter(holm(p_values))
     lines = []
@@ -138,7 +145,7 @@ def _lines(results: Sequence[tuple[dict[str, Any], Mapping[str, Any]]], measure:
         p_of = {CHAMFER: 1.0, **{name: next(corrected) for name in weighted}}
         chamfer = systems[CHAMFER]["measures"][measure]
         cells = {}
-        for name in SYSTEMS:
+        for name in shown:
             value = systems[name]["measures"][measure]
             gain = 100 * (value / chamfer - 1) if chamfer else 0.0
             low, high = systems[name]["against_chamfer"][measure]["interval"]
@@ -231,7 +238,7 @@ def _means(everything: Sequence[Line]) -> list[Mean]:
 
 
 def _mean(name: str, lines: Sequence[Line]) -> Mean:
-    weighted = [system for system in SYSTEMS if system != CHAMFER]
+    weighted = [system for system in lines[0].cells if system != CHAMFER]
     found = {system: mean_interval([line.cells[system].gain for line in lines]) for system in weighted}
     gains = {system: mean for system, (mean, _, _) in found.items()}
     intervals = {system: (low, high) for system, (_, low, high) in found.items()} if len(lines) > 1 else {}

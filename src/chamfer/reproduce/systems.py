@@ -1,15 +1,16 @@
 """The systems that a reproduction compares, by the names that results are saved under."""
 
-from chamfer.weights.zero_shot import IDF, SOFT_IDF
+from chamfer.weights.zero_shot import IDF, MIX, SOFT_IDF
 
-# Chamfer is uniform weights; the next two need no labels, and the last two do.
+# Chamfer is uniform weights; the next three need no labels, and the last two do.
 CHAMFER, FEW_SHOT_PAPER, FEW_SHOT = "chamfer", "few-shot-paper", "few-shot"
-SYSTEMS = (CHAMFER, IDF, SOFT_IDF, FEW_SHOT_PAPER, FEW_SHOT)
+SYSTEMS = (CHAMFER, IDF, SOFT_IDF, MIX, FEW_SHOT_PAPER, FEW_SHOT)
 
 TITLES = {
     CHAMFER: "Chamfer",
     IDF: "IDF",
     SOFT_IDF: "softened IDF",
+    MIX: "mix",
     FEW_SHOT_PAPER: "few-shot, paper's recipe",
     FEW_SHOT: "few-shot, auto",
 }

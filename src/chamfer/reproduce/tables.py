@@ -6,7 +6,7 @@ from typing import NamedTuple
 from chamfer.evaluate.collection_means import percent_in
 from chamfer.reproduce.paper import Setting
 from chamfer.reproduce.report import ALL, Cell, Comparison, Line, Mean, Report
-from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, SYSTEMS, TITLES
+from chamfer.reproduce.systems import CHAMFER, PAPER_COLUMNS, TITLES
 
 SETTING_TITLES: dict[Setting, str] = {
     "rerank": "re-ranking BM25's candidates",
@@ -62,14 +62,14 @@ def layouts(report: Report, bold: Bold) -> Iterator[Layout]:
             name,
             str(line.queries),
             *("" if line.bm25 is None else f"{line.bm25:.4f}" for _ in first),
-            *(_cell(system, line.cells[system], bold) for system in SYSTEMS),
+            *(_cell(system, line.cells[system], bold) for system in report.systems),
         ]
         for name, line in lines
     ]
     for mean in report.means:
-        gains = [_gain(mean, name) for name in SYSTEMS[1:]]
+        gains = [_gain(mean, name) for name in report.systems[1:]]
         rows.append([f"mean gain, {mean.name}", "", *("" for _ in first), "", *gains])
-    yield Layout(title(report), ["dataset", "queries", *first, *(TITLES[name] for name in SYSTEMS)], rows)
+    yield Layout(title(report), ["dataset", "queries", *first, *(TITLES[name] for name in report.systems)], rows)
     published = [(name, line) for name, line in lines if line.printed]
     if not published:
         return
