@@ -127,3 +127,32 @@ def test_a_missing_server_library_is_named_with_its_extra(index: Path, monkeypat
     monkeypatch.setitem(sys.modules, "chamfer.serve.app", _Missing(hidden))
     answer = CliRunner().invoke(app, ["serve", str(index)])
     assert "pip install 'chamfer[serve]'" in str(answer.exception)
+
+
+def test_a_mix_shows_what_evidence_beside_the_words_brought(index: Path, tmp_path: Path) -> None:
+    page = tmp_path / "why.html"
+    asked = ["explain", str(index), QUERY, "--weights", "mix"]
+    shown = CliRunner().invoke(app, [*asked, "--html", str(page)], catch_exceptions=False).stdout
+    assert shown.count("lexical evidence") == shown.count("pooled evidence") == 3, (
+        "in two tables, and in the comparison"
+    )
+    assert page.read_text().count("pooled evidence") == 3
+    found = json.loads(CliRunner().invoke(app, [*asked, "--json"], catch_exceptions=False).stdout)
+    for one in found["documents"]:
+        contributions = [part["contribution"] for part in (*one["matches"], *one["evidence"])]
+        assert sum(contributions) == pytest.approx(one["score"])
+    assert {one["text"] for one in found["above"]["because"] if one["is_evidence"]} == {"lexical", "pooled"}
+
+
+def test_texts_are_ranked_like_documents_of_an_index(index: Path) -> None:
+    line = json.dumps({"id": "q", "query": QUERY, "documents": [*DOCUMENTS.values()]})
+    asked = ["rerank", "--index", str(index), "--weights", "mix", "-k", "3"]
+    answer = CliRunner().invoke(app, asked, input=line, catch_exceptions=False)
+    ranked = json.loads(answer.stdout)
+    hits = Searcher.open(index, weights="mix").search(QUERY, 3)
+    assert ranked["id"] == "q"
+    assert ranked["truncated"] == 0
+    assert [list(DOCUMENTS)[int(one["id"])] for one in ranked["ranking"]] == [hit.id for hit in hits]
+    assert [one["score"] for one in ranked["ranking"]] == pytest.approx([hit.score for hit in hits], abs=2e-3)
+    with pytest.raises(InputError, match="leave out --corpus"):
+        CliRunner().invoke(app, [*asked, "--corpus", str(index)], input=line, catch_exceptions=False)

@@ -685,7 +685,7 @@ class TestRefusals:
             (
                 '{"query": "a", "weights": "/etc/passwd"}',
                 422,
-                "weights must be 'current', 'uniform', 'idf' or 'idf-soft'",
+                "weights must be 'current', 'uniform', 'idf', 'idf-soft' or 'mix'",
             ),
             (json.dumps({"query": "a " * 10_000}), 422, "at most 8000 characters"),
         ],

@@ -143,7 +143,7 @@ class TestSplitting:
         shard = Shard(out, empty)
         queries = Searcher.open(folder, encoder=encoder).queries.weigh(encoder.encode_queries(["cats"]), ["cats"])
         for first_stage in ("auto", "centroids", "bm25"):
-            [found] = Shard(out, empty, first_stage=first_stage).rank(current_version(out), queries, 5)
+            [found] = Shard(out, empty, first_stage=first_stage).rank(current_version(out), [queries], 5)
             assert found.documents == []
         assert shard.documents(current_version(out), ["d001"]) == []
 

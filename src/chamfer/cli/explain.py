@@ -125,6 +125,17 @@ def _words(explanation: "Explanation", uniform: "Explanation") -> Table:
             "█" * round(20 * max(word.share, 0.0)),
             style=style,
         )
+    for part in explanation.evidence:
+        share = explanation.share_of(part)
+        shown.add_row(
+            f"{part.name} evidence",
+            f"{part.value:.2f}",
+            f"{part.factor:g}",
+            f"{part.contribution:.4f}",
+            "",
+            f"{share:.0%}",
+            "█" * round(20 * share),
+        )
     return shown
 
 
@@ -136,7 +147,7 @@ def _deciding(above: "Explanation", below: "Explanation") -> Table:
     for difference in above.against(below)[:DECIDING]:
         colour = "green" if difference.gain > 0 else "red"
         shown.add_row(
-            escape(difference.text),
+            escape(difference.shown),
             f"{difference.one:.4f}",
             f"{difference.other:.4f}",
             f"[{colour}]{difference.gain:+.4f}[/]",

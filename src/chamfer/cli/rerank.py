@@ -21,7 +21,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import progress_bar, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
-from chamfer.kernels.form import DEFAULT_FORM
+from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, check_file
 from chamfer.weights.zero_shot import UNIFORM
@@ -43,6 +43,10 @@ def rerank(
     encoder: EncoderName = MINILM,
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="With stdin: corpus to count document frequencies in.")
+    ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option("--index", help="With stdin: index to rank texts like documents of; it has its own encoder."),
     ] = None,
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="BM25's top candidates")
@@ -75,6 +79,12 @@ def rerank(
     """
     for_folders = {"--candidates": candidates, "--split": split, "--depth": depth, "--out": out, "--cache": cache}
     _check_usage(dataset, for_folders, corpus)
+    if index is not None:
+        of_encoder = {"--query-length": query_length, "--document-length": document_length}
+        others = {"a BEIR folder": dataset, "--corpus": corpus, "--ray": ray, **of_encoder}
+        _check_alone(others | {"--encoder": None if encoder == MINILM else encoder})
+        _rerank_like_documents(index, weights or DEFAULT_WEIGHTS, form, k, allow_empty=allow_empty)
+        return
     chosen = weights or (UNIFORM if dataset is None and corpus is None else DEFAULT_WEIGHTS)
     if out is not None:
         check_output(out)
@@ -85,7 +95,9 @@ def rerank(
     given = None if candidates is None else read_run(candidates)
     check_file(chosen, form)
     if dataset is None and corpus is None and chosen in COUNTED:
-        raise InputError(f"{chosen} counts tokens in a corpus; give one with --corpus, or give a weights file")
+        raise InputError(
+            f"{chosen} counts tokens in a corpus; give one with --corpus or --index, or give a weights file"
+        )
     collection = None if dataset is None else load_collection(dataset, allow_empty=allow_empty)
     documents = {} if corpus is None else load_documents(corpus, allow_empty=allow_empty)
     asked = 0
@@ -139,6 +151,27 @@ def rerank(
     else:
         write_run(out, ranked, k=k, tag=tag)
         say(f"re-ranked {len(ranked)} queries; wrote {out}")
+
+
+def _rerank_like_documents(folder: Path, weights: str, form: Form, k: int | None, *, allow_empty: bool) -> None:
+    from chamfer.index.index import Index
+
+    index = Index.open(folder)
+    check_file(weights, form)
+
+    from chamfer.cli.requests import as_response, print_line, read_requests
+    from chamfer.search.rerank_texts import rerank_like_documents
+    from chamfer.search.searcher import Searcher
+
+    searcher = Searcher.open(index, weights=weights, form=form)
+    for ranking, truncated in rerank_like_documents(searcher, read_requests(allow_empty=allow_empty), k):
+        print_line({**as_response(ranking, k), "truncated": truncated})
+
+
+def _check_alone(others: Mapping[str, object]) -> None:
+    given = next((name for name, value in others.items() if value is not None), None)
+    if given is not None:
+        raise InputError(f"--index is for requests from stdin, and has its own encoder; leave out {given}")
 
 
 def _check_usage(dataset: Path | None, for_folders: Mapping[str, object], corpus: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""`Explanation`: the score of one document, broken down by query token."""
+"""`Explanation`: the score of one document, broken down by query token and evidence."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from chamfer.errors import InputError
-from chamfer.explain.matches import Difference, Match, Word
+from chamfer.explain.matches import Difference, EvidencePart, Match, Word
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.notebook import Row, marked, table
 
@@ -25,6 +25,7 @@ class Explanation:
         document_id: id of the document; empty if it has none.
         document: text of the document; None if unknown.
         query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
+        evidence: what counts beside the tokens, if the weights have a mix.
 
     >>> from chamfer import Encoder, explain
     >>> why = explain("capital of France", "Paris is the French capital.", encoder=Encoder.load("minilm"))
@@ -39,11 +40,12 @@ class Explanation:
     document_id: str = ""
     document: str | None = None
     query_was_truncated: bool = False
+    evidence: tuple[EvidencePart, ...] = ()
 
     @property
     def score(self) -> float:
-        """The sum of all contributions."""
-        return math.fsum(match.contribution for match in self.matches)
+        """The sum of all contributions, of tokens and of evidence."""
+        return math.fsum(part.contribution for part in self._parts)
 
     @property
     def special_share(self) -> float:
@@ -58,15 +60,20 @@ class Explanation:
         return [self._word(self.matches[start:stop]) for start, stop in pairwise(bounds)]
 
     def with_uniform_weights(self) -> "Explanation":
-        """The same matches if every token had the weight 1; distances do not depend on weights."""
+        """The same matches if every token had the weight 1, and nothing counted beside them.
+
+        Distances do not depend on weights. They do depend on an adapter: if the weights have one, these are still the
+        distances of the adapted query.
+        """
         tokens = len(self.matches)
         return replace(
             self,
             matches=tuple(one._replace(weight=1.0, contribution=-one.distance / tokens) for one in self.matches),
+            evidence=(),
         )
 
     def against(self, other: "Explanation") -> list[Difference]:
-        """Compare two scores word by word, largest difference first.
+        """Compare two scores by word and evidence, largest difference first.
 
         For two documents this shows why one ranks above the other; for one document with two sets of weights, what the
         weights changed.
@@ -79,6 +86,9 @@ class Explanation:
             raise InputError("explanations can be compared only for the same query; these are for different queries")
         pairs = zip(mine, theirs, strict=True)
         differences = [Difference(one.text, one.contribution, another.contribution) for one, another in pairs]
+        one, another = ({part.name: part.contribution for part in each.evidence} for each in (self, other))
+        names = dict.fromkeys((*one, *another))
+        differences += [Difference(name, one.get(name, 0.0), another.get(name, 0.0), True) for name in names]
         return sorted(differences, key=lambda difference: -abs(difference.gain))
 
     def as_json(self) -> dict[str, Any]:
@@ -90,11 +100,16 @@ class Explanation:
             "special_share": self.special_share,
             "words": [word._asdict() for word in self.words],
             "matches": [match._asdict() for match in self.matches],
+            "evidence": [part._asdict() for part in self.evidence],
         }
 
     def _repr_html_(self) -> str:
         rows: list[Row] = [
             (word.text, word.weight, word.matched, word.contribution, f"{word.share:.0%}") for word in self.words
+        ]
+        rows += [
+            (f"{one.name} evidence", one.factor, f"{one.value:.2f}", one.contribution, f"{self.share_of(one):.0%}")
+            for one in self.evidence
         ]
         caption = f"score {self.score:.4f}, {self.special_share:.0%} from special tokens"
         if self.document_id:
@@ -118,7 +133,15 @@ class Explanation:
             special=all(piece.special for piece in pieces),
         )
 
-    def _share(self, part: Sequence[Match]) -> float:
-        """By absolute value, because in the form ``cosine`` contributions have both signs."""
-        whole = math.fsum(abs(match.contribution) for match in self.matches)
-        return math.fsum(abs(match.contribution) for match in part) / whole if whole else 0.0
+    def share_of(self, part: EvidencePart) -> float:
+        """The share of the score, from 0 to 1, that comes from a piece of evidence."""
+        return self._share([part])
+
+    @property
+    def _parts(self) -> list[Match | EvidencePart]:
+        return [*self.matches, *self.evidence]
+
+    def _share(self, parts: Sequence[Match | EvidencePart]) -> float:
+        """By absolute value, because distances lower a score and evidence raises it."""
+        whole = math.fsum(abs(part.contribution) for part in self._parts)
+        return math.fsum(abs(part.contribution) for part in parts) / whole if whole else 0.0

@@ -1,9 +1,14 @@
-"""What an explanation is made of: token matches, query words, and differences between two scores."""
+"""What an explanation is made of: token matches, query words, evidence, and differences between two scores."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from chamfer.explain.words import Span
 from chamfer.kernels.form import Form
+from chamfer.weights.mix import EVIDENCE, Evidence, Mix, scale_of
 
 
 class Match(NamedTuple):
@@ -31,7 +36,7 @@ class Match(NamedTuple):
     distance: float
     """Distance of the two tokens; in the form ``cosine``, minus their cosine."""
     contribution: float
-    """The token's part of the score; the contributions of all tokens add up to it."""
+    """The token's part of the score; all contributions, of tokens and of evidence, add up to it."""
 
     def strength(self, form: Form) -> float:
         """How visibly to highlight the match: weight times cosine similarity, never below 0.
@@ -59,17 +64,54 @@ class Word(NamedTuple):
     """Whether it is a special token, which carries no text."""
 
 
+class EvidencePart(NamedTuple):
+    """One piece of evidence beside the tokens."""
+
+    name: Evidence
+    """``lexical`` or ``pooled``."""
+    value: float
+    """BM25's score of the document, or the cosine of the mean query vector and the mean document vector."""
+    factor: float
+    """Its factor in the mix."""
+    contribution: float
+    """Its part of the score: the total weight by the number of query tokens, times factor, times value."""
+
+
+def evidence_parts(
+    mix: Mix, weights: npt.NDArray[np.floating], values: Mapping[Evidence, float]
+) -> tuple[EvidencePart, ...]:
+    """The pieces of evidence that a mix counts.
+
+    Args:
+        mix: the mix.
+        weights: ``(query tokens,)`` weights of the query.
+        values: the value of each piece of evidence that the mix counts.
+    """
+    parts = []
+    for name in EVIDENCE:
+        if factor := getattr(mix, name):
+            parts.append(EvidencePart(name, values[name], factor, scale_of(weights) * factor * values[name]))
+    return tuple(parts)
+
+
 class Difference(NamedTuple):
-    """What one query word contributes to each of two scores."""
+    """What one query word, or one piece of evidence, contributes to each of two scores."""
 
     text: str
-    """The word."""
+    """The word, or the name of the evidence."""
     one: float
     """Its contribution to the first score."""
     other: float
     """Its contribution to the second score."""
+    is_evidence: bool = False
+    """Whether it is evidence beside the query words."""
 
     @property
     def gain(self) -> float:
-        """The first contribution minus the second; the gains of all words add up to the difference of the scores."""
+        """The first contribution minus the second; all gains add up to the difference of the scores."""
         return self.one - self.other
+
+    @property
+    def shown(self) -> str:
+        """The text for a table."""
+        return f"{self.text} evidence" if self.is_evidence else self.text

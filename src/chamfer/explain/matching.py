@@ -8,11 +8,13 @@ import numpy.typing as npt
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
-from chamfer.explain.matches import Match
+from chamfer.explain.matches import EvidencePart, Match, evidence_parts
 from chamfer.explain.words import Span, Spelling, placed
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch, Vectors
+from chamfer.tokens.means import cosines, mean_vectors
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.mix import POOLED, without_corpus
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 
@@ -31,7 +33,8 @@ def explain(
         query: query text.
         document: document text with at least one token.
         encoder: encoder for both texts.
-        weights: token weights; uniform if not given.
+        weights: token weights; uniform if not given. Lexical evidence of their mix is left out, with an
+            ``InputWarning``: it needs the word counts of an index.
         form: ``l2`` or ``cosine``.
 
     Returns:
@@ -46,13 +49,17 @@ def explain(
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
     check_weights(weights, encoder, form)
     tokenized = encoder.tokenize([query], "query")
-    tokens = encoder.encode(tokenized)
+    tokens, encoded = encoder.encode(tokenized), encoder.encode_documents([document])
+    adapted, weighted = weights.adapt(tokens), weights.of(tokens)
+    mix = without_corpus(weights.mix, "use Searcher.explain for a document of an index", stacklevel=2)
+    cosine = cosines(mean_vectors(encoded), mean_vectors(adapted)[0])[0]
     return explain_tokens(
-        tokens,
-        weights.of(tokens),
-        encoder.encode_documents([document]),
+        adapted,
+        weighted,
+        encoded,
         encoder.vocabulary,
         form=form,
+        evidence=evidence_parts(mix, weighted, {POOLED: float(cosine)}),
         read=encoder.spans(document),
         document_text=document,
         query_was_truncated=tokenized.was_truncated[0],
@@ -66,6 +73,7 @@ def explain_tokens(
     vocabulary: Vocabulary,
     *,
     form: Form = DEFAULT_FORM,
+    evidence: tuple[EvidencePart, ...] = (),
     read: Sequence[tuple[int, Span | None]] | None = None,
     document_id: str = "",
     document_text: str | None = None,
@@ -74,11 +82,12 @@ def explain_tokens(
     """Explain the score of a document from token vectors, without encoding anything.
 
     Args:
-        query: batch of one query.
+        query: batch of one query, adapted if its weights have an adapter.
         weights: ``(query tokens,)``.
         document: batch of one document with at least one token.
         vocabulary: vocabulary of the encoder.
         form: ``l2`` or ``cosine``.
+        evidence: what counts beside the tokens.
         read: tokens of the document text with their spans, from :meth:`Encoder.spans`; the token ids of ``document``,
             without spans, if not given.
         document_id: id of the document.
@@ -123,6 +132,7 @@ def explain_tokens(
         document_id,
         document_text,
         query_was_truncated,
+        evidence,
     )
 
 

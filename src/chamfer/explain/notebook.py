@@ -17,7 +17,7 @@ PAGE = """<!doctype html>
 
 def differences_as_html(above: Explanation, below: Explanation) -> str:
     """A table of why one document ranks above another, word by word."""
-    rows: list[Row] = [(one.text, one.one, one.other, f"{one.gain:+.4f}") for one in above.against(below)]
+    rows: list[Row] = [(one.shown, one.one, one.other, f"{one.gain:+.4f}") for one in above.against(below)]
     gap = above.score - below.score
     caption = f"why {above.document_id or 'this document'} ranks above {below.document_id or 'the other'}, by {gap:.4f}"
     names = [above.document_id or "above", below.document_id or "below"]

@@ -88,7 +88,8 @@ def make_hits(
         scores: ``(documents,)``.
         weights: ``(query tokens,)`` weights of the query.
         form: ``l2`` or ``cosine``.
-        normalise: whether to divide scores by the total weight.
+        normalise: whether to divide scores by the total weight; a score is then the distance per weight plus the
+            evidence of the mix.
         query_was_truncated: whether the query was longer than the model reads.
     """
     scores = scores.astype(np.float64)

@@ -1,17 +1,22 @@
 """Query texts to weighted token vectors, for one index."""
 
 import reprlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.tokenizing import Tokenized
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
+from chamfer.explain.matches import evidence_parts
 from chamfer.explain.matching import explain_tokens
+from chamfer.index.pooling import pool
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
+from chamfer.search.rerank import weigh
 from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.mix import Evidence
 from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, cache_key, check_weights, weights_by_name
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.weights.zero_shot import UNIFORM
@@ -60,15 +65,19 @@ class QueryEncoder:
         return queries._replace(was_truncated=tokenized.was_truncated)
 
     def weigh(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
-        """Weight the tokens of encoded queries, and project their vectors to the dimensions of the index.
+        """Weight and adapt the tokens of encoded queries, and project them to the dimensions of the index.
 
         Args:
             tokens: encoded queries.
             texts: their texts.
             weights: weights to use instead of the default ones.
         """
-        resolved = self.resolve(self.weights if weights is None else weights)
-        return Queries(texts, self.index.trained.projected(tokens), resolved.of(tokens), self.form)
+        queries = weigh(tokens, texts, self.resolve(self.weights if weights is None else weights), self.form)
+        return queries._replace(tokens=self.index.trained.projected(queries.tokens))
+
+    def encode_texts(self, texts: Tokenized) -> TokenBatch:
+        """Encode texts as the index stores its documents: pooled and projected, but not rounded."""
+        return self.index.trained.projected(pool(self.encoder.encode(texts), self.index.settings.pool))
 
     @staticmethod
     def notes(queries: Queries, place: int) -> list[str]:
@@ -99,13 +108,16 @@ class QueryEncoder:
         name = UNIFORM if weights in COUNTED and not counted.counts.any() else weights
         return weights_by_name(name, self.encoder, lambda: counted, form=self.form)
 
-    def explain(self, query: Queries, document: Document, tokens: TokenBatch) -> Explanation | None:
+    def explain(
+        self, query: Queries, document: Document, tokens: TokenBatch, evidence: Mapping[Evidence, float]
+    ) -> Explanation | None:
         """Explain the score of one document for one query; None if the document has no tokens.
 
         Args:
             query: one encoded and weighted query.
             document: the document, for its id and text.
             tokens: its token vectors.
+            evidence: the value of each piece of evidence that the mix of the query counts.
         """
         if not len(tokens.vectors):
             return None
@@ -115,6 +127,7 @@ class QueryEncoder:
             tokens,
             self.encoder.vocabulary,
             form=self.form,
+            evidence=evidence_parts(query.mix, query.weights, evidence),
             read=self.encoder.spans(document.text),
             document_id=document.id,
             document_text=document.text,

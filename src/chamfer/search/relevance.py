@@ -2,7 +2,9 @@
 
 
 def relevance(normalised: float) -> float:
-    """Map a normalised score to the range from 0 to 1, where 1 is a perfect match on every token.
+    """Map a normalised score to the range from 0 to 1, where a perfect match on every token is 1.
+
+    Evidence of a mix raises a score, so that other good matches may reach 1, too: rank by score, not by relevance.
 
     >>> relevance(0.0), relevance(-0.5), relevance(float("-inf"))
     (1.0, 0.75, 0.0)

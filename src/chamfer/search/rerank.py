@@ -1,18 +1,26 @@
 """`rerank`: rank texts for a query, encoding both on the fly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
-from chamfer.encode.tokenizing import Tokenized
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.retrieve.stage import Queries
 from chamfer.support.strings import list_of_strings
+from chamfer.tokens.batch import TokenBatch
+from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.weights.mix import without_corpus
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
+
+Scores = npt.NDArray[np.floating]
+
+IN_AN_INDEX = "rank the texts with Searcher.rerank, or chamfer rerank --index"
+"""How texts get their lexical evidence."""
 
 
 def rerank(
@@ -32,12 +40,13 @@ def rerank(
         query: query text.
         documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
         encoder: encoder for the query and the documents.
-        weights: token weights; uniform if not given.
+        weights: token weights; uniform if not given. Lexical evidence of their mix is left out, with an
+            ``InputWarning``: it needs the word counts of an index, see :meth:`chamfer.Searcher.rerank`.
         form: ``l2`` or ``cosine``.
         k: number of documents to return; all if not given.
         query_id: id of the query in the result.
         normalise: whether to divide scores by the total weight, so that 0 is a perfect match on every token and one
-            threshold suits short and long queries.
+            threshold suits short and long queries. Evidence of a mix is added to that.
 
     Returns:
         A :class:`chamfer.Ranking`, best first. Ties are broken by id, or by position for a list of texts.
@@ -47,49 +56,73 @@ def rerank(
     >>> rerank("how to make bread", texts, encoder=Encoder.load("minilm")).document_ids
     ('1', '0')
     """
-    by_id = documents if isinstance(documents, Mapping) else _by_position(list_of_strings(documents, "documents"))
     weights = weights or TokenWeights.uniform(encoder.vocabulary)
     check_weights(weights, encoder, form)
-    scores = score_texts(
-        encoder.tokenize([query], "query"),
-        encoder.tokenize(list(by_id.values()), "document"),
-        encoder=encoder,
-        weights=weights,
-        form=form,
-        normalise=normalise,
-    )
-    ranking = Ranking.of(query_id, list(by_id), scores, k)
+    mix = without_corpus(weights.mix, IN_AN_INDEX)
+    weighted = weigh(encoder.encode_queries([query]), [query], weights, form)._replace(mix=mix)
+
+    def score(texts: Sequence[str]) -> Scores:
+        encoded = encoder.encode_documents(texts)
+        return score_texts(weighted, encoded, device=encoder.scoring_device, normalise=normalise)
+
+    return rank_texts(documents, score, k=k, query_id=query_id)
+
+
+def weigh(tokens: TokenBatch, texts: Sequence[str], weights: TokenWeights, form: Form) -> Queries:
+    """Weight and adapt the tokens of encoded queries.
+
+    Args:
+        tokens: encoded queries.
+        texts: their texts.
+        weights: weights that fit the encoder.
+        form: ``l2`` or ``cosine``.
+    """
+    return Queries(texts, weights.adapt(tokens), weights.of(tokens), form, weights.mix)
+
+
+def rank_texts(
+    documents: Mapping[str, str] | Sequence[str],
+    score: Callable[[Sequence[str]], Scores],
+    *,
+    k: int | None,
+    query_id: str = "query",
+) -> Ranking:
+    """Rank texts by their scores; a list of texts gets positions as ids, by which ties are broken."""
     if isinstance(documents, Mapping):
-        return ranking
+        return Ranking.of(query_id, list(documents), score(list(documents.values())), k)
+    texts = list_of_strings(documents, "documents")
+    # Ids of equal length, so that ties, which are broken by id, fall in the order of the list.
+    width = len(str(len(texts)))
+    ranking = Ranking.of(query_id, [f"{position:0{width}}" for position in range(len(texts))], score(texts), k)
     return Ranking(query_id, tuple(str(int(position)) for position in ranking.document_ids), ranking.scores)
 
 
 def score_texts(
-    query: Tokenized, texts: Tokenized, *, encoder: Encoder, weights: TokenWeights, form: Form, normalise: bool = False
-) -> npt.NDArray[np.floating]:
-    """Score texts for one query, where both are tokenised already.
+    query: Queries,
+    texts: TokenBatch,
+    *,
+    device: str,
+    lexical: Scores | None = None,
+    normalise: bool = False,
+) -> Scores:
+    """Score encoded texts for one query.
 
     Args:
-        query: one query.
-        texts: texts to score.
-        encoder: the encoder that tokenised both.
-        weights: weights that fit the encoder.
-        form: ``l2`` or ``cosine``.
+        query: one encoded and weighted query.
+        texts: encoded texts, in the dimensions of the query.
+        device: device to score on.
+        lexical: ``(texts,)`` BM25's scores, if the mix of the query counts them.
         normalise: whether to divide scores by the total weight.
 
     Returns:
         ``(texts,)`` scores; higher is closer. A text without tokens scores ``-inf``.
     """
-    tokens = encoder.encode(query)
-    if not texts:
+    if not len(texts):
         return np.empty(0, np.float32)
-    documents = dispatch.on_device(encoder.encode(texts), encoder.scoring_device)
-    own_weights = weights.of(tokens)
-    scores = dispatch.score(dispatch.minima(tokens, documents, form=form), own_weights)
-    return dispatch.normalised(scores, own_weights, form) if normalise else scores
-
-
-def _by_position(texts: Sequence[str]) -> dict[str, str]:
-    """Texts by position, padded with zeros so that ties, which are broken by id, fall in the order of the list."""
-    width = len(str(len(texts)))
-    return {f"{position:0{width}}": text for position, text in enumerate(texts)}
+    distances = dispatch.minima(query.tokens, dispatch.on_device(texts, device), form=query.form)
+    scores = dispatch.score(distances, query.weights)
+    if query.mix:
+        nothing = np.zeros(len(texts), np.float32)
+        pooled = cosines(mean_vectors(texts), mean_vectors(query.tokens)[0]) if query.mix.pooled else nothing
+        scores = scores + query.mix.added(query.weights, lexical=nothing if lexical is None else lexical, pooled=pooled)
+    return dispatch.normalised(scores, query.weights, query.form) if normalise else scores

@@ -1,7 +1,7 @@
 """Re-ranking requests that bring their own texts, as they arrive."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -9,9 +9,11 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.search.rerank import score_texts
+from chamfer.search.rerank import IN_AN_INDEX, score_texts, weigh
 from chamfer.search.rerank_all import QUERIES_PER_TABLE
+from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Advance
+from chamfer.weights.mix import Mix, without_corpus
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_table, rows
 
@@ -54,15 +56,32 @@ def rerank_requests(
     Args:
         requests: the requests; they may arrive one by one.
         encoder: encoder for queries and texts.
-        weights: token weights.
+        weights: token weights; lexical evidence of their mix is left out, with a warning.
         form: ``l2`` or ``cosine``.
         k: number of texts to return for each query; all if not given.
         workers: workers that encode and rank.
     """
-    job = RerankTexts(encoder, weights, form, k)
+    job = RerankTexts(encoder, weights, without_corpus(weights.mix, IN_AN_INDEX), form, k)
     for answered in workers.map(job, _tables(requests, workers), gpu=encoder.may_use_gpu):
         for query, documents, scores, truncated in rows(answered, RESPONSE):
             yield Response(Ranking(query, tuple(documents), tuple(scores)), truncated)
+
+
+def rerank_like_documents(searcher: Searcher, requests: Iterable[Request], k: int | None = None) -> Iterator[Response]:
+    """Answer requests in order, with the texts ranked like documents of an index.
+
+    Args:
+        searcher: searcher of the index, with the weights to use.
+        requests: the requests; they may arrive one by one.
+        k: number of texts to return for each query; all if not given.
+    """
+    for where, query_id, query, ids, texts in requests:
+        try:
+            ranking = searcher.rerank(query, dict(zip(ids, texts, strict=True)), k)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        read = searcher.encoder.tokenize([query], "query"), searcher.encoder.tokenize(texts, "document")
+        yield Response(replace(ranking, query_id=query_id), sum(one.truncated for one in read))
 
 
 def _tables(requests: Iterable[Request], workers: Workers) -> Iterator[Table]:
@@ -81,6 +100,7 @@ class RerankTexts:
 
     encoder: Encoder
     weights: TokenWeights
+    mix: Mix
     form: Form
     k: int | None
 
@@ -91,7 +111,9 @@ class RerankTexts:
             query = self.encoder.tokenize([query_text], "query")
             texts = self.encoder.tokenize(document_texts, "document")
             try:
-                scores = score_texts(query, texts, encoder=self.encoder, weights=self.weights, form=self.form)
+                weighted = weigh(self.encoder.encode(query), query.texts, self.weights, self.form)
+                encoded = self.encoder.encode(texts)
+                scores = score_texts(weighted._replace(mix=self.mix), encoded, device=self.encoder.scoring_device)
                 ranking = Ranking.of(query_id, ids, scores, self.k)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error

@@ -1,13 +1,14 @@
 """`Searcher`: an index, its encoder, weights and a first stage in one object."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError, InputWarning
 from chamfer.explain.explanation import Explanation
@@ -21,8 +22,10 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.ranker import Ranker, whole
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.hits import DEFAULT_K, Hits, make_hits
 from chamfer.search.query_encoder import QueryEncoder
+from chamfer.search.rerank import rank_texts, score_texts
 from chamfer.support.devices import AUTO as AUTO_DEVICE
 from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
@@ -80,7 +83,7 @@ class Searcher:
 
         Args:
             folder: folder of the index, or an open index.
-            weights: ``uniform``, ``idf``, ``idf-soft`` (both computed from the index), a weights file, or
+            weights: ``uniform``; ``idf``, ``idf-soft`` or ``mix``, computed from the index; a weights file; or
                 :class:`chamfer.TokenWeights`.
             first_stage: name of what finds the candidates, such as ``centroids`` or ``bm25``, or several joined by
                 ``+``; ``auto`` scores every document of a small index, and uses ``centroids`` for a large one.
@@ -186,7 +189,7 @@ class Searcher:
             where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
             among: ids of the documents to search; all documents if not given.
             normalise: whether to divide scores by the total weight, so that 0 is a perfect match on every token and
-                one threshold suits short and long queries.
+                one threshold suits short and long queries. Evidence of a mix is added to that.
 
         Returns:
             :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. An
@@ -258,6 +261,47 @@ class Searcher:
         explanations = [explanation for explanation in explained if explanation is not None]
         return explanations[0] if isinstance(document, str) else explanations
 
+    def rerank(
+        self,
+        query: str,
+        documents: Mapping[str, str] | Sequence[str],
+        k: int | None = None,
+        *,
+        weights: str | TokenWeights | None = None,
+        normalise: bool = False,
+    ) -> Ranking:
+        """Rank texts for a query as if they were documents of the index; its word counts are those of BM25.
+
+        Args:
+            query: query text.
+            documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
+            k: number of texts to return; all if not given.
+            weights: weights to use instead of the searcher's own.
+            normalise: as in :meth:`search`.
+
+        Returns:
+            A :class:`chamfer.Ranking`, best first. A text of the index has the score of its document, up to the
+            rounding of stored vectors.
+
+        >>> from chamfer import Encoder, Searcher, build_index
+        >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))
+        >>> texts = {"b": "Bread is baked from flour.", "c": "Cats sleep all day."}
+        >>> Searcher.open(getfixture("tmp_path")).rerank("how to make bread", texts).document_ids
+        ('b', 'c')
+        """
+        encoded = self.queries.encode([query], weights)
+
+        def score(texts: Sequence[str]) -> npt.NDArray[np.floating]:
+            return score_texts(
+                encoded,
+                self.queries.encode_texts(self.encoder.tokenize(texts, "document")),
+                device=self.encoder.scoring_device,
+                lexical=self.word_counts([query]).scores(query, texts) if encoded.mix.lexical else None,
+                normalise=normalise,
+            )
+
+        return rank_texts(documents, score, k=k)
+
     def refreshed(self) -> Self:
         """A searcher for the newest commit of the index: this one if nothing was written since."""
         folder = self.index.folder
@@ -294,8 +338,12 @@ class Searcher:
             query: one encoded and weighted query.
             places: places of documents in the index.
         """
-        documents = self.index.documents(places)
+        documents, found = self.index.documents(places), self._ranker.evidence.of(query, 0, places)
         return [
-            self.queries.explain(query, document, self.index.tokens(place))
-            for place, document in zip(places.tolist(), documents, strict=True)
+            self.queries.explain(query, document, self.index.tokens(place), found.values_at(n))
+            for n, (place, document) in enumerate(zip(places.tolist(), documents, strict=True))
         ]
+
+    def word_counts(self, queries: Sequence[str]) -> WordCounts:
+        """Internal: counts of the words of some queries in the index."""
+        return self._ranker.evidence.bm25.counts(queries)

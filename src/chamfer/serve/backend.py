@@ -7,6 +7,7 @@ from chamfer.data.documents import Document
 from chamfer.explain.explanation import Explanation
 from chamfer.index.filters import Filter
 from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
@@ -15,7 +16,7 @@ from chamfer.serve.versions import Versions
 
 
 class Found(NamedTuple):
-    """Rankings, one for each query, the shards that did not answer, and notes on the filter."""
+    """Rankings, one for each query of each group in order, the shards that did not answer, and notes on the filter."""
 
     rankings: Sequence[Ranked]
     missing: list[str]
@@ -36,6 +37,13 @@ class Explained(NamedTuple):
     missing: list[str]
 
 
+class Counted(NamedTuple):
+    """Counts of words in the documents, and the shards that did not answer."""
+
+    counts: WordCounts
+    missing: list[str]
+
+
 class LostError(Exception):
     """No shard can be reached."""
 
@@ -51,11 +59,11 @@ class Reader(Protocol):
     def documents(self) -> int:
         """The number of documents."""
 
-    def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
-        """Find the top ``k`` documents for each query.
+    def find(self, groups: Sequence[Queries], k: int, where: Filter | None) -> Found:
+        """Find the top ``k`` documents for each query of each group; the filter is evaluated once for all.
 
         Args:
-            queries: encoded and weighted queries.
+            groups: encoded and weighted queries; each group has its own mix.
             k: number of documents to return.
             where: filter on metadata.
         """
@@ -67,6 +75,13 @@ class Reader(Protocol):
             query: one encoded and weighted query.
             ids: ids of documents; an unknown one is an error.
             where: filter on metadata.
+        """
+
+    def count_words(self, queries: Sequence[str]) -> Counted:
+        """Count the words of queries in all documents, for lexical evidence.
+
+        Args:
+            queries: query texts.
         """
 
 

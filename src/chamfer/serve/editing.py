@@ -1,6 +1,7 @@
 """New versions of the weights: by name, with some tokens changed, or from a file."""
 
 import reprlib
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -51,7 +52,7 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
         "edited": sorted(asked.tokens)[:NAMED_TOKENS],
         "edited_from": current.number if is_current else asked.base,
     }
-    changed = TokenWeights(table, weights.vocabulary, metadata, weights.context)
+    changed = replace(weights, table=table, metadata=metadata)
     base = f"version {current.number}" if is_current else asked.base
     return versions.put(changed, asked.name or f"{base}, edited")
 

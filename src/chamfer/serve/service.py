@@ -5,22 +5,24 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.search.relevance import relevance
 from chamfer.search.rerank import score_texts
 from chamfer.serve.backend import Backend, ExplainedDocument, Reader
 from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECONDS
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
+from chamfer.serve.schemas.fields import MixFields
 from chamfer.serve.versions import Versions, WeightsVersion
 from chamfer.support.devices import one_torch_thread
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.mix import NOTHING
 from chamfer.weights.token_weights import TokenWeights
 
 # Queries of a batch that are encoded with one thread: on two free cores, two threads take 8 % less time for one query.
@@ -36,10 +38,11 @@ class Texts(NamedTuple):
 
 
 class ScoredTexts(NamedTuple):
-    """Relevance of each text, from 0 to 1, and the number of tokens of all texts."""
+    """Normalised score of each text, the number of tokens of all texts, and the shards that did not count words."""
 
-    relevance: dict[str, float]
+    scores: dict[str, float]
     tokens: int
+    missing: list[str]
 
 
 class Service:
@@ -85,7 +88,8 @@ class Service:
         where = _filter(asked.where)
         with one_torch_thread() if len(group) <= FEW else nullcontext():
             queries = reader.queries.encode([one.query for one in group], weights_for(asked.weights, version))
-        found = reader.find(queries, asked.k, where)
+            queries = _with_mix(queries, asked.mix)
+        found = reader.find([queries], asked.k, where)
         return [
             search_schemas.SearchResponse(
                 hits=[
@@ -109,20 +113,21 @@ class Service:
 
     def score_texts(self, asked: Sequence[Texts]) -> list[ScoredTexts]:
         """Score texts for queries."""
-        queries, answers = self.queries, []
+        reader, answers = self.backend.reader, []
+        queries, device = reader.queries, reader.queries.encoder.scoring_device
         for one in asked:
+            query = queries.encode([one.query], one.weights)
             texts = queries.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
-            scores = score_texts(
-                queries.encoder.tokenize([one.query], "query"),
-                texts,
-                encoder=queries.encoder,
-                weights=queries.resolve(one.weights),
-                form=queries.form,
-                normalise=True,
-            )
-            found = {text: relevance(score) for text, score in zip(texts.texts, scores.tolist(), strict=True)}
+            lexical: npt.NDArray[np.float32] | None = None
+            missing: list[str] = []
+            if query.mix.lexical:
+                counts, missing = reader.count_words([one.query])
+                lexical = counts.scores(one.query, texts.texts)
+            encoded = queries.encode_texts(texts)
+            scores = score_texts(query, encoded, device=device, lexical=lexical, normalise=True)
             read = dict(zip(texts.texts, map(len, texts.token_ids), strict=True))
-            answers.append(ScoredTexts(found, sum(read[text] for text in one.texts)))
+            found = dict(zip(texts.texts, scores.tolist(), strict=True))
+            answers.append(ScoredTexts(found, sum(read[text] for text in one.texts), missing))
         return answers
 
     def explain(self, asked: Sequence[explain_schemas.ExplainRequest]) -> list[explain_schemas.ExplainResponse]:
@@ -135,18 +140,12 @@ class Service:
         where = _filter(asked.where)
         encoder, weights = reader.queries.encoder, reader.queries.resolve(weights_for(asked.weights, version))
         with one_torch_thread():
-            query = reader.queries.encode([asked.query], weights)
+            query = _with_mix(reader.queries.encode([asked.query], weights), asked.mix)
         missing: set[str] = set()
         ids = list(dict.fromkeys(asked.ids or ()))
         if asked.ids is None:
-            uniform = reader.queries.resolve("uniform").of(query.tokens)
-            both = query._replace(
-                texts=[asked.query] * 2,
-                tokens=query.tokens.take([0, 0]),
-                weights=np.concatenate([query.weights, uniform]),
-                was_truncated=[*query.was_truncated] * 2,
-            )
-            found = reader.find(both, asked.k, where)
+            uniform = query._replace(weights=np.ones_like(query.weights), mix=NOTHING)
+            found = reader.find([query, uniform], asked.k, where)
             missing.update(found.missing)
             ids = list(dict.fromkeys(document.id for ranked in found.rankings for document in ranked.documents))
             where = None  # these documents pass it, and it may have taken all the time that it has
@@ -158,6 +157,7 @@ class Service:
             query_was_truncated=query.was_truncated[0],
             form=reader.queries.form,
             weights=number_of(asked.weights, version),
+            mix=MixFields.of(query.mix),
             tokens=_query_tokens(query, weights, encoder.vocabulary),
             documents=sorted(documents, key=lambda one: (-one.score, one.id)),
             partial=bool(missing),
@@ -174,13 +174,17 @@ def settings_of(asked: search_schemas.SearchRequest) -> tuple[object, ...]:
 
     Each of them may take as long as a filter may, so a request that has timed out meanwhile can be dropped.
     """
-    return asked.k, asked.weights, asked.where, asked.normalise
+    return asked.k, asked.weights, asked.where, asked.normalise, asked.mix and asked.mix.mix
 
 
 def _filter(where: str | None) -> Filter | None:
     if where is None:
         return None
     return parse_filter(where, comparisons=FILTER_COMPARISONS, pattern=FILTER_PATTERN, seconds=FILTER_SECONDS)
+
+
+def _with_mix(queries: Queries, chosen: MixFields | None) -> Queries:
+    return queries if chosen is None else queries._replace(mix=chosen.mix)
 
 
 def weights_for(name: str, version: WeightsVersion) -> str | TokenWeights:
@@ -230,4 +234,5 @@ def _explained(one: ExplainedDocument) -> explain_schemas.ExplainedDocument | No
             )
             for match in explanation.matches
         ],
+        evidence=[explain_schemas.EvidencePart(**part._asdict()) for part in explanation.evidence],
     )

@@ -10,7 +10,7 @@ from chamfer.index.notes import filter_notes
 from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.searcher import Searcher
-from chamfer.serve.backend import Explained, ExplainedDocument, Found
+from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found
 from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
@@ -36,11 +36,12 @@ class IndexReader:
         """See :class:`chamfer.serve.backend.Reader`."""
         return len(self.searcher)
 
-    def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
+    def find(self, groups: Sequence[Queries], k: int, where: Filter | None) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
         with index.soundness.noticing_damage():
-            found = self.searcher.rank(queries, k, allowed=index.allowed(where))
+            allowed = index.allowed(where)
+            found = [one for queries in groups for one in self.searcher.rank(queries, k, allowed=allowed)]
             rankings = [Ranked(index.documents(one.places), one.scores) for one in found]
             return Found(rankings, [], filter_notes(index, where))
 
@@ -52,6 +53,11 @@ class IndexReader:
             places = places if allowed is None else places[allowed[places]]
             pairs = zip(index.documents(places), self.searcher.explain_places(query, places), strict=True)
             return Explained([ExplainedDocument(*pair) for pair in pairs], [])
+
+    def count_words(self, queries: Sequence[str]) -> Counted:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        with self.searcher.index.soundness.noticing_damage():
+            return Counted(self.searcher.word_counts(queries), [])
 
 
 class IndexBackend:

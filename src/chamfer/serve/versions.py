@@ -30,7 +30,7 @@ class WeightsVersion:
         number: version number, from 1; never reused.
         name: name to show.
         made: creation time in UTC.
-        weights: ``uniform``, ``idf`` or ``idf-soft``, which follow the index as it changes; or weights.
+        weights: ``uniform``, ``idf``, ``idf-soft`` or ``mix``, which follow the index as it changes; or weights.
     """
 
     number: int

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Response
 
+from chamfer.search.relevance import relevance
 from chamfer.serve.answers import as_json, public_name
 from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
@@ -28,13 +29,17 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
         weights = service.versions.current.weights
         sent = [document if isinstance(document, str) else document.text for document in asked.documents]
         distinct = list(dict.fromkeys(sent))  # equal texts must score alike, whichever slice they are in
-        relevance: dict[str, float] = {}
-        tokens = 0
+        scores: dict[str, float] = {}
+        tokens, missing = 0, set[str]()
         for start in range(0, len(distinct), SLICE):
             scored = await queues.texts.ask(Texts(asked.query, distinct[start : start + SLICE], weights))
-            relevance |= scored.relevance
+            scores |= scored.scores
             tokens += scored.tokens
-        order = sorted(range(len(sent)), key=lambda place: (-relevance[sent[place]], place))[: asked.top_n]
+            missing.update(scored.missing)
+        order = sorted(range(len(sent)), key=lambda place: (-scores[sent[place]], place))[: asked.top_n]
+        meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}}
+        if missing:
+            meta["warnings"] = [f"words were counted without the documents of {', '.join(sorted(missing))}"]
         return as_json(
             RerankResponse(
                 id=str(uuid4()),
@@ -42,12 +47,12 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
                 results=[
                     Ranked(
                         index=place,
-                        relevance_score=relevance[sent[place]],
+                        relevance_score=relevance(scores[sent[place]]),
                         document=_as_document(asked.documents[place]) if asked.return_documents else None,
                     )
                     for place in order
                 ],
-                meta={"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
+                meta=meta,
                 usage={"total_tokens": tokens},
             )
         )

@@ -8,8 +8,10 @@ from chamfer.serve import editing
 from chamfer.serve.answers import as_json
 from chamfer.serve.json_bodies import PlainJsonRoute, raw_body
 from chamfer.serve.queues import Queues
+from chamfer.serve.schemas.fields import MixFields
 from chamfer.serve.schemas.weights import ListedVersion, NewWeights, TokensResponse, UseRequest, WeightsResponse
 from chamfer.serve.service import Service
+from chamfer.weights.names import mix_of
 
 # The body of an upload in the OpenAPI document. It is not declared as a parameter: FastAPI would parse a body of type
 # application/json before anything looks at its size.
@@ -27,7 +29,13 @@ def weights_routes(service: Service, queues: Queues) -> APIRouter:
         return WeightsResponse(
             version=versions.current.number,
             versions=[
-                ListedVersion(version=one.number, name=one.name, made=one.made, recipe=one.recipe)
+                ListedVersion(
+                    version=one.number,
+                    name=one.name,
+                    made=one.made,
+                    recipe=one.recipe,
+                    mix=MixFields.of(mix_of(one.weights, service.queries.encoder)),
+                )
                 for one in versions.all()
             ],
         )

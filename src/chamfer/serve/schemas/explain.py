@@ -7,8 +7,10 @@ from pydantic import BaseModel, Field
 from chamfer.search.hits import DEFAULT_K
 from chamfer.serve.schemas.fields import (
     WHOLE,
+    ChosenMix,
     Filter,
     Identifier,
+    MixFields,
     Partial,
     Query,
     Request,
@@ -16,6 +18,7 @@ from chamfer.serve.schemas.fields import (
     UsedVersion,
     Weighting,
 )
+from chamfer.weights.mix import Evidence
 
 MOST_EXPLAINED = 200
 
@@ -29,7 +32,8 @@ class ExplainRequest(Request):
         Field(
             min_length=1,
             max_length=MOST_EXPLAINED,
-            description="Document ids; by default the top `k` with the chosen weights, and with uniform ones.",
+            description="Document ids; by default the top `k` with the chosen weights, and with uniform ones "
+            "without evidence.",
         ),
     ] = None
     k: Annotated[
@@ -40,6 +44,7 @@ class ExplainRequest(Request):
         WHOLE,
     ] = DEFAULT_K
     weights: Weighting = "current"
+    mix: ChosenMix = None
     where: Filter = None
 
 
@@ -69,8 +74,19 @@ class MatchedToken(BaseModel):
     contribution: Annotated[float, Field(description="Part of the score: -weight * distance / query tokens.")]
 
 
+class EvidencePart(BaseModel):
+    """What one piece of evidence beside the tokens brought."""
+
+    name: Evidence
+    value: Annotated[float, Field(description="BM25's score, or the cosine of mean vectors.")]
+    factor: Annotated[float, Field(description="Its factor in the mix.")]
+    contribution: Annotated[
+        float, Field(description="Part of the score: total weight / query tokens * factor * value.")
+    ]
+
+
 class ExplainedDocument(BaseModel):
-    """A document and its matches, one for each token of the query."""
+    """A document, its matches, one for each token of the query, and the evidence that the mix counts."""
 
     id: str
     score: Annotated[float, Field(description="The sum of all contributions.")]
@@ -78,6 +94,7 @@ class ExplainedDocument(BaseModel):
     text: str
     metadata: dict[str, Any]
     matches: list[MatchedToken]
+    evidence: list[EvidencePart]
 
 
 class ExplainResponse(Partial):
@@ -87,5 +104,6 @@ class ExplainResponse(Partial):
     form: Literal["l2", "cosine"]
     weights: UsedVersion
     query_was_truncated: Truncated
+    mix: Annotated[MixFields, Field(description="How much evidence beside the tokens counts.")]
     tokens: list[QueryToken]
     documents: list[ExplainedDocument]

@@ -1,10 +1,11 @@
 """Fields, limits and errors that several requests share."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from chamfer.weights.mix import LARGEST_SHARE, Mix
 from chamfer.weights.zero_shot import ZeroShotName
 
 MOST_QUERY_CHARACTERS = 8000
@@ -39,6 +40,30 @@ Filter = Annotated[
 Weighting = Annotated[
     Literal["current", ZeroShotName],
     Field(description="`current` is the version in use; the others are computed from the index."),
+]
+Factor = Annotated[float, Field(ge=0, le=LARGEST_SHARE, allow_inf_nan=False)]
+
+
+class MixFields(BaseModel):
+    """How much evidence beside the tokens counts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    lexical: Annotated[Factor, Field(description="Factor of BM25's score: exact words.")] = 0.0
+    pooled: Annotated[Factor, Field(description="Factor of the cosine of mean vectors: overall meaning.")] = 0.0
+
+    @classmethod
+    def of(cls, mix: Mix) -> Self:
+        """The fields of a mix."""
+        return cls(lexical=mix.lexical, pooled=mix.pooled)
+
+    @property
+    def mix(self) -> Mix:
+        """The mix that the fields hold."""
+        return Mix(self.lexical, self.pooled)
+
+
+ChosenMix = Annotated[
+    MixFields | None, Field(description="Mix to use for this request instead of that of the weights.")
 ]
 VersionName = Annotated[str | None, Field(min_length=1, max_length=200, description="Name for the new version.")]
 UsedVersion = Annotated[int | None, Field(description="Version of the weights, if `weights` was `current`.")]

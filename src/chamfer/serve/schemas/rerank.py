@@ -42,7 +42,7 @@ class Ranked(BaseModel):
     """One of the documents that were sent."""
 
     index: Annotated[int, Field(description="Position among the documents that were sent, from 0.")]
-    relevance_score: Annotated[float, Field(description="From 0 to 1; 1 is a perfect match on every token.")]
+    relevance_score: Annotated[float, Field(description="From 0 to 1; a perfect match on every token is 1.")]
     document: Annotated[dict[str, Any] | None, Field(description="The document, if `return_documents` is set.")] = None
 
 

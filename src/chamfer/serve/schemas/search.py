@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from chamfer.search.hits import DEFAULT_K
 from chamfer.serve.schemas.fields import (
     WHOLE,
+    ChosenMix,
     Filter,
     Notes,
     Partial,
@@ -27,8 +28,13 @@ class SearchRequest(Request):
     k: Annotated[int, Field(ge=1, le=MOST_HITS, description="Number of documents to return."), WHOLE] = DEFAULT_K
     weights: Weighting = "current"
     where: Filter = None
+    mix: ChosenMix = None
     normalise: Annotated[
-        bool, Field(description="Whether to divide scores by the total weight, so that 0 is a perfect match.")
+        bool,
+        Field(
+            description="Whether to divide scores by the total weight, so that 0 is a perfect match on every token. "
+            "Evidence of a mix is added to that."
+        ),
     ] = False
 
 

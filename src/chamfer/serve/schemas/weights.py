@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from chamfer.kernels.limits import LARGEST
-from chamfer.serve.schemas.fields import WHOLE, Request, VersionName, Weighting
+from chamfer.serve.schemas.fields import WHOLE, MixFields, Request, VersionName, Weighting
 from chamfer.weights.zero_shot import ZeroShotName
 
 
@@ -16,6 +16,7 @@ class ListedVersion(BaseModel):
     name: str
     made: Annotated[str, Field(description="Creation time, in UTC.")]
     recipe: Annotated[str | None, Field(description="How the weights were made, if known.")]
+    mix: Annotated[MixFields, Field(description="How much evidence beside the tokens counts.")]
 
 
 class WeightsResponse(BaseModel):

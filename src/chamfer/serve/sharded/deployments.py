@@ -19,6 +19,7 @@ from chamfer.index.shards import ShardVersion, current_version, read_set
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import AUTO
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.sharded.question import Response
 from chamfer.serve.sharded.shard import Opened, Shard, Stored
@@ -66,9 +67,15 @@ class ShardReplica:
         """See :meth:`Shard.holds`."""
         return self._shard.holds(version)
 
-    async def rank(self, version: ShardVersion, queries: Queries, k: int, where: Filter | None = None) -> list[Ranked]:
+    async def rank(
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None
+    ) -> list[Ranked]:
         """See :meth:`Shard.rank`."""
-        return await _run(self._working, self._shard.rank, version, queries, k, where)
+        return await _run(self._working, self._shard.rank, version, groups, k, where)
+
+    async def count_words(self, version: ShardVersion, queries: Sequence[str]) -> WordCounts:
+        """See :meth:`Shard.count_words`."""
+        return await _run(self._working, self._shard.count_words, version, queries)
 
     async def documents(self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None) -> list[Stored]:
         """See :meth:`Shard.documents`."""

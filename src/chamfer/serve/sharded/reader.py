@@ -6,9 +6,11 @@ from typing import Any
 from chamfer.errors import UnknownNameError
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, owner_of
+from chamfer.retrieve.evidence import evidence_of
 from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.serve.backend import Explained, ExplainedDocument, Found, LostError
+from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found, LostError
 from chamfer.serve.rankings import merge
 from chamfer.serve.sharded.scatter import Gathered, Scatter
 from chamfer.serve.sharded.shard import Stored
@@ -31,13 +33,12 @@ class ShardReader:
         """The number of documents in all shards."""
         return self.queries.index.frequencies.documents
 
-    def find(self, queries: Queries, k: int, where: Filter | None) -> Found:
+    def find(self, groups: Sequence[Queries], k: int, where: Filter | None) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
-        gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (queries, k, where)))
-        rankings = [
-            merge([answer[place] for answer in gathered.answers.values()], k) for place in range(len(queries.texts))
-        ]
-        return Found(rankings, gathered.missing)
+        counted, missing = self._counted(groups)
+        gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (counted, k, where)))
+        each = zip(*gathered.answers.values(), strict=True)
+        return Found([merge(answers, k) for answers in each], sorted({*missing, *gathered.missing}))
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""
@@ -52,12 +53,27 @@ class ShardReader:
             unknown = next((identifier for identifier in owned[name] if identifier not in there), None)
             if unknown is not None:
                 raise UnknownNameError(f"there is no document {unknown!r} in the index")
+        [counted], missing = self._counted([query])
+        allowed = [one for one in stored if one.allowed]
+        evidence = evidence_of(counted, [one.document.text for one in allowed], [one.tokens for one in allowed])
         documents = [
-            ExplainedDocument(one.document, self.queries.explain(query, one.document, one.tokens))
-            for one in stored
-            if one.allowed
+            ExplainedDocument(one.document, self.queries.explain(query, one.document, one.tokens, values))
+            for one, values in zip(allowed, evidence, strict=True)
         ]
-        return Explained(documents, gathered.missing)
+        return Explained(documents, sorted({*missing, *gathered.missing}))
+
+    def count_words(self, queries: Sequence[str]) -> Counted:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        gathered = self._ask("count_words", dict.fromkeys(self._scatter.shards, (queries,)))
+        return Counted(WordCounts.sum(gathered.answers.values()), gathered.missing)
+
+    def _counted(self, groups: Sequence[Queries]) -> tuple[Sequence[Queries], list[str]]:
+        """Queries with counts of their words in all shards if their mix is lexical: those of one shard would not do."""
+        texts = [text for queries in groups if queries.mix.lexical for text in queries.texts]
+        if not texts:
+            return groups, []
+        counts, missing = self.count_words(texts)
+        return [queries._replace(counts=counts) if queries.mix.lexical else queries for queries in groups], missing
 
     def _ask(self, method: str, arguments: Mapping[str, Sequence[Any]]) -> Gathered:
         if not arguments:

@@ -16,6 +16,7 @@ from chamfer.index.shards import ShardVersion, current_version, open_shard
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import AUTO
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
 from chamfer.tokens.batch import TokenBatch
 
@@ -87,12 +88,19 @@ class Shard:
         with self._turns:
             return version in self._opened
 
-    def rank(self, version: ShardVersion, queries: Queries, k: int, where: Filter | None = None) -> list[Ranked]:
-        """The top ``k`` documents for each query, among those that pass the filter."""
+    def rank(
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None
+    ) -> list[Ranked]:
+        """The top ``k`` documents for each query of each group, among those that pass the filter."""
         ranker = self._ranker(version)
         index = ranker.index
-        found = ranker.rank(queries, k, allowed=index.allowed(where))
+        allowed = index.allowed(where)
+        found = [one for queries in groups for one in ranker.rank(queries, k, allowed=allowed)]
         return [Ranked(index.documents(one.places), one.scores) for one in found]
+
+    def count_words(self, version: ShardVersion, queries: Sequence[str]) -> WordCounts:
+        """Count the words of queries in the documents of this shard."""
+        return self._ranker(version).evidence.bm25.counts(queries)
 
     def documents(self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None) -> list[Stored]:
         """The documents with the given ids, with their vectors; ids that this shard does not hold are skipped."""

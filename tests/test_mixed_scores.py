@@ -1,0 +1,196 @@
+"""Scores with evidence beside the tokens, and with adapted queries: the same in every place that scores a pair."""
+
+import json
+import math
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chamfer import Encoder, Searcher, TokenWeights, build_index, explain, rerank
+from chamfer.errors import InputWarning
+from chamfer.kernels.form import Form
+from chamfer.search.rerank_texts import Request, rerank_requests
+from chamfer.weights.adapter import Adapter
+from chamfer.weights.mix import NOTHING, Mix
+from tests.conftest import DOCUMENTS
+from tests.test_search import build, corpus, delete, ids
+
+QUERY = "why do cats sleep at night"
+MIX = Mix(lexical=0.05, pooled=0.4)
+
+both_forms = pytest.mark.parametrize("form", ["l2", "cosine"])
+
+
+def an_adapter(encoder: Encoder) -> Adapter:
+    generator = np.random.default_rng(7)
+    down, up = (generator.normal(0, 0.3, (encoder.dimensions, 2)).astype(np.float32) for _ in range(2))
+    return Adapter(down, np.ascontiguousarray(up.T))
+
+
+def mixed(encoder: Encoder, mix: Mix = MIX) -> TokenWeights:
+    """Weights with everything that weights can carry."""
+    generator = np.random.default_rng(3)
+    table = generator.uniform(0.2, 3, len(encoder.vocabulary)).astype(np.float32)
+    context = generator.normal(0, 0.5, encoder.dimensions).astype(np.float32)
+    return TokenWeights(table, encoder.vocabulary, {}, context, an_adapter(encoder), mix)
+
+
+@pytest.fixture(scope="module")
+def folder(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of several segments with deleted documents, which no test changes."""
+    folder = build(tmp_path_factory.mktemp("mixed") / "index", encoder, corpus())
+    delete(folder, "d03", "d17")
+    return folder
+
+
+@both_forms
+@pytest.mark.parametrize("mix", [MIX, Mix(lexical=0.05), Mix(pooled=0.4), NOTHING])
+def test_the_same_pair_has_the_same_score_in_search_rerank_and_explain(
+    encoder: Encoder, folder: Path, form: Form, mix: Mix
+) -> None:
+    searcher = Searcher.open(folder, encoder=encoder, weights=mixed(encoder, mix), form=form)
+    hits = searcher.search(QUERY, 100)
+    explained = searcher.explain(QUERY, ids(hits))
+    again = searcher.rerank(QUERY, {hit.id: hit.text for hit in hits})
+    by_id = dict(zip(again.document_ids, again.scores, strict=True))
+    for hit, why in zip(hits, explained, strict=True):
+        assert why.score == pytest.approx(hit.score, abs=1e-5)
+        assert by_id[hit.id] == pytest.approx(hit.score, abs=2e-3), "up to the rounding of stored vectors"
+    few = searcher.rerank(QUERY, [hit.text for hit in hits[:3]], 2, normalise=True)
+    assert len(few) == 2
+    best = searcher.search(QUERY, 1, normalise=True)
+    assert few.scores[0] == pytest.approx(best[0].score, abs=2e-3)
+
+
+@pytest.mark.parametrize("stage", ["exhaustive", "centroids", "bm25", "dense", "muvera"])
+def test_a_mixed_score_does_not_depend_on_what_found_the_document(encoder: Encoder, folder: Path, stage: str) -> None:
+    searcher = Searcher.open(folder, encoder=encoder, weights=mixed(encoder))
+    exact = {hit.id: hit.score for hit in searcher.search(QUERY, 100, first_stage="exhaustive")}
+    found = searcher.search(QUERY, 100, first_stage=stage)
+    assert {hit.id: hit.score for hit in found} == {hit.id: exact[hit.id] for hit in found}
+    some = ids(found)[:5]
+    among = searcher.search(QUERY, 3, first_stage=stage, among=some)
+    assert [(hit.id, hit.score) for hit in among] == [(name, exact[name]) for name in some[:3]]
+    even = searcher.search(QUERY, 100, first_stage=stage, where="even = true")
+    assert 0 < len(even) < len(found)
+    assert all(hit.score == exact[hit.id] for hit in even)
+
+
+def test_equal_documents_tie_and_a_document_without_tokens_comes_last(encoder: Encoder, tmp_path: Path) -> None:
+    texts = {f"{n:02d}": "cats sleep all day" if n % 3 else f"the sky is blue {n}" for n in range(40)}
+    build_index(tmp_path / "ties", {**texts, "empty": ""}, encoder, allow_empty=True)
+    searcher = Searcher.open(tmp_path / "ties", encoder=encoder, weights=mixed(encoder))
+    hits = searcher.search("cats sleep", 100)
+    assert hits[-1].id == "empty"
+    assert hits[-1].score == -math.inf
+    tied = [hit for hit in hits if hit.text == "cats sleep all day"]
+    assert len({hit.score for hit in tied}) == 1
+    assert ids(tied) == sorted(ids(tied))
+    ranked = searcher.rerank("cats sleep", ["", *[hit.text for hit in tied]])
+    assert ranked.document_ids == (*(str(n) for n in range(1, len(tied) + 1)), "0")
+    assert len(set(ranked.scores[:-1])) == 1
+
+
+@both_forms
+def test_a_normalised_score_is_that_of_the_tokens_plus_the_evidence(encoder: Encoder, folder: Path, form: Form) -> None:
+    weights = mixed(encoder)
+    searcher = Searcher.open(folder, encoder=encoder, weights=weights, form=form)
+    plain = searcher.search(QUERY, 100, weights=weights.with_mix(NOTHING), normalise=True)
+    alone = {hit.id: hit.score for hit in plain}
+    for hit in searcher.search(QUERY, 5, normalise=True):
+        parts = searcher.explain(QUERY, hit.id).evidence
+        assert hit.score == pytest.approx(alone[hit.id] + sum(part.factor * part.value for part in parts), abs=1e-5)
+
+
+class TestExplanations:
+    @both_forms
+    def test_contributions_of_tokens_and_evidence_add_up_to_the_score(
+        self, encoder: Encoder, folder: Path, form: Form
+    ) -> None:
+        searcher = Searcher.open(folder, encoder=encoder, weights=mixed(encoder), form=form)
+        for why in searcher.explain(QUERY):
+            assert [part.name for part in why.evidence] == ["lexical", "pooled"]
+            assert [part.factor for part in why.evidence] == [0.05, 0.4]
+            contributions = [match.contribution for match in why.matches]
+            contributions += [part.contribution for part in why.evidence]
+            assert why.score == pytest.approx(math.fsum(contributions), abs=1e-9)
+            shares = [word.share for word in why.words] + [why.share_of(part) for part in why.evidence]
+            assert sum(shares) == pytest.approx(1)
+
+    def test_two_explanations_differ_by_words_and_by_evidence(self, encoder: Encoder, folder: Path) -> None:
+        searcher = Searcher.open(folder, encoder=encoder, weights=mixed(encoder))
+        above, below = searcher.explain(QUERY)
+        differences = above.against(below)
+        assert {one.text for one in differences if one.is_evidence} == {"lexical", "pooled"}
+        assert sum(one.gain for one in differences) == pytest.approx(above.score - below.score)
+        gains = [abs(one.gain) for one in differences]
+        assert gains == sorted(gains, reverse=True)
+
+    def test_uniform_weights_have_no_evidence(self, encoder: Encoder, folder: Path) -> None:
+        why = Searcher.open(folder, encoder=encoder, weights=mixed(encoder)).explain(QUERY, "d05")
+        uniform = why.with_uniform_weights()
+        assert uniform.evidence == ()
+        assert uniform.score == pytest.approx(-np.mean([match.distance for match in why.matches]))
+        differences = why.against(uniform)
+        assert sum(one.gain for one in differences) == pytest.approx(why.score - uniform.score)
+        assert [one.other for one in differences if one.is_evidence] == [0, 0]
+
+    def test_evidence_is_in_the_json_and_in_the_html(self, encoder: Encoder, folder: Path) -> None:
+        why = Searcher.open(folder, encoder=encoder, weights=mixed(encoder)).explain(QUERY, "d05")
+        shown = json.loads(json.dumps(why.as_json()))["evidence"]
+        assert [one["name"] for one in shown] == ["lexical", "pooled"]
+        assert shown[1] == why.evidence[1]._asdict()
+        html = why._repr_html_()
+        assert html.count("lexical evidence") == html.count("pooled evidence") == 1
+
+
+class TestTextsWithoutAnIndex:
+    def test_lexical_evidence_is_left_out_with_one_warning(self, encoder: Encoder) -> None:
+        weights = mixed(encoder)
+        with pytest.warns(InputWarning, match="lexical evidence needs the word counts.*Searcher.rerank") as caught:
+            ranking = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert ranking == rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights.with_mix(Mix(pooled=0.4)))
+        with pytest.warns(InputWarning, match="Searcher.explain") as caught:
+            why = explain(QUERY, DOCUMENTS["d4"], encoder=encoder, weights=weights)
+        assert [part.name for part in why.evidence] == ["pooled"]
+        assert caught[0].filename == __file__
+        scores = dict(zip(ranking.document_ids, ranking.scores, strict=True))
+        assert why.score == pytest.approx(scores["d4"], abs=1e-5)
+
+    def test_many_requests_warn_once(self, encoder: Encoder) -> None:
+        weights = mixed(encoder)
+        requests = [Request("here", str(n), QUERY, list(DOCUMENTS), list(DOCUMENTS.values())) for n in range(3)]
+        with pytest.warns(InputWarning) as caught:
+            answers = list(rerank_requests(requests, encoder=encoder, weights=weights))
+        assert len(caught) == 1
+        expected = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights.with_mix(Mix(pooled=0.4)))
+        assert [one.ranking.scores for one in answers] == [expected.scores] * 3
+
+    def test_a_mix_without_lexical_evidence_warns_of_nothing(self, encoder: Encoder) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rerank(QUERY, DOCUMENTS, encoder=encoder, weights=mixed(encoder, Mix(pooled=1)))
+
+
+def test_an_index_of_pooled_and_projected_vectors_scores_texts_alike(encoder: Encoder, tmp_path: Path) -> None:
+    build_index(tmp_path / "index", [*corpus()], encoder, pool=2, dimensions=8)
+    searcher = Searcher.open(tmp_path / "index", encoder=encoder, weights=mixed(encoder))
+    hits = searcher.search(QUERY, 5)
+    again = searcher.rerank(QUERY, {hit.id: hit.text for hit in hits})
+    assert again.document_ids == tuple(ids(hits))
+    assert list(again.scores) == pytest.approx([hit.score for hit in hits], abs=5e-3)
+
+
+def test_the_weights_named_mix_search_with_evidence(encoder: Encoder, folder: Path) -> None:
+    searcher = Searcher.open(folder, encoder=encoder)
+    why = searcher.explain(QUERY, "d05", weights="mix")
+    assert [part.name for part in why.evidence] == ["lexical", "pooled"]
+    without = searcher.queries.resolve("mix").with_mix(NOTHING)
+    soft = searcher.search(QUERY, weights="idf-soft")
+    assert searcher.search(QUERY, weights=without) == soft
+    assert replace(why, evidence=()).score == pytest.approx(searcher.explain(QUERY, "d05", weights="idf-soft").score)

@@ -1,0 +1,224 @@
+"""Evidence beside the tokens behind HTTP: from an index and from shards, in searches, explanations and versions."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+
+from starlette.testclient import TestClient
+
+from chamfer import Encoder, Searcher, TokenWeights
+from chamfer.index.splitting import split_index
+from chamfer.search.relevance import relevance
+from chamfer.serve.app import create_app
+from chamfer.serve.service import Service
+from chamfer.serve.single import service_of
+from chamfer.serve.versions import Versions
+from chamfer.weights.mix import NOTHING, Mix
+from tests.test_mixed_scores import MIX, mixed
+from tests.test_serve_sharded import Threads, backend_of, fail, shards_of
+from tests.test_shards import build_changed
+
+QUERY = "why do cats sleep at night"
+LOCAL = "http://localhost"
+SENT = {"lexical": MIX.lexical, "pooled": MIX.pooled}
+
+
+@pytest.fixture(scope="module")
+def folder(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_changed(tmp_path_factory.mktemp("served") / "index", encoder)
+
+
+@pytest.fixture(scope="module")
+def searcher(folder: Path, encoder: Encoder) -> Searcher:
+    return Searcher.open(folder, encoder=encoder, weights=mixed(encoder))
+
+
+@pytest.fixture
+def service(searcher: Searcher) -> Service:
+    return service_of(searcher)
+
+
+@pytest.fixture
+def whole(service: Service) -> Iterator[TestClient]:
+    """The index, served as it is."""
+    with TestClient(create_app(service, hosts=()), LOCAL) as client:
+        yield client
+
+
+@pytest.fixture
+def shards(folder: Path, tmp_path: Path) -> dict[str, Threads]:
+    split_index(folder, tmp_path / "shards", shards=3)
+    return shards_of(tmp_path / "shards")
+
+
+@pytest.fixture
+def sharded(shards: dict[str, Threads], tmp_path: Path, encoder: Encoder) -> Iterator[TestClient]:
+    """The same documents in shards."""
+    service = Service(backend_of(tmp_path / "shards", shards, encoder, seconds=5), Versions(mixed(encoder), "given"))
+    with TestClient(create_app(service, hosts=()), LOCAL) as client:
+        yield client
+
+
+def hits(client: TestClient, **asked: Any) -> list[tuple[str, float]]:
+    answer = client.post("/search", json={"query": QUERY, "k": 30, **asked})
+    assert answer.status_code == 200, answer.text
+    return [(one["id"], one["score"]) for one in answer.json()["hits"]]
+
+
+def test_a_search_counts_the_evidence(whole: TestClient, searcher: Searcher) -> None:
+    assert hits(whole) == [hit[:2] for hit in searcher.search(QUERY, 30)]
+    assert hits(whole, normalise=True) == [hit[:2] for hit in searcher.search(QUERY, 30, normalise=True)]
+    assert hits(whole, weights="mix") == [hit[:2] for hit in searcher.search(QUERY, 30, weights="mix")]
+
+
+def test_a_request_may_choose_its_own_mix(whole: TestClient, searcher: Searcher, encoder: Encoder) -> None:
+    weights = mixed(encoder)
+    for sent, mix in (
+        ({"lexical": 0.0, "pooled": 0.0}, NOTHING),
+        ({"lexical": 0, "pooled": 2}, Mix(pooled=2)),
+        ({"lexical": 1.5}, Mix(lexical=1.5)),
+        (None, MIX),
+    ):
+        expected = [hit[:2] for hit in searcher.search(QUERY, 30, weights=weights.with_mix(mix))]
+        assert hits(whole, mix=sent) == expected
+        explained = whole.post("/explain", json={"query": QUERY, "mix": sent, "k": 3}).json()
+        assert explained["mix"] == {"lexical": mix.lexical, "pooled": mix.pooled}
+        assert explained["documents"][0]["id"] == expected[0][0]
+    soft = [hit[:2] for hit in searcher.search(QUERY, 30, weights="idf-soft")]
+    assert hits(whole, weights="idf-soft") == soft != hits(whole, weights="idf-soft", mix=SENT)
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"lexical": -1}, "at least 0"),
+        ({"pooled": 101}, "at most 100"),
+        ({"pooled": "much"}, "must be a number"),
+        ({"words": 1}, "words"),
+        (0.5, "mix"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/search", "/explain"])
+def test_an_impossible_mix_is_refused_in_one_sentence(whole: TestClient, path: str, sent: Any, told: str) -> None:
+    answer = whole.post(path, json={"query": QUERY, "mix": sent})
+    assert answer.status_code == 422
+    assert told in answer.json()["message"]
+
+
+def test_an_explanation_shows_what_the_evidence_brought(whole: TestClient) -> None:
+    found = whole.post("/explain", json={"query": QUERY, "k": 5}).json()
+    assert found["mix"] == SENT
+    scores = dict(hits(whole))
+    for document in found["documents"]:
+        assert [part["name"] for part in document["evidence"]] == ["lexical", "pooled"]
+        contributions = [part["contribution"] for part in (*document["matches"], *document["evidence"])]
+        assert sum(contributions) == pytest.approx(document["score"], abs=1e-9)
+        assert document["score"] == pytest.approx(scores[document["id"]], abs=1e-5)
+
+
+def test_the_documents_explained_are_the_best_with_evidence_and_the_best_of_uniform_weights(
+    whole: TestClient, searcher: Searcher, encoder: Encoder
+) -> None:
+    found = whole.post("/explain", json={"query": QUERY, "k": 3}).json()
+    uniform = TokenWeights.uniform(encoder.vocabulary)
+    both = [
+        *searcher.search(QUERY, 3),
+        *searcher.search(
+            QUERY, 3, weights=TokenWeights(uniform.table, uniform.vocabulary, {}, None, mixed(encoder).adapter)
+        ),
+    ]
+    assert {one["id"] for one in found["documents"]} == {hit.id for hit in both}
+
+
+def test_texts_are_re_ranked_with_the_counts_of_the_index(whole: TestClient, searcher: Searcher) -> None:
+    texts = ["a dog barks", "cats sleep at night", "why do cats sleep at night", ""]
+    results = whole.post("/rerank", json={"query": QUERY, "documents": texts}).json()["results"]
+    ranking = searcher.rerank(QUERY, texts, normalise=True)
+    assert [str(one["index"]) for one in results] == list(ranking.document_ids)
+    assert [one["relevance_score"] for one in results] == [relevance(score) for score in ranking.scores]
+
+
+def test_texts_are_ranked_by_score_where_their_relevance_is_the_same(folder: Path, encoder: Encoder) -> None:
+    heavy = mixed(encoder, Mix(lexical=5))
+    with TestClient(create_app(Searcher.open(folder, encoder=encoder, weights=heavy)), LOCAL) as client:
+        asked = {"query": QUERY, "documents": ["cats at night", QUERY]}
+        results = client.post("/rerank", json=asked).json()["results"]
+    assert [(one["index"], one["relevance_score"]) for one in results] == [(1, 1.0), (0, 1.0)]
+
+
+class TestVersions:
+    def test_editing_a_weight_keeps_the_mix_and_the_adapter(
+        self, whole: TestClient, service: Service, encoder: Encoder
+    ) -> None:
+        assert whole.put("/weights", json={"tokens": {"cats": 7.0}}).status_code == 200
+        edited, before = service.versions.current.weights, mixed(encoder)
+        assert isinstance(edited, TokenWeights)
+        assert edited.table[edited.vocabulary.ids["cats"]] == 7
+        assert edited.mix == before.mix
+        assert edited.adapter is not None
+        assert edited.context is not None
+        assert (edited.adapter.down == before.adapter.down).all()  # type: ignore[union-attr]
+
+    def test_every_version_shows_its_mix(self, whole: TestClient) -> None:
+        whole.put("/weights", json={"weights": "idf-soft"})
+        listed = whole.put("/weights", json={"weights": "mix"}).json()["versions"]
+        nothing = {"lexical": 0.0, "pooled": 0.0}
+        assert [one["mix"] for one in listed] == [{"lexical": 0.012, "pooled": 0.4}, nothing, SENT]
+
+    def test_an_uploaded_file_brings_its_adapter_and_its_mix(
+        self, whole: TestClient, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        before = hits(whole)
+        whole.put("/weights", json={"weights": "uniform"})
+        assert hits(whole) != before
+        mixed(encoder).save(tmp_path / "w.safetensors")
+        headers = {"content-type": "application/octet-stream"}
+        answer = whole.put("/weights/file", content=(tmp_path / "w.safetensors").read_bytes(), headers=headers)
+        assert answer.json()["versions"][0]["mix"] == SENT
+        assert hits(whole) == before
+
+    def test_a_version_in_a_folder_keeps_its_mix(self, encoder: Encoder, tmp_path: Path) -> None:
+        first = Versions(mixed(encoder), "given", tmp_path / "versions")
+        first.close()
+        again = Versions("uniform", "uniform", tmp_path / "versions")
+        assert isinstance(again.current.weights, TokenWeights)
+        assert again.current.weights.mix == MIX
+        assert again.current.weights.adapter is not None
+        again.close()
+
+
+class TestShards:
+    def test_lexical_evidence_is_that_of_the_whole_corpus(self, sharded: TestClient, whole: TestClient) -> None:
+        for query in (QUERY, "blue sky", "the dog barks at night", "zebra"):
+            for more in (
+                {},
+                {"weights": "mix"},
+                {"normalise": True},
+                {"mix": {"lexical": 2.0}},
+                {"where": "number < 12"},
+            ):
+                asked = {"query": query, "k": 100, **more}
+                assert sharded.post("/search", json=asked).content == whole.post("/search", json=asked).content
+
+    def test_so_are_explanations_and_re_ranked_texts(self, sharded: TestClient, whole: TestClient) -> None:
+        for asked in ({"query": QUERY, "k": 5}, {"query": QUERY, "ids": ["d001", "d022", "empty"], "weights": "mix"}):
+            assert sharded.post("/explain", json=asked).content == whole.post("/explain", json=asked).content
+        asked = {"query": QUERY, "documents": ["a dog", "cats sleep", "night"]}
+        one, other = (client.post("/rerank", json=asked).json() for client in (sharded, whole))
+        assert one["results"] == other["results"]
+        assert one["meta"] == other["meta"]
+
+    def test_words_counted_without_a_lost_shard_are_never_silent(
+        self, sharded: TestClient, shards: dict[str, Threads]
+    ) -> None:
+        shards["shard-01"].fault = fail
+        for path in ("/search", "/explain"):
+            found = sharded.post(path, json={"query": QUERY}).json()
+            assert (found["partial"], found["missing_shards"]) == (True, ["shard-01"])
+        answer = sharded.post("/rerank", json={"query": QUERY, "documents": ["a dog", "cats sleep"]}).json()
+        assert answer["meta"]["warnings"] == ["words were counted without the documents of shard-01"]
+        assert len(answer["results"]) == 2
