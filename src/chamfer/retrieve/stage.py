@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.retrieve.word_counts import WordCounts
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.mix import NOTHING, Mix
 
 if TYPE_CHECKING:
     from chamfer.index.snapshot import Snapshot
+    from chamfer.retrieve.word_counts import WordCounts
 
 DEFAULT_DEPTH = 1000
 """Number of candidates to score exactly, unless the stage declares another."""
@@ -38,7 +38,7 @@ class Queries(NamedTuple):
     form: Form = DEFAULT_FORM
     mix: Mix = NOTHING
     was_truncated: Sequence[bool] = ()
-    counts: WordCounts | None = None
+    counts: "WordCounts | None" = None
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
         """The weights of one query."""
