@@ -14,10 +14,13 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import ValidationError
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, count_frequencies, rerank
+from chamfer.errors import InputWarning
 from chamfer.integrations.langchain import IndexRetriever, WeightedReranker
 from chamfer.kernels.form import Form
 from chamfer.search.relevance import relevance
+from chamfer.weights.mix import Mix
 from tests.conftest import DOCUMENTS, QUERIES
+from tests.test_mixed_scores import mixed
 
 QUERY = "why do cats sleep"
 
@@ -146,3 +149,19 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "langchain_core.documents", None)
     with pytest.raises(InputError, match=r"needs langchain-core; run: pip install 'chamfer\[langchain\]'$"):
         importlib.import_module("chamfer.integrations.langchain")
+
+
+def test_an_index_retriever_counts_a_mix_and_a_compressor_warns_of_its_lexical_part(
+    encoder: Encoder, tmp_path: Path
+) -> None:
+    weights = mixed(encoder)
+    build_index(tmp_path / "index", DOCUMENTS, encoder)
+    searcher = Searcher.open(tmp_path / "index", encoder=encoder, weights=weights)
+    found = IndexRetriever(searcher=searcher, k=3).invoke(QUERY)
+    assert [document.id for document in found] == [hit.id for hit in searcher.search(QUERY, 3)]
+    with pytest.warns(InputWarning, match="lexical evidence"):
+        found = WeightedReranker(encoder=encoder, weights=weights).compress_documents(documents(), QUERY)
+    pooled = weights.with_mix(Mix(pooled=weights.mix.pooled))
+    assert [document.id for document in found] == list(
+        rerank(QUERY, DOCUMENTS, encoder=encoder, weights=pooled).document_ids
+    )

@@ -14,9 +14,12 @@ import pandas as pd
 import pyterrier as pt
 
 from chamfer import Encoder, InputError, TokenBatch, TokenWeights, count_frequencies, rerank
+from chamfer.errors import InputWarning
 from chamfer.integrations.pyterrier import QueryEncoder, Reranker
 from chamfer.kernels.form import Form
+from chamfer.weights.mix import Mix
 from tests.conftest import DOCUMENTS, JUDGEMENTS, QUERIES
+from tests.test_mixed_scores import mixed
 
 
 @pytest.fixture
@@ -202,3 +205,20 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "pyterrier", None)
     with pytest.raises(InputError, match=r"needs pyterrier; run: pip install 'chamfer\[pyterrier\]'$"):
         importlib.import_module("chamfer.integrations.pyterrier")
+
+
+def test_queries_are_adapted_and_pooled_evidence_counts(encoder: Encoder) -> None:
+    with pytest.warns(InputWarning, match="combine the scores with those of a BM25 transformer") as caught:
+        reranker = Reranker(encoder, mixed(encoder))
+    assert len(caught) == 1
+    unwarned = mixed(encoder, Mix(pooled=0.4))
+    expected = answers(encoder, unwarned)
+    check(reranker.transform(candidates()), expected)
+    with_vectors = QueryEncoder(encoder, unwarned).transform(candidates())
+    check(reranker.transform(with_vectors), expected)
+    plain = encoder.encode_queries(list(QUERIES.values()))
+    each = dict(zip(QUERIES, (plain[n] for n in range(len(QUERIES))), strict=True))
+    frame = candidates()
+    vectors = pd.Series([each[key].vectors for key in frame["qid"]], dtype=object)
+    tokens = pd.Series([each[key].token_ids for key in frame["qid"]], dtype=object)
+    check(reranker.transform(frame.assign(query_embs=vectors, query_toks=tokens)), expected)

@@ -16,6 +16,7 @@ from qdrant_client import QdrantClient, models
 
 from chamfer import Encoder, InputError, Searcher, TokenBatch, TokenWeights, build_index
 from chamfer.data.documents import Document
+from chamfer.errors import InputWarning
 from chamfer.index.adding import add_documents
 from chamfer.index.encoded import build_encoded
 from chamfer.index.filters import as_filter
@@ -30,7 +31,9 @@ from chamfer.retrieve.exhaustive import best
 from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.search.hits import Hits
+from chamfer.weights.mix import NOTHING
 from tests.conftest import DOCUMENTS, QUERIES
+from tests.test_mixed_scores import mixed
 from tests.vectors import unit
 
 WORDS = ["cat", "dog", "sky", "night", "sleep", "mat", "bark", "blue"]
@@ -395,3 +398,20 @@ def test_without_the_library_the_extra_is_named() -> None:
     code = "import sys; sys.modules['qdrant_client'] = None; import chamfer.integrations.qdrant"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'chamfer[qdrant]'" in failed.stderr
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_queries_are_adapted_and_a_mix_is_left_out_with_a_warning(
+    client: Client, name: str, encoder: Encoder, tmp_path: Path, form: Form
+) -> None:
+    folder = built_and_pushed(client, name, tmp_path / "index", encoder)
+    weights = mixed(encoder)
+    with pytest.warns(InputWarning, match="Qdrant scores by tokens alone") as caught:
+        searcher = QdrantSearcher(client, name, encoder, weights, form=form)
+    assert len(caught) == 1
+    own = Searcher.open(folder, encoder=encoder, weights=weights, form=form)
+    expected = own.search("why do cats sleep", 5, weights=weights.with_mix(NOTHING))
+    found = searcher.search("why do cats sleep", 5, first_stage="exhaustive")
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=3e-3)
+    with pytest.raises(InputError, match="without a mix"):
+        searcher.rank(own.queries.encode(["cats"]), 5)

@@ -10,11 +10,14 @@ from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorInf
 from sentence_transformers.util import maxsim, mean_maxsim, normalize_embeddings
 
 from chamfer import Encoder, InputError, TokenBatch, TokenWeights, count_frequencies, rerank
+from chamfer.errors import InputWarning
 from chamfer.integrations.sentence_transformers import WeightedMaxSim, weighted_queries
 from chamfer.kernels import reference
 from chamfer.kernels.form import Form
+from chamfer.weights.mix import NOTHING
 from tests import checkpoints
 from tests.conftest import DOCUMENTS, JUDGEMENTS, QUERIES
+from tests.test_mixed_scores import mixed
 
 TEXTS, ASKED = list(DOCUMENTS.values()), list(QUERIES.values())
 
@@ -201,3 +204,19 @@ def test_zero_rows_are_closer_than_real_tokens_below_a_cosine_of_one_half() -> N
     filled = similarity([token], [torch.cat([real, torch.zeros(1, 2)])])
     assert filled.item() == -1 > similarity([token], [real]).item()
     assert similarity([token], torch.cat([real, torch.zeros(1, 2)])[None]).item() < -1
+
+
+@pytest.mark.parametrize("form", ["l2", "cosine"])
+def test_queries_are_adapted_and_a_mix_is_left_out_with_a_warning(
+    model: MultiVectorEncoder, encoder: Encoder, form: Form
+) -> None:
+    weights = mixed(encoder)
+    wanted = expected(encoder, weights.with_mix(NOTHING), form)
+    with pytest.warns(InputWarning, match="by tokens alone"):
+        similarity = WeightedMaxSim.of(encoder, ASKED, weights, form=form)
+    close(similarity(model.encode_query(ASKED), model.encode_document(TEXTS)), wanted)
+    if form == "cosine":
+        with pytest.warns(InputWarning, match="by tokens alone"):
+            queries = weighted_queries(encoder, ASKED, weights)
+        lengths = torch.tensor([len(query) for query in queries])[:, None]
+        close(maxsim(queries, model.encode_document(TEXTS)) / lengths, wanted)

@@ -91,7 +91,7 @@ def demo(
         shown = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for name in best:
             document = corpus.tokens[corpus.place[name]]
-            matches = explain_tokens(query, weights.of(query), document, encoder.vocabulary).matches
+            matches = explain_tokens(weights.adapt(query), weights.of(query), document, encoder.vocabulary).matches
             shown.add_row(Text(name, style="cyan"), _highlighted(collection.documents[name], matches, weights))
         results.print("", _weighted(encoder.vocabulary, query, weights), shown, sep="\n")
     results.print(f"\n[dim]{time.perf_counter() - started:.0f} s[/dim]")

@@ -26,7 +26,8 @@ class WeightedReranker(BaseDocumentCompressor):
 
     Args:
         encoder: encoder for queries and documents.
-        weights: token weights; uniform if not given.
+        weights: token weights; uniform if not given. Lexical evidence of their mix is left out, see
+            :func:`chamfer.rerank`.
         form: ``l2`` or ``cosine``.
         top_n: number of documents to return; all if not given.
 

@@ -14,14 +14,15 @@ except ImportError as error:
 
 
 class WeightedRerank(BaseNodePostprocessor):
-    """Re-ranks retrieved nodes by ``score = -mean_i(w_i * min_j ||q_i - d_j||)``, best first.
+    """Re-ranks retrieved nodes by their scores from :func:`chamfer.rerank`, best first.
 
     Returns new ``NodeWithScore`` objects around the same nodes. Ties keep the input order. A node without text scores
     ``-inf`` and ranks last.
 
     Args:
         encoder: encoder for queries and documents.
-        weights: token weights; uniform if not given.
+        weights: token weights; uniform if not given. Lexical evidence of their mix is left out, see
+            :func:`chamfer.rerank`.
         form: ``l2`` or ``cosine``.
         top_n: number of nodes to return; all if not given.
         metadata_mode: metadata to include in the text; by default what LlamaIndex shows to embedding models,

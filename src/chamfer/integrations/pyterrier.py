@@ -4,11 +4,12 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from chamfer import Encoder, InputError, TokenBatch, TokenWeights
-from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.retrieve.stage import Queries
+from chamfer.search.rerank import score_texts, weigh
+from chamfer.weights.mix import without_corpus
 from chamfer.weights.names import check_weights
 
 try:
@@ -24,8 +25,8 @@ class QueryEncoder(pt.Transformer):
     """Encodes queries: reads ``qid, query``; adds ``query_embs, query_toks, query_weights``.
 
     The columns are those of pyterrier_colbert: for each query, ``(tokens, dimensions)`` float32 vectors, ``(tokens,)``
-    int32 token ids, and ``(tokens,)`` float32 weights. Rows with the same query text are encoded once. A query without
-    text raises an error.
+    int32 token ids, and ``(tokens,)`` float32 weights. An adapter of the weights has moved the vectors. Rows with the
+    same query text are encoded once. A query without text raises an error.
 
     Args:
         encoder: encoder for the queries.
@@ -49,7 +50,7 @@ class QueryEncoder(pt.Transformer):
         queries = self.encoder.encode_queries(list(place))
         encoded = [queries[place[text]] for text in inp["query"]]
         columns = {
-            QUERY_VECTORS: [query.vectors for query in encoded],
+            QUERY_VECTORS: [self.weights.adapt(query).vectors for query in encoded],
             QUERY_TOKENS: [query.token_ids for query in encoded],
             QUERY_WEIGHTS: [self.weights.of(query) for query in encoded],
         }
@@ -59,13 +60,15 @@ class QueryEncoder(pt.Transformer):
 class Reranker(pt.Transformer):
     """Re-ranks: reads ``qid, query, docno, text``; adds ``score`` and ``rank`` (from 0), best first.
 
-    ``score = -mean_i(w_i * min_j ||q_i - d_j||)``. A frame with ``query_embs`` is not encoded again; its weights are
-    ``query_weights`` or, without that column, looked up by ``query_toks``. Rows are grouped by query, and ties keep the
-    input order. A document without text scores ``-inf``.
+    ``score = -mean_i(w_i * min_j ||q_i - d_j||)``, plus pooled evidence if the weights have a mix. A frame with
+    ``query_embs`` is not encoded again; its weights are ``query_weights`` or, without that column, looked up by
+    ``query_toks``, and the vectors are then adapted. Rows are grouped by query, and ties keep the input order. A
+    document without text scores ``-inf``.
 
     Args:
         encoder: encoder for queries and documents.
-        weights: token weights; uniform if not given.
+        weights: token weights; uniform if not given. Lexical evidence of their mix is left out, with an
+            ``InputWarning``; a pipeline can add its own, as in ``0.1 * bm25 + reranker``.
         form: ``l2`` or ``cosine``.
 
     >>> frame = pd.DataFrame({"qid": "1", "query": "how to make bread", "docno": ["a", "b"],
@@ -78,6 +81,7 @@ class Reranker(pt.Transformer):
         self._queries = QueryEncoder(encoder, weights, form=form)
         self.encoder, self.weights = encoder, self._queries.weights
         self.form: Form = form
+        self._mix = without_corpus(self.weights.mix, "combine the scores with those of a BM25 transformer")
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Return a ranked copy of the frame."""
@@ -88,25 +92,23 @@ class Reranker(pt.Transformer):
         return pd.concat(ranked or [inp.assign(score=0.0, rank=0)], ignore_index=True)
 
     def _ranked(self, rows: pd.DataFrame) -> pd.DataFrame:
-        query, weights = self._query(rows.iloc[[0]])
+        query = self._query(rows.iloc[[0]])
         texts = [text if isinstance(text, str) else "" for text in rows["text"]]
-        documents = dispatch.on_device(self.encoder.encode_documents(texts), self.encoder.scoring_device)
-        distances = dispatch.minima(query, documents, form=self.form)
-        scores = dispatch.score(distances, weights)
+        scores = score_texts(query, self.encoder.encode_documents(texts), device=self.encoder.scoring_device)
         order = np.argsort(-scores, kind="stable")
         ranks = np.arange(len(rows)) + pt.model.FIRST_RANK
         # pt.model.add_ranks triggers a deprecation warning of pandas 3.1.
         return rows.iloc[order].assign(score=scores[order].astype(np.float64), rank=ranks)
 
-    def _query(self, row: pd.DataFrame) -> tuple[TokenBatch, npt.NDArray[np.float32]]:
+    def _query(self, row: pd.DataFrame) -> Queries:
         given: dict[Hashable, Any] = (row if QUERY_VECTORS in row else self._queries.transform(row)).iloc[0].to_dict()
         vectors = np.asarray(given[QUERY_VECTORS], np.float32)
         ids = np.asarray(given.get(QUERY_TOKENS, np.zeros(len(vectors))), np.int32)
         query = TokenBatch.pack([vectors], [ids])
         if QUERY_WEIGHTS in given:
-            return query, np.asarray(given[QUERY_WEIGHTS], np.float32)
+            return Queries([], query, np.asarray(given[QUERY_WEIGHTS], np.float32), self.form, self._mix)
         if QUERY_TOKENS in given:
-            return query, self.weights.of(query)
+            return weigh(query, [], self.weights, self.form)._replace(mix=self._mix)
         raise InputError(
             f"a frame with {QUERY_VECTORS} also needs {QUERY_WEIGHTS} or {QUERY_TOKENS}, to weight tokens; add a column"
         )

@@ -16,6 +16,8 @@ from chamfer import Encoder, InputError, TokenBatch, TokenWeights
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.devices import scoring_device
+from chamfer.weights.adapter import Adapter
+from chamfer.weights.mix import warn_of_tokens_alone
 from chamfer.weights.names import check_weights
 
 Matrix = Tensor | npt.NDArray[np.floating]
@@ -35,7 +37,7 @@ def weighted_queries(encoder: Encoder, texts: Sequence[str], weights: TokenWeigh
     Args:
         encoder: encoder for the queries; ``Encoder(model, name)`` wraps a ``MultiVectorEncoder``.
         texts: query texts.
-        weights: token weights.
+        weights: token weights; an adapter is applied, a mix is left out with an ``InputWarning``.
 
     Returns:
         for each query ``(tokens, dimensions)`` float32, on the CPU.
@@ -46,9 +48,10 @@ def weighted_queries(encoder: Encoder, texts: Sequence[str], weights: TokenWeigh
     (torch.Size([3, 384]), [1.0, 1.0, 1.0])
     """
     check_weights(weights, encoder, "cosine")
+    warn_of_tokens_alone(weights.mix, "these rows score")
     queries = encoder.encode_queries(texts)
     each = [queries[place] for place in range(len(queries))]
-    return [torch.from_numpy(query.vectors * weights.of(query)[:, None]) for query in each]
+    return [torch.from_numpy(weights.adapt(query).vectors * weights.of(query)[:, None]) for query in each]
 
 
 class WeightedMaxSim:
@@ -61,14 +64,23 @@ class WeightedMaxSim:
     Args:
         weights: for each query ``(tokens,)`` float32, not negative; see :meth:`of`.
         form: ``l2`` or ``cosine``.
+        adapter: applied to the vectors of queries first.
     """
 
-    def __init__(self, weights: Sequence[npt.NDArray[np.float32]], *, form: Form = DEFAULT_FORM) -> None:
-        self.weights, self.form = list(weights), form
+    def __init__(
+        self,
+        weights: Sequence[npt.NDArray[np.float32]],
+        *,
+        form: Form = DEFAULT_FORM,
+        adapter: Adapter | None = None,
+    ) -> None:
+        self.weights, self.form, self.adapter = list(weights), form, adapter
 
     @classmethod
     def of(cls, encoder: Encoder, texts: Sequence[str], weights: TokenWeights, *, form: Form = DEFAULT_FORM) -> Self:
         """Make the similarity function for query texts, in the order in which the model will get them.
+
+        A mix is left out, with an ``InputWarning``.
 
         >>> encoder = Encoder.load("minilm")
         >>> bread = WeightedMaxSim.of(encoder, ["bread"], TokenWeights.uniform(encoder.vocabulary))
@@ -77,8 +89,10 @@ class WeightedMaxSim:
         torch.Size([1, 2])
         """
         check_weights(weights, encoder, form)
+        warn_of_tokens_alone(weights.mix, "a similarity function scores")
         queries = encoder.encode_queries(texts)
-        return cls([weights.of(queries[place]) for place in range(len(queries))], form=form)
+        own = [weights.of(queries[place]) for place in range(len(queries))]
+        return cls(own, form=form, adapter=weights.adapter)
 
     def __call__(self, a: Embeddings, b: Embeddings, a_mask: Mask | None = None, b_mask: Mask | None = None) -> Tensor:
         """Score every query with every document.
@@ -93,6 +107,8 @@ class WeightedMaxSim:
             ``(queries, documents)`` float32 on the device of the documents; a document without tokens scores ``-inf``.
         """
         queries, documents = _tokens(a, a_mask), _tokens(b, b_mask)
+        if self.adapter is not None:
+            queries = [self.adapter.adapted(rows) for rows in queries]
         if len(queries) != len(self.weights):
             raise InputError(
                 f"this similarity function has the weights of {len(self.weights)} queries, but got {len(queries)}; "

@@ -99,6 +99,19 @@ def without_corpus(mix: Mix, instead: str, *, stacklevel: int = 2) -> Mix:
     return mix.without(LEXICAL)
 
 
+def warn_of_tokens_alone(mix: Mix, what: str, *, stacklevel: int = 2) -> None:
+    """Warn that something scores by tokens alone, if a mix counts more.
+
+    Args:
+        mix: the mix of the weights.
+        what: what scores by tokens alone, for the start of a sentence.
+        stacklevel: as in :func:`warnings.warn`, counted from the caller.
+    """
+    if mix:
+        told = f"{what} by tokens alone, so the mix of these weights does not count; search with Searcher to count it"
+        warnings.warn(told, InputWarning, stacklevel=stacklevel + 1)
+
+
 NOTHING = Mix()
 """No evidence: tokens alone decide."""
 

@@ -30,7 +30,9 @@ from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import DEFAULT_DEPTH, Queries
 from chamfer.retrieve.stages import BM25, EXACT
 from chamfer.search.hits import DEFAULT_K, Hit, Hits
+from chamfer.search.rerank import weigh
 from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.mix import NOTHING, warn_of_tokens_alone
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 
@@ -47,7 +49,8 @@ class QdrantSearcher:
         client: client of the engine.
         name: name of the collection.
         encoder: the encoder that the index was built with.
-        weights: token weights; uniform if not given.
+        weights: token weights; uniform if not given. A mix is left out, with an ``InputWarning``: the engine scores by
+            tokens alone.
         form: ``l2`` or ``cosine``.
         index: the index that was pushed; needed only if its vectors are projected to fewer dimensions.
     """
@@ -66,6 +69,7 @@ class QdrantSearcher:
         self._trained = None if index is None else snapshot_of(index).trained
         self.weights = weights or TokenWeights.uniform(encoder.vocabulary)
         check_weights(self.weights, encoder, form)
+        warn_of_tokens_alone(self.weights.mix, "Qdrant scores")
         pushed = made_with(client, name)
         if pushed.get(MODEL, "") not in ("", encoder.model_fingerprint):
             raise InputError(f"collection {name!r} was encoded with another model; search it with that model")
@@ -112,8 +116,9 @@ class QdrantSearcher:
         """
         texts = [query] if isinstance(query, str) else query
         tokens = self.encoder.encode_queries(texts)
-        kept = tokens if self._trained is None else self._trained.projected(tokens)
-        queries = Queries(texts, kept, self.weights.of(tokens), self.form)
+        queries = weigh(tokens, texts, self.weights, self.form)._replace(mix=NOTHING)
+        if self._trained is not None:
+            queries = queries._replace(tokens=self._trained.projected(queries.tokens))
         hits = self.rank(queries, k, first_stage=first_stage, depth=depth, where=where)
         return hits[0] if isinstance(query, str) else hits
 
@@ -126,7 +131,9 @@ class QdrantSearcher:
         depth: int = DEFAULT_DEPTH,
         where: str | None = None,
     ) -> list[Hits]:
-        """Rank documents for queries that are already encoded and weighted."""
+        """Rank documents for queries that are already encoded and weighted; their mix must be empty."""
+        if queries.mix:
+            raise InputError("Qdrant scores by tokens alone; give queries without a mix, or search with Searcher")
         if first_stage not in STAGES:
             raise InputError(f"first stages in Qdrant are {' and '.join(STAGES)}, not {first_stage!r}")
         if min(k, depth) < 1:
