@@ -27,7 +27,6 @@ from chamfer.encode.settings import MINILM
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.auto import fit_auto
 from chamfer.learn.fit import fit_weights
-from chamfer.learn.fitting import fit_configurations
 from chamfer.learn.folds import folds_if_possible
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.on_collection import judge_splits, starting_weights
@@ -138,8 +137,12 @@ def measure_seed(
         "uniform": start.uniform,
         "idf": start.idf,
         "idf-soft": start.soft,
+        "mix": start.mix,
         PAPER: fit_weights(splits.train, theirs, recipe=PAPER, validation=splits.validation, seed=seed).weights,
-        **{recipe: _best_of(recipe, report, queries, start) for recipe in ("prior", "context")},
+        **{
+            recipe: fit_weights(queries, start, recipe=recipe, group_by=group_by, seed=seed).weights
+            for recipe in ("prior", "context")
+        },
         "auto": auto,
         SHUFFLED: auto_weights(shuffled(queries, seed), start, group_by, seed),
         DRAWN: auto_weights(drawn(queries, start.soft, seed), start, group_by, seed),
@@ -155,7 +158,7 @@ def measure_seed(
 def auto_weights(queries: Sequence[JudgedQuery], start: Start, group_by: str, seed: int) -> TokenWeights:
     """Weights learnt by ``auto``, without its report, which takes most of the time."""
     divided = partial(folds_if_possible, group_by=group_by, seed=seed)
-    return fit_auto(queries, start, configurations_of(blended_recipes()), divided, measure=False).weights
+    return fit_auto(queries, start, configurations_of(blended_recipes(queries)), divided, measure=False).weights
 
 
 def shuffled(queries: Sequence[JudgedQuery], seed: int) -> list[JudgedQuery]:
@@ -180,13 +183,6 @@ def drawn(queries: Sequence[JudgedQuery], weights: TokenWeights, seed: int) -> l
         grades[order] = -np.sort(-query.grades)
         found.append(replace(query, grades=grades))
     return teachable(found)[0]
-
-
-def _best_of(recipe: str, report: LearningReport, queries: Sequence[JudgedQuery], start: Start) -> TokenWeights:
-    """The best configuration of a recipe on held-out queries, fitted to all queries."""
-    best = next(row for row in report.best_of_each() if row.recipe == recipe)
-    configuration = next(one for one in configurations_of([recipe]) if one.name == best.name)
-    return next(fit_configurations(queries, start, [configuration]))[1]
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ BEIR = ("arguana", "climate-fever-sent", "nfcorpus", "scifact")
 UNIFORM, IDF, SOFT, AUTO = "uniform", "idf", "idf-soft", "auto"
 NDCG = MAIN_MEASURES[0]
 RECIPES = (UNIFORM, IDF, SOFT, "paper", "prior", "context", AUTO)
-AGAINST_UNIFORM, AGAINST_SOFT = BASELINES
+AGAINST_UNIFORM, AGAINST_SOFT, _ = BASELINES
 PARTS = {"all": "all test queries", "apart": "test queries apart"}
 SHARING = "sharing"
 

@@ -39,4 +39,4 @@ def uniform_queries(seed: int, *, queries: int = QUERIES) -> list[JudgedQuery]:
 def uniform_start() -> Start:
     """Uniform weights for such queries, in the place of all others."""
     weights = TokenWeights.uniform(Vocabulary(tuple(f"t{token}" for token in range(VOCABULARY)), frozenset()))
-    return Start(weights, weights, weights, weights)
+    return Start(uniform=weights, idf=weights, idf_without_special=weights, soft=weights, mix=weights)

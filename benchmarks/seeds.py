@@ -11,7 +11,7 @@ from chamfer.evaluate.significance import bootstrap_interval, compare, relative_
 from chamfer.learn.quality import Quality
 from chamfer.learn.splits import Labels
 
-BASELINES = {"against_uniform": "uniform", "against_zero_shot": "idf-soft"}
+BASELINES = {"against_uniform": "uniform", "against_zero_shot": "idf-soft", "against_mix": "mix"}
 
 
 class SeedResult(NamedTuple):

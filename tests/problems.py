@@ -5,6 +5,7 @@ import numpy as np
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.start import Start
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.mix import FOR_POOLED_ENCODERS
 from chamfer.weights.token_weights import TokenWeights
 
 SIZE = 12
@@ -33,4 +34,4 @@ def uniform() -> TokenWeights:
 
 
 def start() -> Start:
-    return Start(uniform(), uniform(), uniform(), uniform())
+    return Start(uniform(), uniform(), uniform(), uniform(), uniform().with_mix(FOR_POOLED_ENCODERS))

@@ -383,7 +383,7 @@ def test_learn_measures_on_other_queries_and_tells_how_many_are_enough(run: Run,
     assert done.returncode == 0, done.stderr
     assert "on 3 test queries, nDCG@10" in done.stdout
     assert "test queries and those learnt from share no query text and no relevant document" in done.stdout
-    assert "0 (softened IDF)" in done.stdout
+    assert "0 (zero-shot mix)" in done.stdout
     assert "Theorem 1: lambda_min(A)" in done.stdout
     assert "<svg" in (tmp_path / "report.svg").read_text()
     report = json.loads(run(*given, *more, "--json").stdout)

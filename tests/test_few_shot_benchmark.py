@@ -72,7 +72,7 @@ class TestPooledSeeds:
         def make(gains: Any, groups: Any, apart: Any = True) -> Any:
             count = len(gains)
             base = np.full((count, 2), 0.5)
-            values = {"uniform": base, "idf-soft": base, "auto": base + np.asarray(gains, float)[:, None]}
+            values = {"uniform": base, "idf-soft": base, "mix": base, "auto": base + np.asarray(gains, float)[:, None]}
             shared = np.broadcast_to(np.asarray(apart), count)
             return seeds.SeedResult([f"q{at}" for at in range(count)], np.asarray(groups), shared, values)
 

@@ -108,7 +108,7 @@ def test_held_out_queries_are_measured_on_what_each_weighting_finds(
     held_out = {text: grades for text, grades in judged.items() if text not in others}
     systems: dict[str, str | Path | TokenWeights] = {
         "uniform": "uniform",
-        "zero_shot": "idf-soft",
+        "zero_shot": "mix",
         "learnt": learnt.weights,
     }
     searched = evaluate(searcher, systems, judgements=held_out)

@@ -195,17 +195,21 @@ def test_the_loss_of_a_pool_estimates_the_loss_of_all_candidates() -> None:
 
 def test_every_recipe_is_fitted_under_its_own_name() -> None:
     assert sorted(all_recipes()) == sorted(NAMES)
-    assert [len(configurations_of([name])) for name in ("paper", "prior", "context")] == [
-        len(set(PRESETS.values())),
-        3,
-        6,
-    ]
+    assert {name: len(configurations_of([name])) for name in NAMES} == {
+        "paper": len(set(PRESETS.values())),
+        "prior": 3,
+        "context": 6,
+        "mix": 6,
+        "adapter": 3,
+    }
     configurations = configurations_of(NAMES)
-    assert len({one.name for one in configurations}) == len(configurations) == 10
-    assert [one.recipe for one in configurations] == ["paper", *["prior"] * 3, *["context"] * 6]
-    fitted = dict(fit_configurations(random_problem(15, queries=12), start(), configurations[-3:]))
-    assert {weights.metadata["recipe"] for weights in fitted.values()} == {"context"}
-    assert all(weights.context is not None for weights in fitted.values())
+    assert len({one.name for one in configurations}) == len(configurations) == 19
+    order = ["paper", *["prior"] * 3, *["context"] * 6, *["mix"] * 6, *["adapter"] * 3]
+    assert [one.recipe for one in configurations] == order
+    for name, context, mix in (("prior", False, False), ("context", True, False), ("mix", True, True)):
+        fitted = dict(fit_configurations(random_problem(15, queries=12), start(), configurations_of([name])))
+        assert {weights.metadata["recipe"] for weights in fitted.values()} == {name}
+        assert {(weights.context is not None, bool(weights.mix)) for weights in fitted.values()} == {(context, mix)}
 
 
 def test_context_is_kept_with_the_weights(tmp_path: Path) -> None:

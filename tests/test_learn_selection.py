@@ -17,9 +17,9 @@ from chamfer.learn.recipe import Contender
 from chamfer.learn.recipe_names import NAMES
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.registry import configurations_of
-from chamfer.learn.selection import BLEND, choose_best, shares_of, standardised_gain
+from chamfer.learn.selection import BLEND, FALLBACK, choose_best, shares_of, standardised_gain
 from chamfer.learn.solver import PenaltyConfiguration
-from chamfer.learn.start import IDF, SOFT, UNIFORM
+from chamfer.learn.start import IDF, MIX, UNIFORM, UNIFORM_MIX
 from tests.problems import random_problem, start, uniform
 
 
@@ -65,16 +65,16 @@ def test_a_blend_is_the_geometric_mean_of_its_members() -> None:
 
 def test_shares_follow_the_evidence() -> None:
     generator = np.random.default_rng(16)
-    soft = generator.uniform(0, 0.8, (50, 2))
-    better, worse = soft + generator.normal(0.1, 0.1, (50, 2)), soft - generator.normal(0.1, 0.1, (50, 2))
-    measured: dict[Contender, Any] = {SOFT: soft, UNIFORM: soft, IDF: better, BLEND: worse}
+    mix = generator.uniform(0, 0.8, (50, 2))
+    better, worse = mix + generator.normal(0.1, 0.1, (50, 2)), mix - generator.normal(0.1, 0.1, (50, 2))
+    measured: dict[Contender, Any] = {MIX: mix, UNIFORM: mix, IDF: better, BLEND: worse}
     shares = shares_of(measured, [UNIFORM, IDF, BLEND])
     assert sum(shares.values()) == pytest.approx(1)
     assert shares[IDF] > 0.9
     assert shares[BLEND] < shares[UNIFORM] / 50
-    assert shares[UNIFORM] == pytest.approx(shares[SOFT] / 3)  # equal to the fallback: no evidence
+    assert shares[UNIFORM] == pytest.approx(shares[MIX] / 3)  # equal to the fallback: no evidence
     none = np.zeros((0, 2))
-    assert shares_of(dict.fromkeys(measured, none), [UNIFORM, IDF])[SOFT] == pytest.approx(0.5)
+    assert shares_of(dict.fromkeys(measured, none), [UNIFORM, IDF])[MIX] == pytest.approx(0.5)
 
 
 def test_three_queries_are_little_evidence_however_alike_their_gains() -> None:
@@ -83,14 +83,17 @@ def test_three_queries_are_little_evidence_however_alike_their_gains() -> None:
     assert standardised_gain(flat, flat) == 0
 
 
-@pytest.mark.parametrize("recipe", ["auto", "paper", "prior", "context"])
+@pytest.mark.parametrize("recipe", ["auto", "paper", "prior", "context", "mix"])
 def test_fit_weights_reports_every_configuration_and_its_choice(recipe: Any) -> None:
     train, validation = random_problem(19, queries=60), random_problem(20, queries=30)
     for held_out in ((), validation):
         weights, report = fit_weights(train, start(), recipe=recipe, validation=held_out)
         names = [row.name for row in report.rows]
         assert report.choice.name in names
-        assert {"uniform", "idf-soft"} < set(names)
+        without_labels = ["zero-shot mix", "uniform + evidence"]
+        if recipe != "auto":
+            without_labels = ["uniform", "idf", "idf (special 0)", "idf-soft", "zero-shot mix"]
+        assert [name for name in names if name in {*without_labels, "uniform"}] == without_labels
         assert report.queries == 60 + len(held_out)
         assert all(row.ndcg_interval[0] <= row.ndcg <= row.ndcg_interval[1] for row in report.rows)
         assert all(row.wins + row.ties + row.losses == (30 if held_out else 60) for row in report.rows)
@@ -103,7 +106,7 @@ def test_fit_weights_reports_every_configuration_and_its_choice(recipe: Any) -> 
 def test_labels_that_say_nothing_move_weights_little_and_those_that_do_move_them_far() -> None:
     moved, learnt = [], []
     for seed in range(6):
-        queries = random_problem(seed, queries=40)
+        queries = random_problem(seed, queries=60)
         new = random_problem(seed + 100, queries=200)
         weights, _ = fit_weights(queries, start())
         learnt.append(quality(new, weights).mean() - quality(new, uniform()).mean())
@@ -114,12 +117,12 @@ def test_labels_that_say_nothing_move_weights_little_and_those_that_do_move_them
         moved.append(quality(new, weights).mean() - quality(new, uniform()).mean())
     assert min(learnt) > 0.1
     assert abs(np.mean(moved)) < 0.2 * np.mean(learnt)
-    with pytest.raises(InputError, match="a recipe is auto, context, paper, prior, not 'magic'"):
+    with pytest.raises(InputError, match="a recipe is auto, adapter, context, mix, paper, prior, not 'magic'"):
         fit_weights(queries, start(), recipe="magic")
 
 
 def test_the_blend_of_a_fold_is_made_without_its_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is done once more without them: neither fits nor shares may have seen them."""
+    """It blends what was fitted to the other folds, each by its gains on the other folds."""
     seen: list[set[str]] = []
     original = FitConfigurations.__call__
 
@@ -130,19 +133,24 @@ def test_the_blend_of_a_fold_is_made_without_its_queries(monkeypatch: pytest.Mon
     monkeypatch.setattr(FitConfigurations, "__call__", spy)
     queries = random_problem(5, queries=18)
     into_folds = partial(folds_if_possible, folds=3)
-    fit_auto(queries, start(), configurations_of(["prior"])[:1], into_folds)
-    outer = [{query.query_id for query in fold.train} for fold in into_folds(queries)]
-    assert seen[0] == {query.query_id for query in queries}
-    assert seen[1:4] == outer
-    for at, inner in enumerate(seen[4:]):
-        assert inner < outer[at // 3]
+    configurations = configurations_of(["mix"])
+    found = fit_auto(queries, start(), configurations, into_folds)
+    folds = into_folds(queries)
+    assert seen == [{query.query_id for query in part} for part in (queries, *(fold.train for fold in folds))]
+    fitted = fit_folds(folds, start(), configurations)
+    for at, fold in enumerate(folds):
+        members = {MIX: start().mix, UNIFORM_MIX: start().uniform_mix, **{one: fitted[one][at] for one in fitted}}
+        elsewhere = {one: np.delete(found.measured[one], fold.places, axis=0) for one in members}
+        shares = shares_of(elsewhere, [one for one in members if one != FALLBACK])
+        blended = blend(list(members.values()), [shares[one] for one in members])
+        np.testing.assert_array_equal(found.measured[BLEND][fold.places], quality(fold.held_out, blended))
 
 
 def test_one_query_is_learnt_from_but_proves_nothing() -> None:
     _, report = fit_weights(random_problem(27, queries=1), start())
     assert report.rows == ()
     assert report.measured_on == "too few to hold any out"
-    assert report.shares["idf-soft"] == pytest.approx(0.5)
+    assert report.shares["zero-shot mix"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("recipe", NAMES)
@@ -161,7 +169,7 @@ def test_ties_go_to_weights_without_labels_and_then_to_the_last_settings() -> No
     flat = np.full((4, 2), 0.5)
     measured: dict[Contender, Any] = dict.fromkeys((UNIFORM, IDF, *several), flat)
     assert choose_best(measured, several, [IDF]).contender == IDF
-    assert choose_best(measured, several).why.endswith("not compared with idf-soft weights")
+    assert choose_best(measured, several).why.endswith("not compared with the zero-shot mix")
     assert choose_best(measured, several).name == "prior (idf-soft, 30)"
     measured[several[0]] = flat - 0.1
     assert choose_best(measured, several).name == "prior (idf-soft, 3)"

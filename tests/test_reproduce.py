@@ -35,7 +35,7 @@ from chamfer.reproduce.saved_splits import ROLES, draw_splits, load_splits
 from chamfer.reproduce.systems import APART, CHAMFER, FEW_SHOT, FEW_SHOT_PAPER, OWN_KEPT, SYSTEMS
 from chamfer.reproduce.tables import as_latex, as_markdown
 from chamfer.retrieve.stages import BM25
-from chamfer.weights.zero_shot import MIX, SOFT_IDF
+from chamfer.weights.zero_shot import MIX
 from tests import checkpoints, problems
 from tests.checkpoints import WORDS
 
@@ -152,12 +152,13 @@ class TestRun:
         rankings = read_run(finished / "scifact" / "end-to-end" / f"{CHAMFER}.trec")
         assert all(len(ranking) == 12 for ranking in rankings)
 
-    def test_little_to_learn_from_leaves_few_shot_close_to_softened_idf(self, finished: Path) -> None:
+    def test_little_to_learn_from_leaves_few_shot_close_to_the_zero_shot_mix(self, finished: Path) -> None:
         for one in running.read_results(finished):
             assert one["chosen"][FEW_SHOT] == "blend"
             weights = TokenWeights.load(finished / one["dataset"] / one["setting"] / f"{FEW_SHOT}.safetensors")
-            shares = {member["recipe"]: member["share"] for member in weights.metadata["members"]}
-            assert shares[SOFT_IDF] > 0.3
+            first = weights.metadata["members"][0]
+            assert (first["recipe"], "penalty" in first) == ("mix", False), "what is used without labels"
+            assert first["share"] > 0.3
 
     def test_a_second_run_encodes_nothing_and_finds_the_same(
         self, finished: Path, data: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch

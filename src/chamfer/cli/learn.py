@@ -234,12 +234,14 @@ def _print_outcome(learnt: "Learnt") -> None:
 
 def _comparisons(which: str, measured: "HeldOut") -> list[str]:
     """A line for each measure: learnt weights against those that need no labels."""
+    from chamfer.learn.start import MIX
+
     lines = []
     for name, after in measured.learnt.items():
         against = []
         for baseline, means, found in (
             ("uniform", measured.uniform, measured.against_uniform[name]),
-            ("softened IDF", measured.zero_shot, measured.against_zero_shot[name]),
+            (MIX.name, measured.zero_shot, measured.against_zero_shot[name]),
         ):
             before = means[name]
             change = f"{found.difference / before:+.1%}" if before else "from 0"

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from chamfer.learn.curve import Point
 from chamfer.learn.report import LearningReport
+from chamfer.learn.selection import FALLBACK
 
 
 def as_table(report: LearningReport) -> Table:
@@ -24,7 +25,7 @@ def curve_table(curve: Sequence[Point]) -> Table:
     table = _empty("judged queries", "nDCG@10", "R@10", "nDCG@10 gain", "range", "draws below 0")
     for point in curve:
         span = f"{point.gain_lowest:+.4f} to {point.gain_highest:+.4f}" if point.queries else ""
-        name = str(point.queries) if point.queries else "0 (softened IDF)"
+        name = str(point.queries) if point.queries else f"0 ({FALLBACK.name})"
         below = f"{point.below:.0%}" if point.queries else ""
         table.add_row(name, f"{point.ndcg:.4f}", f"{point.recall:.4f}", f"{point.gain:+.4f}", span, below)
     return table

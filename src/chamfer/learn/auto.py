@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.learn.blend import blend
-from chamfer.learn.folds import Fold, fit_folds, measure_folds
+from chamfer.learn.folds import ADAPTED, Fold, fit_folds, measure_folds
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.selection import BLEND, FALLBACK, shares_of
-from chamfer.learn.start import UNIFORM, Start
+from chamfer.learn.start import UNIFORM_MIX, Start
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Workers
@@ -48,8 +48,8 @@ def fit_auto(
 ) -> Blended:
     """Fit every configuration, weigh the evidence for each, and blend.
 
-    Evidence comes from queries that the weights were not fitted to. The blend itself is measured with folds inside of
-    folds: for each fold, everything is done once more without its queries, evidence included.
+    Evidence comes from queries that the weights were not fitted to. The blend itself is measured on each fold with the
+    evidence of the other folds.
 
     Args:
         queries: judged queries with their minima.
@@ -57,34 +57,30 @@ def fit_auto(
         configurations: what to fit.
         divide: divides queries into folds.
         validation: queries to weigh the evidence on, instead of folds.
-        measure: whether to measure the blend, which takes twice as long as making it.
+        measure: whether to measure the blend.
         progress: shows the progress.
         workers: processes that fit the configurations.
     """
     everything = [*queries, *validation]
     outer = [Fold(queries, validation, np.arange(len(validation)))] if validation else divide(queries)
-    inner = [divide(fold.train) for fold in outer] if measure and not validation else []
-    whole = Fold(everything, (), np.arange(0))
-    folds = [whole, *outer, *(fold for several in inner for fold in several)]
+    folds = [Fold(everything, (), np.arange(0)), *outer]
     with progress("fitting weights", len(configurations) * len(folds)) as advance:
         fitted: Fitted = {
-            UNIFORM: [start.uniform] * len(folds),
-            FALLBACK: [start.soft] * len(folds),
+            FALLBACK: [start.mix] * len(folds),
+            UNIFORM_MIX: [start.uniform_mix] * len(folds),
             **fit_folds(folds, start, configurations, advance, workers=workers),
         }
     of_outer = _part(fitted, 1, len(outer))
     measured = measure_folds(outer, of_outer) if outer else {}
     shares = _shares(measured, fitted)
     if measured and measure:
-        measured[BLEND] = np.zeros_like(measured[UNIFORM])
+        measured[BLEND] = np.zeros_like(measured[FALLBACK])
         if validation:
             _measure_in_parts(measured, of_outer, divide(validation))
-        first = 1 + len(outer)
-        for at, (fold, within) in enumerate(zip(outer, inner, strict=not validation)):
-            evidence = measure_folds(within, _part(fitted, first, len(within))) if within else {}
-            first += len(within)
-            blended = _blend(_part(of_outer, at, 1), _shares(evidence, fitted))
-            measured[BLEND][fold.places] = quality(fold.held_out, blended)
+        else:
+            for at, fold in enumerate(outer):
+                blended = _blend(_part(of_outer, at, 1), _shares(_without(measured, fold), fitted))
+                measured[BLEND][fold.places] = quality(fold.held_out, blended, adapted=ADAPTED)
     return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured, len(outer))
 
 
@@ -93,8 +89,13 @@ def _measure_in_parts(measured: dict[Contender, Quality], fitted: Fitted, parts:
     if not parts:  # all belong together, so none can be held out
         del measured[BLEND]
     for part in parts:
-        elsewhere = {one: np.delete(values, part.places, axis=0) for one, values in measured.items() if one != BLEND}
-        measured[BLEND][part.places] = quality(part.held_out, _blend(fitted, _shares(elsewhere, fitted)))
+        blended = _blend(fitted, _shares(_without(measured, part), fitted))
+        measured[BLEND][part.places] = quality(part.held_out, blended, adapted=ADAPTED)
+
+
+def _without(measured: Mapping[Contender, Quality], part: Fold) -> dict[Contender, Quality]:
+    """What was measured of everything but the blend, on all queries but those of one part."""
+    return {one: np.delete(values, part.places, axis=0) for one, values in measured.items() if one != BLEND}
 
 
 def _shares(measured: Mapping[Contender, Quality], fitted: Fitted) -> dict[Contender, float]:

@@ -6,6 +6,8 @@ import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.learn.registry import hyperparameters
+from chamfer.weights.adapter import Adapter
+from chamfer.weights.mix import EVIDENCE, Mix
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -13,7 +15,8 @@ def blend(several: Sequence[TokenWeights], shares: Sequence[float]) -> TokenWeig
     """Return the geometric mean of positive weights for one vocabulary, each with its share.
 
     ``w(t, q) = exp(sum over several of share * log w(t, q))``. Every ``log w`` is ``log table[t] + <u, q>``, so the
-    mean is again one table and one direction, and scoring costs no more.
+    mean is again one table and one direction, and scoring costs no more. Mixes and the maps of adapters are averaged
+    as they are; adapters must share their directions.
 
     Args:
         several: weights to blend.
@@ -27,6 +30,18 @@ def blend(several: Sequence[TokenWeights], shares: Sequence[float]) -> TokenWeig
         logs += share * np.log(one.table, dtype=np.float64)
         if one.context is not None:
             context = share * one.context.astype(np.float64) + (0 if context is None else context)
+    adapters = [(share, one.adapter) for one, share in zip(several, shares, strict=True) if one.adapter is not None]
+    adapter = None
+    if adapters:
+        down = adapters[0][1].down
+        if not all(np.array_equal(one.down, down) for _, one in adapters):
+            raise InputError("adapters can be blended only if they share their directions")
+        up = np.sum([share * one.up.astype(np.float64) for share, one in adapters], axis=0)
+        adapter = Adapter(down, up.astype(np.float32))
+    factors = {
+        name: sum(share * getattr(one.mix, name) for one, share in zip(several, shares, strict=True))
+        for name in EVIDENCE
+    }
     own = ("recipe", "prior", *hyperparameters())  # metadata of a single weighting, which does not hold for the blend
     made = {
         **{key: value for key, value in several[0].metadata.items() if key not in (*own, "power", "converged")},
@@ -38,4 +53,5 @@ def blend(several: Sequence[TokenWeights], shares: Sequence[float]) -> TokenWeig
         "converged": all(one.metadata.get("converged", True) for one in several),
     }
     direction = None if context is None else context.astype(np.float32)
-    return TokenWeights(np.exp(logs).astype(np.float32), several[0].vocabulary, made, direction)
+    table = np.exp(logs).astype(np.float32)
+    return TokenWeights(table, several[0].vocabulary, made, direction, adapter, Mix(**factors))

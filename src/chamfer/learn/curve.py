@@ -23,7 +23,7 @@ DRAWS = 10
 
 
 class Point(NamedTuple):
-    """Quality after learning from a number of queries: means over the draws, and gains in nDCG@10 over softened IDF."""
+    """Quality after learning from some queries: means over the draws, and gains in nDCG@10 over the zero-shot mix."""
 
     queries: int
     ndcg: float
@@ -32,7 +32,7 @@ class Point(NamedTuple):
     gain_lowest: float
     gain_highest: float
     below: float
-    """Share of the draws in which nDCG@10 is below that of softened IDF."""
+    """Share of the draws in which nDCG@10 is below that of the zero-shot mix."""
 
 
 def learning_curve(
@@ -48,7 +48,7 @@ def learning_curve(
 ) -> list[Point]:
     """Learn from more and more queries with the recipe ``auto``, and measure on a third that is never learnt from.
 
-    The first point, 0 queries, is softened IDF; then the number of queries doubles from 10 on. Each draw holds out
+    The first point, 0 queries, is the zero-shot mix; then the number of queries doubles from 10 on. Each draw holds out
     another third and samples other queries, and for every point the whole procedure runs anew, from the evidence of
     the sampled queries alone.
 
@@ -66,13 +66,13 @@ def learning_curve(
     parts = [divide(queries, 1 / 3, seed=seed + draw, groups=labels) for draw in range(draws)]
     most = min(len(others) for others, _ in parts)
     sizes = [0, *(FIRST * 2**power for power in range(20) if FIRST * 2**power < most), most]
-    chosen = configurations or configurations_of(blended_recipes())
+    chosen = configurations or configurations_of(blended_recipes(queries))
     values = np.zeros((draws, len(sizes), 2))
     with progress("measuring the curve", draws * len(sizes)) as advance:
         for draw, (others, held_out) in enumerate(parts):
             order = np.random.default_rng(seed + draw).permutation(len(others))
             for at, size in enumerate(sizes):
-                weights = start.soft
+                weights = start.mix
                 if size:
                     learnt_from = [others[place] for place in order[:size]]
                     into_folds = partial(folds_if_possible, folds=folds, group_by=group_by, seed=seed)

@@ -48,9 +48,9 @@ def fit_weights(
 
     Args:
         queries: judged queries with their minima.
-        start: uniform, IDF and softened IDF weights.
-        recipe: name of a recipe, whose hyper-parameters are chosen; ``auto`` blends softened IDF with everything that
-            can be learnt, by the evidence for each.
+        start: weights without labels.
+        recipe: name of a recipe, whose hyper-parameters are chosen; ``auto`` blends the zero-shot mix with everything
+            that can be learnt, by the evidence for each.
         validation: queries to choose on; cross-validation by default. What was chosen is fitted again to all queries.
         preset: hyper-parameters of the recipe ``paper``.
         folds: number of folds of the cross-validation.
@@ -63,13 +63,13 @@ def fit_weights(
         raise InputError("learning needs at least one judged query")
     check_recipe(recipe)
     everything = [*queries, *validation]
-    # What keeps queries together is decided once; folds inside of folds, and parts of the validation, follow it.
+    # What keeps queries together is decided once; folds, and parts of the validation, follow it.
     grouping = group(validation or queries, group_by)
     if recipe == AUTO:
         blended = fit_auto(
             queries,
             start,
-            configurations_of(blended_recipes()),
+            configurations_of(blended_recipes(everything)),
             partial(folds_if_possible, folds=folds, group_by=grouping.by, decided=True, seed=seed),
             validation=validation,
             progress=progress,
@@ -111,12 +111,12 @@ def fit_weights(
 def _evidence(blended: Blended) -> str:
     """What held-out queries say of the blend, in one sentence."""
     learnt = 1 - blended.shares[FALLBACK]
-    share = f"{learnt:.0%} of the blend goes beyond {FALLBACK.name} weights"
+    share = f"{learnt:.0%} of the blend goes beyond the {FALLBACK.name}"
     if BLEND not in blended.measured:
         return f"{share}; there are too few queries to measure it on held-out ones"
     gains = gains_of(blended.measured[BLEND], blended.measured[FALLBACK])
     error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else float("inf")
     return (
-        f"{share}; on {len(gains)} held-out queries its mean of nDCG@10 and Recall@10 differs from theirs by "
+        f"{share}; on {len(gains)} held-out queries its mean of nDCG@10 and Recall@10 differs from its own by "
         f"{gains.mean():+.4f} (standard error {error:.4f})"
     )

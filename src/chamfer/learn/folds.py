@@ -1,7 +1,7 @@
 """Folds: weights fitted to some queries and measured on others."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,12 @@ from chamfer.learn.start import Start
 from chamfer.learn.ties import group
 from chamfer.support.progress import Advance, ignore
 from chamfer.support.threads import map_in_threads
+from chamfer.weights.files import read_weights, weights_bytes
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
+
+# Candidates of a held-out query that an adapter ranks; ranking all would take longer than fitting.
+ADAPTED = 200
 
 
 class Fold(NamedTuple):
@@ -102,16 +106,10 @@ def fit_folds(
     job = FitConfigurations([fold.train for fold in folds], start, sequences)
     fitted: dict[Contender, list[TokenWeights]] = {one: [] for one in configurations}
     for table in workers.map(job, tables, advance=advance):
-        columns = (table[name] for name in ("sequence", "place", "table", "context", "made"))
-        for sequence, place, weights, context, made in zip(*columns, strict=True):
-            fitted[sequences[sequence][place]].append(
-                TokenWeights(
-                    np.frombuffer(weights, np.float32),
-                    start.uniform.vocabulary,
-                    json.loads(made),
-                    None if context is None else np.frombuffer(context, np.float32),
-                )
-            )
+        columns = (table[name] for name in ("sequence", "place", "weights"))
+        for sequence, place, content in zip(*columns, strict=True):
+            read = read_weights(BytesIO(content), "fitted weights", start.uniform.vocabulary)
+            fitted[sequences[sequence][place]].append(TokenWeights(*read))
     return fitted
 
 
@@ -139,9 +137,7 @@ class FitConfigurations(NamedTuple):
         return {
             "sequence": [sequence for sequence, _, _ in fitted],
             "place": [place for _, place, _ in fitted],
-            "table": [weights.table.tobytes() for _, _, weights in fitted],
-            "context": [None if weights.context is None else weights.context.tobytes() for _, _, weights in fitted],
-            "made": [json.dumps(dict(weights.metadata)) for _, _, weights in fitted],
+            "weights": [weights_bytes(weights.content) for _, _, weights in fitted],
         }
 
 
@@ -153,7 +149,7 @@ def measure_folds(
     def measure(of_each: Sequence[TokenWeights]) -> Quality:
         values = np.zeros((sum(len(fold.places) for fold in folds), len(MAIN_MEASURES)))
         for fold, own in zip(folds, of_each, strict=True):
-            values[fold.places] = quality(fold.held_out, own)
+            values[fold.places] = quality(fold.held_out, own, adapted=ADAPTED)
         return values
 
     return dict(zip(weights, map_in_threads(measure, weights.values()), strict=True))

@@ -1,9 +1,9 @@
-"""Judged queries with their minima: the distances to their candidates, computed once and cached."""
+"""Judged queries with their minima and evidence; the distances to their candidates are computed once and cached."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,14 @@ from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.ties import Ties
+from chamfer.learn.vectors import CandidateVectors, CorpusVectors
 from chamfer.support.devices import CPU
 from chamfer.support.files import atomic_write, writer_lock
 from chamfer.support.progress import Advance, ignore
 from chamfer.tokens.batch import TokenIds, Vectors
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
+
+Floats = npt.NDArray[np.float32]
 
 NO_TIES = Ties()
 
@@ -40,6 +43,10 @@ class JudgedQuery:
         grades: ``(candidates,)`` int32, 0 if not relevant or not judged.
         ideal: all positive grades of the query, best first, including documents that are not candidates.
         ties: what the query may have in common with others.
+        lexical: ``(candidates,)`` BM25's score of each candidate; None where no evidence is known.
+        pooled: ``(candidates,)`` cosine of the mean vectors of query and candidate; likewise.
+        places: ``(candidates,)`` places of the candidates among ``vectors_of``.
+        vectors_of: the vectors of the candidates, which an adapter needs; None where they are not at hand.
     """
 
     query_id: str
@@ -49,6 +56,10 @@ class JudgedQuery:
     grades: npt.NDArray[np.int32]
     ideal: npt.NDArray[np.int32]
     ties: Ties = NO_TIES
+    lexical: Floats | None = None
+    pooled: Floats | None = None
+    places: npt.NDArray[np.int64] | None = None
+    vectors_of: CandidateVectors | None = None
 
     def __post_init__(self) -> None:
         candidates, tokens = self.distances.shape
@@ -56,6 +67,16 @@ class JudgedQuery:
             raise InputError(f"query {self.query_id!r} has {len(self.token_ids)} token ids, but distances for {tokens}")
         if len(self.grades) != candidates or (self.grades < 0).any():
             raise InputError(f"query {self.query_id!r} needs a grade of at least 0 for each of {candidates} candidates")
+
+    def evidence(self) -> tuple[Floats, Floats]:
+        """Lexical and pooled evidence of each candidate; 0 where none is known."""
+        nothing = np.zeros(len(self.grades), np.float32)
+        return nothing if self.lexical is None else self.lexical, nothing if self.pooled is None else self.pooled
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether evidence and the vectors of the candidates are known."""
+        return self.lexical is not None and self.pooled is not None and self.vectors_of is not None
 
 
 def grades_of(documents: Sequence[str], grades: Mapping[str, int]) -> npt.NDArray[np.int32]:
@@ -109,6 +130,10 @@ def teachable(queries: Sequence[JudgedQuery]) -> tuple[list[JudgedQuery], LeftOu
     return kept, LeftOut(tuple(without_relevant), tuple(without_negatives))
 
 
+Lexical = Callable[[str, Sequence[str]], Floats]
+"""Returns BM25's scores of documents for a query, both given by id."""
+
+
 def judged_minima(
     folder: Path,
     queries: EncodedCorpus,
@@ -117,6 +142,7 @@ def judged_minima(
     judgements: Mapping[str, Mapping[str, int]],
     *,
     ties: Mapping[str, Ties] | None = None,
+    lexical: Lexical | None = None,
     form: Form = DEFAULT_FORM,
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
@@ -133,6 +159,7 @@ def judged_minima(
         candidates: candidates of each query.
         judgements: grades of documents for each query.
         ties: what each query may have in common with others.
+        lexical: returns BM25's scores of documents for a query, both by id; without it, evidence is not known.
         form: form of the score.
         advance: progress callback.
         workers: processes that compute.
@@ -155,7 +182,22 @@ def judged_minima(
             for (path, _), table in zip(missing, computed, strict=True):
                 with atomic_write(path) as file:
                     np.save(file, np.frombuffer(b"".join(table["minima"]), np.float32))
-    return [query for path, part in parts for query in _read(path, part, queries, judgements, ties or {})]
+    judged = [query for path, part in parts for query in _read(path, part, queries, judgements, ties or {})]
+    if lexical is None:
+        return judged
+    vectors = CorpusVectors(corpus, form)
+    return [
+        _with_evidence(query, plan[1], queries, vectors, lexical(query.query_id, plan[1]))
+        for query, plan in zip(judged, plans, strict=True)
+    ]
+
+
+def _with_evidence(
+    query: JudgedQuery, documents: Sequence[str], queries: EncodedCorpus, vectors: CorpusVectors, lexical: Floats
+) -> JudgedQuery:
+    places = np.array([vectors.corpus.place[document] for document in documents], np.int64)
+    pooled = vectors.pooled(queries.tokens[queries.place[query.query_id]], places)
+    return replace(query, lexical=lexical, pooled=pooled, places=places, vectors_of=vectors)
 
 
 Plan = tuple[str, list[str]]

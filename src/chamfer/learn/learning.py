@@ -56,8 +56,8 @@ def learn(
         test: another split to measure the chosen weights on.
         hold_out: share of the queries to hold out and measure on instead, drawn at random.
         max_queries: maximum number of queries per split, drawn at random; all by default.
-        recipe: name of the recipe to use, such as ``prior``; ``auto`` blends softened IDF with everything that can be
-            learnt, by the evidence for each.
+        recipe: name of the recipe to use, such as ``prior``; ``auto`` blends the zero-shot mix with everything that can
+            be learnt, by the evidence for each.
         preset: hyper-parameters of the recipe ``paper``: the name of a dataset that the paper publishes them for, such
             as ``scifact``, or ``(alpha, closest, closer)``. By default the recipe chooses among all published ones.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.

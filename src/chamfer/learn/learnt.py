@@ -22,13 +22,13 @@ class HeldOut(NamedTuple):
     uniform: Mapping[str, float]
     """Mean of each measure with uniform weights."""
     zero_shot: Mapping[str, float]
-    """Mean of each measure with softened IDF."""
+    """Mean of each measure with the zero-shot mix."""
     learnt: Mapping[str, float]
     """Mean of each measure with the learnt weights."""
     against_uniform: Mapping[str, Comparison]
     """Paired test of learnt against uniform weights in each measure; queries that belong together are one unit."""
     against_zero_shot: Mapping[str, Comparison]
-    """The same against softened IDF."""
+    """The same against the zero-shot mix."""
     kept_apart: str = ""
     """What these queries and those learnt from do not share, and why it is not more; empty for a given split."""
 
@@ -63,7 +63,7 @@ class Learnt:
     >>> learnt
     Learnt(chosen='blend', queries=2)
     >>> print(learnt.why)  # doctest: +ELLIPSIS
-    50% of the blend goes beyond idf-soft weights; on 2 held-out queries its mean of nDCG@10 and Recall@10 differs...
+    50% of the blend goes beyond the zero-shot mix; on 2 held-out queries its mean of nDCG@10 and Recall@10 differs...
     """
 
     weights: TokenWeights
@@ -111,7 +111,7 @@ def measure_held_out(
     if not queries:
         return None
     groups = group(queries, group_by).labels
-    learnt, uniform, soft = (quality(queries, one) for one in (weights, start.uniform, start.soft))
+    learnt, uniform, zero_shot = (quality(queries, one) for one in (weights, start.uniform, start.mix))
 
     def means(values: Quality) -> dict[str, float]:
         return dict(zip(MAIN_MEASURES, values.mean(axis=0).tolist(), strict=True))
@@ -122,9 +122,9 @@ def measure_held_out(
     return HeldOut(
         len(queries),
         means(uniform),
-        means(soft),
+        means(zero_shot),
         means(learnt),
         against(uniform),
-        against(soft),
+        against(zero_shot),
         "" if kept_apart is None else kept_apart.sentence,
     )

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.learn.judged import JudgedQuery, teachable
+from chamfer.weights.mix import EVIDENCE
 from chamfer.weights.token_weights import TokenWeights
 
 Floats = npt.NDArray[np.float32]
@@ -54,6 +55,7 @@ class Block:
         relevant: ``(q, c)``.
         is_candidate: ``(q, c)``.
         stands_for: ``(q, c)`` logarithm of the number of candidates that each stands for.
+        evidence: ``(q, c, 2)`` lexical and pooled evidence; 0 where there is no candidate.
     """
 
     distances: Floats
@@ -63,6 +65,7 @@ class Block:
     relevant: npt.NDArray[np.bool_]
     is_candidate: npt.NDArray[np.bool_]
     stands_for: Floats
+    evidence: Floats
 
 
 def pack(
@@ -144,7 +147,7 @@ def _pack_block(
     *,
     with_vectors: bool,
 ) -> Block:
-    chosen = [_candidates(queries[place], pool, prior) for place in places]
+    chosen = [candidates_of(queries[place], pool, prior) for place in places]
     kept = [rows for rows, _ in chosen]
     tokens = max(len(queries[place].token_ids) for place in places)
     widest = max(len(rows) for rows in kept)
@@ -158,6 +161,7 @@ def _pack_block(
         relevant=np.zeros((count, widest), np.bool_),
         is_candidate=np.zeros((count, widest), np.bool_),
         stands_for=np.zeros((count, widest), np.float32),
+        evidence=np.zeros((count, widest, len(EVIDENCE)), np.float32),
     )
     for row, (place, (rows, stands_for)) in enumerate(zip(places, chosen, strict=True)):
         query = queries[place]
@@ -169,15 +173,22 @@ def _pack_block(
         block.relevant[row, : len(rows)] = query.grades[rows] > 0
         block.is_candidate[row, : len(rows)] = True
         block.stands_for[row, : len(rows)] = stands_for
+        block.evidence[row, : len(rows)] = np.stack([one[rows] for one in query.evidence()], axis=1)
     return block
 
 
-def _candidates(
+def candidates_of(
     query: JudgedQuery, pool: Pool | None, prior: TokenWeights | None
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the candidates to learn from, all of which have tokens, and the logarithm of how many each stands for."""
+    """Return the candidates to learn from, and the logarithm of how many each stands for; all have tokens.
+
+    Relevant ones come first, then the closest others, then those that are drawn.
+    """
     weights = np.ones(len(query.token_ids), np.float32) if prior is None else prior.table[query.token_ids]
     far = query.distances @ weights
+    if prior is not None and prior.mix:
+        lexical, pooled = query.evidence()
+        far = far - len(weights) * prior.mix.added(weights, lexical=lexical, pooled=pooled)
     usable = np.flatnonzero(np.isfinite(far))
     relevant = query.grades[usable] > 0
     others = usable[~relevant]

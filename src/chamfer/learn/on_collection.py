@@ -96,7 +96,7 @@ def judge_splits(
     collection = setup.collection
     chosen = {name: sample(collection.judged_queries(name), max_queries, seed=seed) for name in splits}
     texts = {query: text for part in chosen.values() for query, text in part.items()}
-    found = find_candidates(collection, texts, depth=setup.depth)
+    found = find_candidates(collection, texts, depth=setup.depth, bm25=setup.bm25)
     judged = {}
     for name, queries in chosen.items():
         candidates = [ranking for ranking in found if ranking.query_id in queries]
@@ -125,6 +125,7 @@ def judge_queries(
                 query: Ties.of(text, judgements.get(query, {}), (groups or {}).get(query))
                 for query, text in queries.items()
             },
+            lexical=lambda query, documents: setup.bm25.scores(queries[query], documents),
             form=setup.form,
             advance=advance,
             workers=setup.workers,
@@ -132,7 +133,7 @@ def judge_queries(
 
 
 def starting_weights(setup: Setup, *, learnt_from: int) -> Start:
-    """Return uniform, IDF and softened IDF weights of the corpus.
+    """Return the weights of the corpus that need no judgements.
 
     Args:
         setup: shared settings.

@@ -10,7 +10,6 @@ import numpy as np
 from chamfer.data.judgements import Judgements
 from chamfer.errors import InputError
 from chamfer.evaluate.own_documents import own_documents
-from chamfer.kernels import dispatch
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
 from chamfer.learn.learnt import Learnt, measure_held_out
@@ -19,9 +18,9 @@ from chamfer.learn.recipe_names import AUTO
 from chamfer.learn.splits import DOCUMENT, FOLDS, divide
 from chamfer.learn.start import Start
 from chamfer.learn.ties import Grouping, Ties, are_apart, group
+from chamfer.learn.vectors import IndexVectors
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
-from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.origin import origin
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.weights.zero_shot import UNIFORM
@@ -66,11 +65,12 @@ def judge_in_index(
         progress: shows the progress.
     """
     own = own_documents(searcher.index, {query: queries[query] for query in judgements}, judgements)
+    vectors = IndexVectors(searcher.index, searcher.form)
     judged = []
     with progress("computing minima", len(judgements)) as advance:
         for query, grades in judgements.items():
             ties = Ties.of(queries[query], grades, (groups or {}).get(query))
-            judged.append(_judge(searcher, query, queries[query], own[query], grades, ties, weightings, depth))
+            judged.append(_judge(searcher, query, queries[query], own[query], grades, ties, weightings, depth, vectors))
             advance(1)
     return judged
 
@@ -127,7 +127,7 @@ def learn_index(
         workers=workers,
     )
     asked = {query.query_id: judgements[query.query_id] for query in held_out}
-    measured = [query for query, _ in judge(asked, weightings=(learnt, start.soft, start.uniform))] if asked else []
+    measured = [query for query, _ in judge(asked, weightings=(learnt, start.mix, start.uniform))] if asked else []
     return Learnt(
         learnt,
         report,
@@ -151,6 +151,7 @@ def _judge(
     ties: Ties,
     weightings: Sequence[Weighting],
     depth: int,
+    vectors: IndexVectors,
 ) -> JudgedCandidates:
     index = searcher.index
     tokens = searcher.encoder.encode_queries([text])
@@ -160,20 +161,18 @@ def _judge(
     places = np.unique(np.concatenate(found))
     ids = index.ids(places)
     order = sorted((at for at in range(len(ids)) if ids[at] != own), key=ids.__getitem__)
-    ids = [ids[at] for at in order]
-    documents = [index.tokens(int(place)) for place in places[order]]
-    projected = weighted[0].tokens
-    distances = np.zeros((0, len(projected.token_ids)), np.float32)
-    if documents:
-        packed = TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
-        distances = dispatch.minima(projected, dispatch.on_device(packed, index.device), form=searcher.form)
+    ids, places = [ids[at] for at in order], places[order]
     query = JudgedQuery(
         query_id=query_id,
         token_ids=tokens.token_ids,
         vectors=tokens.vectors.astype(np.float32),
-        distances=distances,
+        distances=vectors.minima(tokens, places),
         grades=grades_of(ids, grades),
         ideal=ideal_grades(grades),
         ties=ties,
+        lexical=vectors.lexical(text, places),
+        pooled=vectors.pooled(tokens, places),
+        places=places,
+        vectors_of=vectors,
     )
     return JudgedCandidates(query, ids)

@@ -11,6 +11,7 @@ from chamfer.learn.curve import Point
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.report import LearningReport
+from chamfer.learn.selection import FALLBACK
 from chamfer.support.files import atomic_write
 from chamfer.support.plots import check_plot
 from chamfer.weights.token_weights import TokenWeights
@@ -98,5 +99,5 @@ def _curve(axes: "Axes", curve: Sequence[Point]) -> None:
     axes.set_xticks(sizes, [str(size) for size in sizes], minor=False)
     axes.minorticks_off()
     axes.set_xlabel("judged queries learnt from")
-    axes.set_ylabel("gain in nDCG@10 over softened IDF (mean, range)")
+    axes.set_ylabel(f"gain in nDCG@10 over the {FALLBACK.name} (mean, range)")
     axes.set_title("How much data is enough", fontsize=10)

@@ -34,7 +34,7 @@ class Configuration(Contender, Protocol):
 
     @property
     def start(self) -> str:
-        """Name of the weights that it starts from: ``idf``, ``idf-soft`` or ``uniform``."""
+        """Name of the weights that it starts from, as :class:`chamfer.learn.start.Start` calls them."""
         ...
 
     @property
@@ -66,7 +66,8 @@ class Recipe(Generic[C]):
         grid: returns the configurations to try. ``alone`` is true if no other recipe is tried; ``preset`` holds
             hyper-parameters that a user has given for the recipe ``paper``.
         fit: fits configurations of one sequence to queries and yields the weights of each, in order.
-        blends: whether its weights are positive, so that ``auto`` can blend them with others.
+        blends: whether ``auto`` blends it with others; its weights must be positive.
+        needs_vectors: whether it needs the vectors of the candidates; ``auto`` does without it where there are none.
         rivals: weights without labels that are chosen if no configuration beats them.
         hyperparameters: names under which its hyper-parameters are recorded in the metadata of weights.
     """
@@ -77,5 +78,6 @@ class Recipe(Generic[C]):
     grid: Grid[C]
     fit: Callable[[Sequence[JudgedQuery], Start, Sequence[C]], Iterator[TokenWeights]]
     blends: bool = True
+    needs_vectors: bool = False
     rivals: tuple[ZeroShot, ...] = ()
     hyperparameters: tuple[str, ...] = ()

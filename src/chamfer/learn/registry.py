@@ -5,13 +5,14 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Configuration, Recipe
 from chamfer.learn.recipe_names import NAMES
-from chamfer.learn.start import IDF, SOFT, UNIFORM
+from chamfer.learn.start import IDF, MIX, SOFT, UNIFORM
 
 # Configurations are tried in the order of the weights that they start from.
-STARTS = (IDF.name, SOFT.name, UNIFORM.name)
+STARTS = (IDF.name, SOFT.name, UNIFORM.name, MIX.name)
 
 
 @cache
@@ -21,9 +22,10 @@ def all_recipes() -> Mapping[str, Recipe[Any]]:
     return {recipe.name: recipe for recipe in sorted(found, key=lambda recipe: recipe.order)}
 
 
-def blended_recipes() -> list[str]:
-    """Return the names of the recipes that ``auto`` blends."""
-    return [name for name, recipe in all_recipes().items() if recipe.blends]
+def blended_recipes(queries: Sequence[JudgedQuery]) -> list[str]:
+    """Return the names of the recipes that ``auto`` blends, given the queries to learn from."""
+    vectors = all(query.has_evidence for query in queries)
+    return [name for name, recipe in all_recipes().items() if recipe.blends and (vectors or not recipe.needs_vectors)]
 
 
 def hyperparameters() -> tuple[str, ...]:

@@ -19,7 +19,7 @@ TIE = 1e-12
 
 
 class Row(NamedTuple):
-    """One contender on held-out queries: means, 95% bootstrap intervals, and wins and losses against softened IDF."""
+    """One contender on held-out queries: means, 95% intervals, and wins and losses against the zero-shot mix."""
 
     name: str
     """The recipe and its hyper-parameters."""
@@ -34,11 +34,11 @@ class Row(NamedTuple):
     recall_interval: tuple[float, float]
     """Its 95% interval."""
     wins: int
-    """Queries on which it beats softened IDF."""
+    """Queries on which it beats the zero-shot mix."""
     ties: int
     """Queries on which both are equal."""
     losses: int
-    """Queries on which softened IDF beats it."""
+    """Queries on which the zero-shot mix beats it."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from chamfer.learn.quality import Quality
 from chamfer.learn.recipe import Configuration, Contender
-from chamfer.learn.start import SOFT, ZeroShot
+from chamfer.learn.start import MIX, ZeroShot
 
-FALLBACK = SOFT
+FALLBACK = MIX
 """What is used without labels, and what labels have to beat."""
 
 BLEND = ZeroShot("blend")
@@ -88,5 +88,5 @@ def choose_best(
     return Choice(
         max(contenders, key=lambda one: measured[one].mean()),  # the first of equals
         f"best mean of nDCG@10 and Recall@10 on held-out queries among {len(contenders)} configurations; "
-        f"not compared with {FALLBACK.name} weights",
+        f"not compared with the {FALLBACK.name}",
     )

@@ -8,6 +8,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.kernels.form import Form
 from chamfer.weights import zero_shot
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.names import zero_shot_mix
 from chamfer.weights.special import CHOICES
 from chamfer.weights.token_weights import TokenWeights
 
@@ -31,11 +32,14 @@ class ZeroShot:
 
 
 UNIFORM, IDF, SOFT = ZeroShot(zero_shot.UNIFORM), ZeroShot(zero_shot.IDF), ZeroShot(zero_shot.SOFT_IDF)
+# Not the name of the weights alone: there is a recipe of that name.
+MIX = ZeroShot(f"zero-shot {zero_shot.MIX}")
+UNIFORM_MIX = ZeroShot(f"{zero_shot.UNIFORM} + evidence")
 IDF_WITHOUT_SPECIAL = ZeroShot(f"{zero_shot.IDF} (special 0)")
 
 
 class Start(NamedTuple):
-    """Uniform, IDF and softened IDF weights of one corpus."""
+    """Weights of one corpus that need no judgements."""
 
     uniform: TokenWeights
     """Weight 1 for every token."""
@@ -45,6 +49,8 @@ class Start(NamedTuple):
     """IDF with special tokens at 0; the paper takes the better of the two."""
     soft: TokenWeights
     """Softened IDF."""
+    mix: TokenWeights
+    """The zero-shot mix: what is used without labels, and what labels have to beat."""
 
     @classmethod
     def counted(
@@ -75,11 +81,17 @@ class Start(NamedTuple):
             idf,
             without_special,
             TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from),
+            zero_shot_mix(frequencies, encoder, made_from=made_from),
         )
+
+    @property
+    def uniform_mix(self) -> TokenWeights:
+        """Uniform weights with the evidence of the zero-shot mix."""
+        return self.uniform.with_mix(self.mix.mix)
 
     def contenders(self) -> dict[ZeroShot, TokenWeights]:
         """Return the weights as contenders, in the order of reports."""
-        return dict(zip((UNIFORM, IDF, IDF_WITHOUT_SPECIAL, SOFT), self, strict=True))
+        return dict(zip((UNIFORM, IDF, IDF_WITHOUT_SPECIAL, SOFT, MIX), self, strict=True))
 
     def named(self, name: str) -> TokenWeights:
         """Return weights by their name in reports."""

@@ -23,5 +23,6 @@ RECIPE = Recipe(
     legend="prior, token penalty, context penalty",
     grid=grid,
     fit=fit_sequence,
+    blends=False,
     hyperparameters=("penalty", "context_penalty"),
 )

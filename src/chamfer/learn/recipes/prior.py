@@ -40,5 +40,11 @@ def fit_prior(
 
 
 RECIPE = Recipe(
-    PRIOR, order=2, legend="prior, token penalty", grid=grid, fit=fit_sequence, hyperparameters=("penalty",)
+    PRIOR,
+    order=2,
+    legend="prior, token penalty",
+    grid=grid,
+    fit=fit_sequence,
+    blends=False,
+    hyperparameters=("penalty",),
 )

@@ -28,8 +28,8 @@ class LearnRequest(Request):
     recipe: Annotated[
         Recipe,
         Field(
-            description="`auto` blends softened IDF with everything that can be learnt, by the evidence for each; a "
-            "recipe by name is used as it is."
+            description="`auto` blends the zero-shot mix with everything that can be learnt, by the evidence for each; "
+            "a recipe by name is used as it is."
         ),
     ] = AUTO
     name: VersionName = None

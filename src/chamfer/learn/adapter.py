@@ -1,0 +1,208 @@
+"""Learning the adapter: a map of query vectors in the principal directions of the documents.
+
+    q' = normalise(q + P M' P' q)         P the directions, M the map to learn, which starts at 0
+    loss + penalty/n * |M|^2              n = number of queries
+
+Weights and mix are those of the recipe ``mix``, and stay as they are; the loss is that of
+:mod:`chamfer.learn.objective`.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from chamfer.errors import InputError
+from chamfer.kernels.form import Form
+from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.neighbours import CLOSEST, Neighbours, neighbours_of
+from chamfer.learn.solver import TEMPERATURE, Learner
+from chamfer.learn.start import MIX, Start
+from chamfer.weights.adapter import Adapter
+from chamfer.weights.mix import scale_of
+from chamfer.weights.token_weights import TokenWeights
+
+ADAPTER = "adapter"
+"""Name of the recipe."""
+
+PENALTIES = (150.0, 15.0, 3.0)
+
+# Penalties of the weights and the mix that an adapter is learnt beside.
+TOKEN_PENALTY, CONTEXT_PENALTY = 10.0, 3.0
+
+DIRECTIONS = 64
+# Of Adam, with a learning rate that falls to 0 on a cosine.
+STEPS, RATE, RATE_OF_FACTOR, QUERIES_PER_STEP = 150, 1e-2, 2e-3, 24
+# The slope of a distance is infinite at 0.
+LEAST_SQUARE = 1e-4
+
+
+@dataclass(frozen=True)
+class AdapterConfiguration:
+    """The recipe with one penalty."""
+
+    penalty: float
+    recipe: ClassVar[str] = ADAPTER
+    start: ClassVar[str] = MIX.name
+
+    @property
+    def name(self) -> str:
+        """The recipe and its hyper-parameters."""
+        return f"{ADAPTER} ({', '.join(self.settings)})"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The prior and the penalty."""
+        return (self.start, f"{self.penalty:g}")
+
+    @property
+    def sequence(self) -> Hashable:
+        """All are learnt beside the same weights."""
+        return self.start
+
+
+def fit_adapters(
+    queries: Sequence[JudgedQuery], start: Start, configurations: Sequence[AdapterConfiguration]
+) -> Iterator[TokenWeights]:
+    """Learn weights and mix, then an adapter for each penalty."""
+    vectors = queries[0].vectors_of
+    if vectors is None:
+        raise InputError(
+            "an adapter cannot be learnt without the vectors of the candidates; give a collection or index"
+        )
+    learner = Learner(queries, start.mix, context=True, mix=True)
+    solution = learner.solve(TOKEN_PENALTY, CONTEXT_PENALTY)
+    weights = learner.weights(solution)
+    directions = vectors.directions(min(DIRECTIONS, queries[0].vectors.shape[1]))
+    problem = Problem(queries, weights, start.mix, directions, vectors.form, vectors.device)
+    for one in configurations:
+        matrix = problem.solve(one.penalty / len(queries), TEMPERATURE * np.exp(solution.log_factor))
+        made = {**weights.metadata, "recipe": ADAPTER, "adapter_penalty": one.penalty}
+        yield replace(weights, metadata=made, adapter=Adapter(directions, matrix @ directions.T))
+
+
+class Problem:
+    """Queries with their neighbours, ready for several penalties.
+
+    Args:
+        queries: judged queries with evidence.
+        weights: weights and mix, which stay as they are.
+        prior: weights that tell which candidates are close.
+        directions: ``(dimensions, directions)`` orthonormal.
+        form: form of the score.
+        device: device to compute on.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[JudgedQuery],
+        weights: TokenWeights,
+        prior: TokenWeights,
+        directions: npt.NDArray[np.float32],
+        form: Form,
+        device: str,
+    ) -> None:
+        self._items = [_Item.of(query, neighbours_of(query, prior, directions), weights, prior) for query in queries]
+        self._mix, self._form, self._device = weights.mix, form, device
+        self._directions = torch.from_numpy(directions).to(device)
+
+    def solve(self, penalty: float, temperature: float) -> npt.NDArray[np.float32]:
+        """``(directions, directions)`` the map that minimises the loss."""
+        count = self._directions.shape[1]
+        matrix = torch.zeros(count, count, device=self._device, requires_grad=True)
+        factor = torch.tensor(float(np.log(temperature)), device=self._device, requires_grad=True)
+        rates = [{"params": [matrix], "lr": RATE}, {"params": [factor], "lr": RATE_OF_FACTOR}]
+        optimiser = torch.optim.Adam(rates)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
+        generator, order = np.random.default_rng(0), np.empty(0, np.int64)
+        size = min(QUERIES_PER_STEP, len(self._items))
+        for _ in range(STEPS):
+            if len(order) < size:
+                order = generator.permutation(len(self._items))
+            now, order = order[:size], order[size:]
+            loss = self._loss([self._items[place] for place in now], matrix, factor)
+            optimiser.zero_grad(set_to_none=True)
+            (loss + penalty * (matrix**2).sum()).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            schedule.step()
+        return matrix.detach().cpu().numpy()
+
+    def _loss(self, items: "Sequence[_Item]", matrix: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        batch = _Batch.of(items, self._device)
+        moves = (batch.queries @ self._directions) @ matrix
+        moved = batch.queries + moves @ self._directions.T
+        lengths = torch.linalg.vector_norm(moved, dim=2).clamp(min=1e-3)
+        gained = torch.bmm(moves, batch.coordinates.transpose(1, 2)).gather(2, batch.rows).view(batch.products.shape)
+        products = ((batch.products + gained) / lengths[:, :, None, None]).amax(dim=3)
+        far = (2 - 2 * products).clamp(min=LEAST_SQUARE).sqrt() if self._form == "l2" else -products
+        whole = (moved / lengths[:, :, None] * batch.is_token[:, :, None]).sum(dim=1)
+        cosines = torch.einsum("bd,bcd->bc", torch.nn.functional.normalize(whole, dim=1), batch.means)
+        scores = -torch.einsum("bt,btc->bc", batch.weights, far) / batch.weights.sum(dim=1, keepdim=True)
+        scores = scores + self._mix.lexical * batch.lexical + self._mix.pooled * cosines
+        logits = factor.exp() * batch.scale[:, None] * scores + batch.stands_for
+        per_relevant = batch.relevant / batch.relevant.sum(dim=1, keepdim=True)
+        return (torch.logsumexp(logits, dim=1) - (logits * per_relevant).sum(dim=1)).mean()
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One query: its tokens and weights, its neighbours, and its total weight relative to that of the prior."""
+
+    vectors: npt.NDArray[np.float32]
+    weights: npt.NDArray[np.float32]
+    near: Neighbours
+    scale: float
+
+    @classmethod
+    def of(cls, query: JudgedQuery, near: Neighbours, weights: TokenWeights, prior: TokenWeights) -> "_Item":
+        own = weights.of_tokens(query.token_ids, query.vectors)
+        scale = scale_of(own) / max(scale_of(prior.table[query.token_ids]), 1e-9)
+        return cls(query.vectors[near.tokens].astype(np.float32), own[near.tokens], near, scale)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Queries padded to one shape: ``b`` queries, ``t`` tokens, ``c`` candidates, ``k`` neighbours, ``r`` rows."""
+
+    queries: torch.Tensor
+    is_token: torch.Tensor
+    weights: torch.Tensor
+    scale: torch.Tensor
+    relevant: torch.Tensor
+    stands_for: torch.Tensor
+    lexical: torch.Tensor
+    means: torch.Tensor
+    products: torch.Tensor
+    rows: torch.Tensor
+    coordinates: torch.Tensor
+
+    @classmethod
+    def of(cls, items: Sequence[_Item], device: str) -> "_Batch":
+        count, dimensions = len(items), items[0].vectors.shape[1]
+        tokens = max(len(item.weights) for item in items)
+        candidates = max(len(item.near.relevant) for item in items)
+        used = max(len(item.near.coordinates) for item in items)
+        queries = np.zeros((count, tokens, dimensions), np.float32)
+        is_token, weights = np.zeros((count, tokens), np.float32), np.zeros((count, tokens), np.float32)
+        relevant, lexical = np.zeros((count, candidates), np.float32), np.zeros((count, candidates), np.float32)
+        stands_for = np.full((count, candidates), -1e9, np.float32)  # padding never wins
+        means = np.zeros((count, candidates, dimensions), np.float32)
+        products = np.full((count, tokens, candidates, CLOSEST), -1.0, np.float32)
+        rows = np.zeros((count, tokens, candidates, CLOSEST), np.int64)
+        coordinates = np.zeros((count, used, items[0].near.coordinates.shape[1]), np.float32)
+        for at, item in enumerate(items):
+            near, length, size = item.near, len(item.weights), len(item.near.relevant)
+            queries[at, :length], is_token[at, :length], weights[at, :length] = item.vectors, 1, item.weights
+            relevant[at, :size], stands_for[at, :size] = near.relevant, near.stands_for
+            lexical[at, :size], means[at, :size] = near.lexical, near.means
+            products[at, :length, :size], rows[at, :length, :size] = near.products, near.rows
+            coordinates[at, : len(near.coordinates)] = near.coordinates
+        # A query whose drawn tokens all weigh 0 has no score by tokens.
+        weights[weights.sum(axis=1) <= 0] = is_token[weights.sum(axis=1) <= 0]
+        scale = np.array([item.scale for item in items], np.float32)
+        flat = rows.reshape(count, tokens, candidates * CLOSEST)
+        arrays = (queries, is_token, weights, scale, relevant, stands_for, lexical, means, products, flat, coordinates)
+        return cls(*(torch.from_numpy(one).to(device) for one in arrays))
