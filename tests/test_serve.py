@@ -454,7 +454,7 @@ class TestWeights:
             (
                 client.put("/weights", json={"tokens": {"cat": 1.0}, "nmae": "x"}),
                 422,
-                "known fields are tokens, base, name",
+                "known fields are tokens, mix, base, name",
             ),
             (client.put("/weights/file", content=b"nonsense", headers=binary), 400, "not a chamfer weights file"),
             (client.post("/weights/use", json={"version": 9}), 404, "no version 9"),

@@ -163,6 +163,12 @@ class TestVersions:
         assert edited.context is not None
         assert (edited.adapter.down == before.adapter.down).all()  # type: ignore[union-attr]
 
+    def test_an_edit_may_change_the_mix_alone(self, whole: TestClient, searcher: Searcher, encoder: Encoder) -> None:
+        answer = whole.put("/weights", json={"tokens": {}, "mix": {"pooled": 3.0}}).json()
+        assert answer["versions"][0]["mix"] == {"lexical": 0.0, "pooled": 3.0}
+        weights = mixed(encoder, Mix(pooled=3))
+        assert hits(whole) == [hit[:2] for hit in searcher.search(QUERY, 30, weights=weights)]
+
     def test_every_version_shows_its_mix(self, whole: TestClient) -> None:
         whole.put("/weights", json={"weights": "idf-soft"})
         listed = whole.put("/weights", json={"weights": "mix"}).json()["versions"]

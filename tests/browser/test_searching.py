@@ -117,7 +117,16 @@ def test_more_documents_than_ten_are_shown_when_asked_for(page: Page) -> None:
 def test_a_search_without_results_says_so(page: Page) -> None:
     page.route(
         "**/explain",
-        lambda route: route.fulfill(json={"query": "x", "form": "l2", "weights": 1, "tokens": [], "documents": []}),
+        lambda route: route.fulfill(
+            json={
+                "query": "x",
+                "form": "l2",
+                "weights": 1,
+                "mix": {"lexical": 0, "pooled": 0},
+                "tokens": [],
+                "documents": [],
+            }
+        ),
     )
     page.goto("/?q=x")
     expect(notice(page)).to_have_text("No documents found.")

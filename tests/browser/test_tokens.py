@@ -105,6 +105,7 @@ def _far_away() -> dict[str, object]:
         "query": "x",
         "form": "l2",
         "weights": 1,
+        "mix": {"lexical": 0, "pooled": 0},
         "tokens": [*tokens, *tokens[:1] * 3],
         "documents": [
             {
@@ -114,6 +115,7 @@ def _far_away() -> dict[str, object]:
                 "text": "a " * 1500,
                 "metadata": {},
                 "matches": [*matches, *({**matches[0], "span": (400 * n, 400 * n + 1)} for n in (1, 2, 3))],
+                "evidence": [],
             }
         ],
     }

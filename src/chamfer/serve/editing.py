@@ -52,7 +52,8 @@ def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights |
         "edited": sorted(asked.tokens)[:NAMED_TOKENS],
         "edited_from": current.number if is_current else asked.base,
     }
-    changed = replace(weights, table=table, metadata=metadata)
+    mix = weights.mix if asked.mix is None else asked.mix.mix
+    changed = replace(weights, table=table, metadata=metadata, mix=mix)
     base = f"version {current.number}" if is_current else asked.base
     return versions.put(changed, asked.name or f"{base}, edited")
 

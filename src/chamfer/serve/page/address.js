@@ -10,7 +10,7 @@ export function here() {
   return {
     q: (asked.get("q") ?? "").trim(),
     view: view === "weights" || view === "learn" ? view : "search",
-    weights: weights === "idf" || weights === "idf-soft" ? weights : "current",
+    weights: weights === "idf" || weights === "idf-soft" || weights === "mix" ? weights : "current",
   };
 }
 

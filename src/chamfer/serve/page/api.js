@@ -105,7 +105,7 @@ const pause = (wait, signal) =>
   });
 
 /**
- * @param {{query: string, k: number, weights: string}} asked
+ * @param {{query: string, k: number, weights: string, mix?: import("./types.js").Mix}} asked
  * @param {AbortSignal} signal
  * @returns {Promise<ExplainResponse>}
  */
@@ -118,7 +118,7 @@ export const versions = () => request("GET", "/weights");
 export const tokens = (contains, order, signal) =>
   request("GET", `/weights/tokens?${new URLSearchParams({ contains, order, limit: "50" })}`, undefined, signal);
 
-/** @param {{weights?: string, tokens?: Record<string, number>, base?: string}} changes @returns {Promise<WeightsResponse>} */
+/** @param {{weights?: string, tokens?: Record<string, number>, mix?: import("./types.js").Mix, base?: string}} changes @returns {Promise<WeightsResponse>} */
 export const change = (changes) => request("PUT", "/weights", changes);
 
 /** @param {number} version @returns {Promise<WeightsResponse>} */

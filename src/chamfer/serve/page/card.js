@@ -30,7 +30,9 @@ export function card(document, state, { weighted, onExpand }) {
   const no = judgeButton(state.answer.query, document.id, false);
   const summary = element("summary", {});
   const why = element("div", { className: "why-body" });
-  const details = /** @type {HTMLDetailsElement} */ (element("details", { className: "why" }, summary, why));
+  const details = /** @type {HTMLDetailsElement} */ (
+    element("details", { className: "why", open: state.opened.has(document.id) }, summary, why)
+  );
   const node = element(
     "li",
     { className: "card", "data-id": document.id },
@@ -57,7 +59,11 @@ export function card(document, state, { weighted, onExpand }) {
   /** @type {Place | null} */
   let place = null;
   const showWhy = () => details.open && place?.next && why.replaceChildren(...reasons(document, place.next, state));
-  details.addEventListener("toggle", showWhy);
+  details.addEventListener("toggle", () => {
+    if (details.open) state.opened.add(document.id);
+    else state.opened.delete(document.id);
+    showWhy();
+  });
 
   return {
     node,
@@ -87,7 +93,7 @@ export function card(document, state, { weighted, onExpand }) {
       }
       heat(marks, document, state, weights);
       about.classList.toggle("away", state.active !== null);
-      match.replaceChildren(...(state.active === null ? [] : matchDetails(document, state, weights, marks)));
+      match.replaceChildren(...(state.active === null ? [] : matchDetails(document, state, weights, weighted, marks)));
     },
     /** Show whether it was judged. */
     judged() {
@@ -137,10 +143,11 @@ function metadataLine({ metadata }) {
  * @param {ExplainedDocument} document
  * @param {State} state
  * @param {number[]} weights
+ * @param {boolean} weighted
  * @param {import("./highlight.js").Mark[]} marks
  */
-function matchDetails(document, state, weights, marks) {
-  const line = matchLine(document, state, weights);
+function matchDetails(document, state, weights, weighted, marks) {
+  const line = matchLine(document, state, weights, weighted);
   const i = /** @type {number} */ (state.active);
   const { span } = document.matches[i];
   if (span !== null && !marks.some(({ tokens }) => tokens.includes(i))) line.push(" · outside this excerpt");

@@ -3,11 +3,12 @@
 import { card } from "./card.js";
 import { byId, counted } from "./element.js";
 import { reorder } from "./motion.js";
-import { ranked } from "./scores.js";
+import { NOTHING, ranked } from "./scores.js";
 
 /** @typedef {import("./types.js").State} State */
 /** @typedef {ReturnType<typeof card>} Card */
-/** @typedef {{list: HTMLElement, cards: Map<string, Card>, weights: (state: State) => number[]}} Column */
+/** @typedef {{list: HTMLElement, cards: Map<string, Card>, weights: (state: State) => number[],
+ *   mix: (state: State) => import("./types.js").Mix}} Column */
 
 const SHOWN = 10;
 
@@ -51,7 +52,9 @@ function column(state, weighted) {
   const list = byId(weighted ? "weighted" : "uniform");
   list.replaceChildren();
   const ones = state.answer.tokens.map(() => 1);
-  return { list, cards, weights: weighted ? (now) => now.weights : () => ones };
+  return weighted
+    ? { list, cards, weights: (now) => now.weights, mix: (now) => now.mix }
+    : { list, cards, weights: () => ones, mix: () => NOTHING };
 }
 
 /**
@@ -61,7 +64,7 @@ function column(state, weighted) {
  */
 export function place(state) {
   const shown = all ? Infinity : SHOWN;
-  const orders = columns.map((own) => ranked(state.answer.documents, own.weights(state)));
+  const orders = columns.map((own) => ranked(state.answer.documents, own.weights(state), own.mix(state)));
   const ranks = orders.map((order) => new Map(order.map(({ document }, n) => [document.id, n + 1])));
   columns.forEach(({ list, cards }, c) => {
     const order = orders[c].map(({ document }) => /** @type {Card} */ (cards.get(document.id)));

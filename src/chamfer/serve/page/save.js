@@ -1,15 +1,17 @@
-/** Saving changed weights as a new version, once the user confirms. */
+/** Saving changed weights, and a changed mix, as a new version, once the user confirms. */
 
 import { addressOf, here } from "./address.js";
 import * as api from "./api.js";
 import { ask } from "./dialogs.js";
 import { decimal, element, quiet } from "./element.js";
 import { say, tell } from "./notice.js";
+import { CALLED } from "./reason.js";
+import { EVIDENCE } from "./scores.js";
 import { changedWeights } from "./sliders.js";
 import { announce } from "./versions.js";
 
 /** @param {import("./types.js").State} state */
-export async function saveWeights({ answer, weights }) {
+export async function saveWeights({ answer, weights, mix, servedMix }) {
   const changes = changedWeights({ answer, weights });
   const inTable = new Map(answer.tokens.map((token) => [token.token, token.in_table]));
   // The weights shown may depend on the context of this query: the table's weights change by the same factor.
@@ -19,10 +21,13 @@ export async function saveWeights({ answer, weights }) {
       before > 0 ? ((inTable.get(token) ?? before) * after) / before : after,
     ]),
   );
-  const list = Object.entries(changes).map(([token, { before, after }]) => {
-    const shown = element("span", { className: "number" }, `${decimal(before, 2)} → ${decimal(after, 2)}`);
-    return element("li", {}, element("code", {}, token), shown);
-  });
+  const row = (/** @type {Node | string} */ name, /** @type {string} */ before, /** @type {string} */ after) =>
+    element("li", {}, name, element("span", { className: "number" }, `${before} → ${after}`));
+  const list = Object.entries(changes).map(([token, { before, after }]) =>
+    row(element("code", {}, token), decimal(before, 2), decimal(after, 2)),
+  );
+  for (const name of EVIDENCE.filter((each) => mix[each] !== servedMix[each]))
+    list.push(row(CALLED[name], decimal(servedMix[name]), decimal(mix[name])));
   const yes = await ask(
     "Save these weights?",
     "Save",
@@ -32,7 +37,7 @@ export async function saveWeights({ answer, weights }) {
   );
   if (!yes) return;
   try {
-    const { version } = await api.change({ tokens, base: here().weights });
+    const { version } = await api.change({ tokens, mix, base: here().weights });
     history.replaceState(null, "", addressOf({ ...here(), weights: "current" }));
     announce();
     say(`Version ${version} of the weights is now in use.`);

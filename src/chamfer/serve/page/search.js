@@ -4,6 +4,7 @@ import { go, here } from "./address.js";
 import * as api from "./api.js";
 import { byId, element } from "./element.js";
 import { allJudgements, onJudgements } from "./judgements.js";
+import { isMixChanged, showMix, updateMix } from "./mix.js";
 import { clearNotice, say, tell } from "./notice.js";
 import { showQuery, updateQuery } from "./query.js";
 import { place, showResults, startResults, updateJudged, updateResults } from "./results.js";
@@ -52,8 +53,11 @@ export async function search({ again = false } = {}) {
       answer,
       words: wordsOf(answer.tokens),
       weights: answer.tokens.map((token) => token.weight),
+      mix: answer.mix,
+      servedMix: answer.mix,
       active: null,
       expanded: new Set(),
+      opened: new Set(),
     };
     show();
   } catch (error) {
@@ -62,6 +66,27 @@ export async function search({ again = false } = {}) {
       state = null; // the results of another query are no answer to this one
       show();
     }
+    tell(error);
+  } finally {
+    if (own === running) byId("view-search").ariaBusy = "false";
+  }
+}
+
+/** Fetch the documents for the mix that is chosen now. The weights that were changed here stay. */
+async function remix() {
+  const now = state;
+  if (now === null) return;
+  running?.abort();
+  const own = (running = new AbortController());
+  byId("view-search").ariaBusy = "true";
+  try {
+    const { q, weights } = here();
+    const answer = await api.explain({ query: q, k: FETCHED, weights, mix: now.mix }, own.signal);
+    if (answer.weights !== now.answer.weights) return void search({ again: true }); // somebody switched versions
+    now.answer = answer;
+    showResults(now);
+    tellOf(now);
+  } catch (error) {
     tell(error);
   } finally {
     if (own === running) byId("view-search").ariaBusy = "false";
@@ -82,7 +107,13 @@ function show() {
     updateResults(now);
   });
   showSliders(now, redraw);
+  showMix(now, redraw, () => void remix());
   showResults(now);
+  tellOf(now);
+}
+
+/** Say what is odd about the answer. @param {State} now */
+function tellOf(now) {
   if (now.answer.partial)
     say(`Results are incomplete: no answer from ${now.answer.missing_shards.join(", ")}.`, "/explain");
   else if (now.answer.documents.length === 0) say("No documents found.", "/explain");
@@ -96,6 +127,7 @@ function redraw() {
   drawing = requestAnimationFrame(() => {
     if (state === null) return;
     updateSliders(state);
+    updateMix(state);
     updateQuery(state);
     place(state);
     updateResults(state);
@@ -128,7 +160,10 @@ export function startSearch() {
   byId("reset").addEventListener("click", () => {
     if (state === null) return;
     state.weights = state.answer.tokens.map((token) => token.weight);
+    const refetch = isMixChanged(state);
+    state.mix = state.servedMix;
     redraw();
+    if (refetch) void remix();
   });
   byId("save").addEventListener("click", () => state && void saveWeights(state));
   byId("sliders").open = matchMedia("(min-width: 60rem)").matches;

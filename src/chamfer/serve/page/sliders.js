@@ -1,6 +1,7 @@
 /** A slider per query token; the weighted ranking follows as it moves. */
 
 import { byId, counted, decimal, element, measure } from "./element.js";
+import { isMixChanged } from "./mix.js";
 import { sum } from "./scores.js";
 import { spelled } from "./words.js";
 
@@ -102,9 +103,9 @@ export function updateSliders(state) {
     row.classList.toggle("moved", weight !== state.answer.tokens[tokens[0]].weight);
   }
   const count = Object.keys(changedWeights(state)).length;
-  byId("changed-count").textContent = count ? `${counted(count, "token")} changed` : "";
-  byId("reset").disabled = count === 0;
-  byId("save").disabled = count === 0;
+  const changes = [count ? `${counted(count, "token")} changed` : "", isMixChanged(state) ? "mix changed" : ""];
+  byId("changed-count").textContent = changes.filter(Boolean).join(", ");
+  byId("reset").disabled = byId("save").disabled = !changes.some(Boolean);
 }
 
 /**

@@ -34,12 +34,13 @@ class NamedWeights(Request):
 
 
 class ChangedTokens(Request):
-    """The weights in use, or others, with some tokens changed."""
+    """The weights in use, or others, with some tokens or the mix changed."""
 
     tokens: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]],
-        Field(min_length=1, max_length=100_000, description="New weights by token; other tokens keep theirs."),
+        Field(max_length=100_000, description="New weights by token; other tokens keep theirs."),
     ]
+    mix: Annotated[MixFields | None, Field(description="New mix; that of the weights by default.")] = None
     base: Weighting = "current"
     name: VersionName = None
 
