@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from chamfer.tokens.vocabulary import Vocabulary
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.frequencies import DocumentFrequencies
+    from chamfer.weights.mix import Mix
     from chamfer.weights.token_weights import TokenWeights
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ _HOME = {
     "DocumentFrequencies": "weights.frequencies",
     "count_frequencies": "weights.counting",
     "TokenWeights": "weights.token_weights",
+    "Mix": "weights.mix",
     "Ranking": "data.ranking",
     "rerank": "search.rerank",
     "Index": "index.index",
@@ -74,6 +76,7 @@ __all__ = [  # noqa: RUF022 -- in the order in which data flows
     "DocumentFrequencies",
     "count_frequencies",
     "TokenWeights",
+    "Mix",
     "Ranking",
     "rerank",
     "Index",
