@@ -313,6 +313,11 @@ def test_minima_are_those_of_the_reference(holding: str, form: Form, monkeypatch
     np.testing.assert_allclose(dispatch.minima(query, held, candidates=places, form=form), right[places], atol=1e-6)
 
 
+def test_a_query_without_candidates_has_no_minima() -> None:
+    held = DeviceDocuments.of_tokens(batch(DOCUMENTS, 20, 1), device=DEVICE)
+    assert dispatch.minima(batch([4], 20, 2, np.float32), held, candidates=np.empty(0, np.int64)).shape == (0, 4)
+
+
 def test_minima_of_32_bit_vectors_that_are_not_on_the_gpu() -> None:
     documents, query = batch(DOCUMENTS, 20, 1, np.float32), batch([5], 20, 2, np.float32)
     placed = dispatch.on_device(documents, PLACE)

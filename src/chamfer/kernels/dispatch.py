@@ -53,6 +53,8 @@ def minima(
     on_gpu = None if isinstance(documents, TokenBatch) else documents.on_device
     check_queries(query, documents.dimensions, form, on_device=on_gpu is not None)
     places = None if candidates is None else checked_candidates(candidates, len(documents))
+    if places is not None and not len(places):
+        return np.zeros((0, len(query.vectors)), np.float32)
     if on_gpu is not None:
         from chamfer.kernels.cuda import search  # here, so that nothing else needs Triton
 

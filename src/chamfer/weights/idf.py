@@ -10,6 +10,9 @@ from chamfer.weights.frequencies import DocumentFrequencies
 POWER = 0.5
 """Default exponent of softened IDF."""
 
+POWER_BESIDE_EVIDENCE = 0.25
+"""Exponent in the zero-shot mix of encoders that were trained by pooling."""
+
 UNSEEN_IDF = 0.0
 """Plain IDF of a token that occurs in no document: the paper's footnote."""
 

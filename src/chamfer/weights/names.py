@@ -10,6 +10,7 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.idf import POWER, POWER_BESIDE_EVIDENCE
 from chamfer.weights.mix import NOTHING, Mix, default_mix
 from chamfer.weights.special import DEFAULT, Special, with_filling
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
@@ -66,10 +67,12 @@ def zero_shot_mix(
 ) -> TokenWeights:
     """Softened IDF with the mix of evidence that suits the encoder: the best score without labels.
 
-    Where a model fills queries with ``[MASK]``, each of these tokens weighs :data:`chamfer.weights.special.FILLING`.
+    Beside lexical and pooled evidence, IDF is softened further: BM25 has counted the rare words already. Where a model
+    fills queries with ``[MASK]``, each of these tokens weighs :data:`chamfer.weights.special.FILLING`.
     """
     vocabulary = encoder.vocabulary
-    weights = TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from)
+    power = POWER if encoder.late_interaction else POWER_BESIDE_EVIDENCE
+    weights = TokenWeights.soft_idf(frequencies, vocabulary, power=power, made_from=made_from)
     table = with_filling(weights.table, vocabulary) if encoder.fills_queries else weights.table
     return replace(weights, table=table, metadata={**weights.metadata, "recipe": MIX}, mix=mix_of(MIX, encoder))
 
