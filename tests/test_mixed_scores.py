@@ -191,6 +191,6 @@ def test_the_weights_named_mix_search_with_evidence(encoder: Encoder, folder: Pa
     why = searcher.explain(QUERY, "d05", weights="mix")
     assert [part.name for part in why.evidence] == ["lexical", "pooled"]
     without = searcher.queries.resolve("mix").with_mix(NOTHING)
-    soft = searcher.search(QUERY, weights="idf-soft")
-    assert searcher.search(QUERY, weights=without) == soft
-    assert replace(why, evidence=()).score == pytest.approx(searcher.explain(QUERY, "d05", weights="idf-soft").score)
+    plain = searcher.explain(QUERY, "d05", weights=without)
+    assert replace(why, evidence=()) == plain
+    assert plain.score != why.score
