@@ -186,6 +186,18 @@ def test_an_index_of_pooled_and_projected_vectors_scores_texts_alike(encoder: En
     assert list(again.scores) == pytest.approx([hit.score for hit in hits], abs=5e-3)
 
 
+def test_evidence_is_opened_before_the_first_search_and_again_for_a_newer_commit(
+    encoder: Encoder, tmp_path: Path
+) -> None:
+    build_index(tmp_path / "index", DOCUMENTS, encoder)
+    assert Searcher.open(tmp_path / "index", encoder=encoder)._ranker.evidence.opened == NOTHING
+    lexical = Searcher.open(tmp_path / "index", encoder=encoder, weights=mixed(encoder, Mix(lexical=1)))
+    assert lexical._ranker.evidence.opened == Mix(lexical=1)
+    lexical.search(QUERY, weights=mixed(encoder))
+    delete(tmp_path / "index", "d1")
+    assert lexical.refreshed()._ranker.evidence.opened == Mix(lexical=1, pooled=1)
+
+
 def test_the_weights_named_mix_search_with_evidence(encoder: Encoder, folder: Path) -> None:
     searcher = Searcher.open(folder, encoder=encoder)
     why = searcher.explain(QUERY, "d05", weights="mix")

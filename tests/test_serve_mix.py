@@ -218,6 +218,18 @@ class TestShards:
         assert one["results"] == other["results"]
         assert one["meta"] == other["meta"]
 
+    def test_a_new_version_opens_the_evidence_that_the_last_one_needed(
+        self, sharded: TestClient, shards: dict[str, Threads], folder: Path, tmp_path: Path
+    ) -> None:
+        sharded.post("/search", json={"query": QUERY})
+        split_index(folder, tmp_path / "shards", shards=3)
+        for one in shards.values():
+            for shard in one.shards:
+                shard.follow()
+                before, after = shard._opened.values()
+                assert after.evidence.opened == before.evidence.opened
+        assert any(shard._opened[shard.versions[-1]].evidence.opened for shard in shards["shard-00"].shards)
+
     def test_words_counted_without_a_lost_shard_are_never_silent(
         self, sharded: TestClient, shards: dict[str, Threads]
     ) -> None:

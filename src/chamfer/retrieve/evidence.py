@@ -17,7 +17,7 @@ from chamfer.retrieve.pooled import Means, means_of
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.means import cosines, mean_vectors
-from chamfer.weights.mix import LEXICAL, POOLED
+from chamfer.weights.mix import LEXICAL, POOLED, Mix
 from chamfer.weights.mix import Evidence as Name
 
 Places = npt.NDArray[np.int64]
@@ -58,6 +58,18 @@ class Evidence:
 
     def __init__(self, index: Snapshot) -> None:
         self._index = index
+
+    def open(self, mix: Mix) -> None:
+        """Open now what a mix needs: making the files of a large index takes longer than a search may."""
+        if mix.lexical:
+            _ = self.bm25
+        if mix.pooled:
+            _ = self._means
+
+    @property
+    def opened(self) -> Mix:
+        """A mix that needs what is open, for :meth:`open` of a newer commit."""
+        return Mix(lexical=float("bm25" in vars(self)), pooled=float("_means" in vars(self)))
 
     @cached_property
     def bm25(self) -> BM25Stage:

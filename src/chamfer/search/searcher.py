@@ -66,6 +66,7 @@ class Searcher:
         self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
         self._first_stage, self._verify = first_stage, verify
         self._ranker = Ranker(index, first_stage=first_stage)
+        self._ranker.evidence.open(self.queries.resolve(weights).mix)
 
     @classmethod
     def open(
@@ -253,12 +254,11 @@ class Searcher:
         encoded = self.queries.encode([query], weights)
         if document is None:
             document = self.index.ids(self.rank(encoded, COMPARED, allowed=self.index.allowed())[0].places)
-        ids = [document] if isinstance(document, str) else document
-        explained = self.explain_places(encoded, self.index.places(ids))
-        for identifier, explanation in zip(ids, explained, strict=True):
+        ids, explanations = [document] if isinstance(document, str) else document, []
+        for identifier, explanation in zip(ids, self.explain_places(encoded, self.index.places(ids)), strict=True):
             if explanation is None:
                 raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
-        explanations = [explanation for explanation in explained if explanation is not None]
+            explanations.append(explanation)
         return explanations[0] if isinstance(document, str) else explanations
 
     def rerank(
@@ -307,9 +307,10 @@ class Searcher:
         folder = self.index.folder
         if read_manifest(folder) == self.index.manifest:
             return self
-        weights = self.queries.weights
-        index = Snapshot.open(folder, device=self.index.device, verify=self._verify)
-        return self._of_snapshot(index, self.encoder, weights, self._first_stage, self.form, verify=self._verify)
+        weights, index = self.queries.weights, Snapshot.open(folder, device=self.index.device, verify=self._verify)
+        newer = self._of_snapshot(index, self.encoder, weights, self._first_stage, self.form, verify=self._verify)
+        newer._ranker.evidence.open(self._ranker.evidence.opened)
+        return newer
 
     def rank(
         self,

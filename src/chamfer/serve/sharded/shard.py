@@ -125,6 +125,10 @@ class Shard:
             index = open_shard(self._folder, version, self._number, verify=self._verify)
             ranker = Ranker(index, first_stage=self._first_stage)
             with self._turns:
+                last = next(reversed(self._opened.values()), None)
+            if last is not None:  # what searches needed of the last version, they will need of this one
+                ranker.evidence.open(last.evidence.opened)
+            with self._turns:
                 self._opened[version] = ranker
                 while len(self._opened) > OPEN:
                     self._opened.pop(next(iter(self._opened))).index.soundness.stop()
