@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chamfer import Encoder, InputError, TokenWeights, rerank
+from chamfer import Encoder, InputError, TokenWeights, evaluate, rerank
 from chamfer.cache.manifest import (
     DISTINCT_FILE,
     DISTINCT_LENGTHS_FILE,
@@ -62,6 +62,19 @@ def test_the_model_stays_and_the_same_input_gives_the_same_weights(
     assert first.held_out.queries == 4
     made = first.weights.metadata
     assert (made["form"], made["learnt_from"], made["corpus"], made["recipe"]) == (form, 8, "things", "context")
+
+
+@pytest.mark.parametrize("form", ["l2", "cosine"])
+def test_an_adapter_is_learnt_from_a_collection_and_measured_as_it_is_used(
+    collection: Collection, encoder: Encoder, tmp_path: Path, form: Form
+) -> None:
+    learnt = learn(collection, encoder=encoder, cache=tmp_path, test="test", recipe="adapter", form=form, folds=2)
+    assert learnt.weights.adapter is not None
+    assert learnt.weights.metadata["recipe"] == "adapter"
+    assert "adapter_penalty" in learnt.weights.metadata
+    assert learnt.held_out is not None
+    evaluated = evaluate(collection, {"mine": learnt.weights}, split="test", encoder=encoder, cache=tmp_path, form=form)
+    assert evaluated["mine"].measures["nDCG@10"] == pytest.approx(learnt.held_out.learnt["nDCG@10"])
 
 
 def test_weights_are_refused_where_they_mean_something_else(

@@ -213,6 +213,10 @@ class TestOnRay:
         for here, there in zip(ranked_here.systems, ranked_there.systems, strict=True):
             assert here.rankings == there.rankings
         np.testing.assert_array_equal(learnt_here.weights.table, learnt_there.weights.table)
+        assert learnt_here.weights.adapter is not None
+        assert learnt_there.weights.adapter is not None
+        np.testing.assert_array_equal(learnt_here.weights.adapter.up, learnt_there.weights.adapter.up)
+        assert learnt_here.weights.mix == learnt_there.weights.mix
         assert learnt_here.weights.metadata == learnt_there.weights.metadata
         assert learnt_here.report.as_json() == learnt_there.report.as_json()
         minima = [sorted((tmp_path / name).rglob("minima-*/*.npy")) for name in ("here", "there")]

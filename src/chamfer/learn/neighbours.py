@@ -38,7 +38,7 @@ class Neighbours(NamedTuple):
         stands_for: ``(c,)`` logarithm of the number of candidates that each stands for.
         lexical: ``(c,)`` BM25's scores.
         means: ``(c, dimensions)`` mean vectors.
-        products: ``(t, c, k)`` products before the move; -1 where a candidate has fewer tokens.
+        products: ``(t, c, k)`` products before the move; a candidate with fewer tokens has some of them twice.
         rows: ``(t, c, k)`` rows in ``coordinates``.
         coordinates: ``(rows, directions)`` coordinates of document tokens.
     """
@@ -91,12 +91,12 @@ def _find(query: JudgedQuery, prior: TokenWeights, directions: Floats) -> Neighb
     vectors = documents.vectors.astype(np.float32)
     products = query.vectors[tokens].astype(np.float32) @ vectors.T
     rows = np.zeros((len(tokens), len(kept), CLOSEST), np.int64)
-    closest = np.full(rows.shape, -1.0, np.float32)
+    closest = np.zeros(rows.shape, np.float32)
     for at, (start, stop) in enumerate(zip(documents.offsets[:-1], documents.offsets[1:], strict=True)):
         own, count = products[:, start:stop], min(CLOSEST, int(stop - start))
         best = np.argpartition(own, -count, axis=1)[:, -count:]
-        rows[:, at, :count] = best + start
-        closest[:, at, :count] = np.take_along_axis(own, best, axis=1)
+        best = best[:, np.arange(CLOSEST) % count]
+        rows[:, at], closest[:, at] = best + start, np.take_along_axis(own, best, axis=1)
     used, places = np.unique(rows, return_inverse=True)
     return Neighbours(
         tokens,
