@@ -124,6 +124,9 @@ class Asking:
 def test_answers_are_those_of_the_index(client: TestClient, folder: Path, encoder: Encoder) -> None:
     for query, expected in by_the_index(folder, encoder).items():
         assert client.post("/search", json={"query": query, "k": 20}).json() == expected
+    hits = Searcher.open(folder, encoder=encoder, weights="mix").search(QUERIES[0], 20)
+    mixed = client.post("/search", json={"query": QUERIES[0], "k": 20, "weights": "mix"}).json()
+    assert [(one["id"], one["score"]) for one in mixed["hits"]] == [hit[:2] for hit in hits]
     assert client.get("/health").json()["status"] == "ok"
 
 
