@@ -103,8 +103,8 @@ def normalised(
 ) -> npt.NDArray[np.float64]:
     """Divide the scores of one query by its total weight: from -2 to 0, which is a perfect match on every token.
 
-    One threshold then suits short and long queries, and any weights. If no token has any weight, nothing matches, and
-    every score is -2.
+    Evidence beside the tokens adds to that. One threshold then suits short and long queries, and any weights. If no
+    token has any weight, nothing matches, and every score is -2.
     """
     total = float(weights.sum())
     if total == 0:
