@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
@@ -96,6 +96,10 @@ bench-few-shot: .venv/installed
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/learning_curve.py $(foreach name,scifact climate-fever-sent cosqa musique-1k medquad perspectrum nfcorpus,$(DATA)/$(name)) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
+
+# Evidence beside the tokens, without labels and learnt with an adapter. Takes hours on a CPU, a quarter of an hour on a GPU.
+bench-mixed: .venv/installed
+	$(BIN)/python benchmarks/mixed.py --data $(DATA) $(if $(AGAIN),--again)
 
 # Everything again with a model that was trained for late interaction; make train-late-interaction makes it first.
 bench-late-interaction: .venv/installed

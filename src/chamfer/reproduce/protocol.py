@@ -166,7 +166,7 @@ def learn_all(
         IDF: zero_shot,
         SOFT_IDF: start.soft,
         FEW_SHOT_PAPER: zero_shot,
-        FEW_SHOT: start.soft,
+        FEW_SHOT: start.mix,
     }
     nothing = "nothing could be learnt"
     chosen = {IDF: f"special tokens at {special:g}", FEW_SHOT_PAPER: nothing, FEW_SHOT: nothing}

@@ -31,7 +31,7 @@ class QueryEncoder:
     Args:
         index: snapshot of the index.
         encoder: the encoder that the index was built with.
-        weights: default weights: ``uniform``, ``idf``, ``idf-soft``, a weights file, or :class:`chamfer.TokenWeights`.
+        weights: default weights: ``uniform``, ``idf``, ``idf-soft``, ``mix``, a file, or :class:`chamfer.TokenWeights`.
         form: ``l2`` or ``cosine``.
     """
 
