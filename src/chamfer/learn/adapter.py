@@ -134,14 +134,20 @@ class Problem:
         batch = _Batch.of(items, self._device)
         moves = (batch.queries @ self._directions) @ matrix
         moved = batch.queries + moves @ self._directions.T
-        lengths = torch.linalg.vector_norm(moved, dim=2).clamp(min=1e-3)
-        gained = torch.bmm(moves, batch.coordinates.transpose(1, 2)).gather(2, batch.rows).view(batch.products.shape)
-        products = ((batch.products + gained) / lengths[:, :, None, None]).amax(dim=3)
+        lengths = torch.linalg.vector_norm(moved, dim=1, keepdim=True).clamp(min=1e-3)
+        gained = torch.cat(
+            [
+                (own @ coordinates.T).gather(1, rows)
+                for own, coordinates, rows in zip(
+                    moves.split(batch.lengths), batch.coordinates, batch.rows, strict=True
+                )
+            ]
+        )
+        products = ((batch.products + gained) / lengths).view(len(moves), -1, CLOSEST).amax(dim=2)
         far = (2 - 2 * products).clamp(min=LEAST_SQUARE).sqrt() if self._form == "l2" else -products
-        whole = (moved / lengths[:, :, None] * batch.is_token[:, :, None]).sum(dim=1)
-        cosines = torch.einsum("bd,bcd->bc", torch.nn.functional.normalize(whole, dim=1), batch.means)
-        scores = -torch.einsum("bt,btc->bc", batch.weights, far) / batch.weights.sum(dim=1, keepdim=True)
-        scores = scores + self._mix.lexical * batch.lexical + self._mix.pooled * cosines
+        whole = torch.nn.functional.normalize(batch.is_of @ (moved / lengths), dim=1)
+        cosines = torch.einsum("bd,bcd->bc", whole, batch.means)
+        scores = self._mix.lexical * batch.lexical + self._mix.pooled * cosines - batch.shares @ far
         logits = factor.exp() * batch.scale[:, None] * scores + batch.stands_for
         per_relevant = batch.relevant / batch.relevant.sum(dim=1, keepdim=True)
         return (torch.logsumexp(logits, dim=1) - (logits * per_relevant).sum(dim=1)).mean()
@@ -149,10 +155,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class _Item:
-    """One query: its tokens and weights, its neighbours, and its total weight relative to that of the prior."""
+    """One query: its tokens and their shares of its weight, its neighbours, and its total weight by the prior's."""
 
     vectors: npt.NDArray[np.float32]
-    weights: npt.NDArray[np.float32]
+    shares: npt.NDArray[np.float32]
     near: Neighbours
     scale: float
 
@@ -160,49 +166,66 @@ class _Item:
     def of(cls, query: JudgedQuery, near: Neighbours, weights: TokenWeights, prior: TokenWeights) -> "_Item":
         own = weights.of_tokens(query.token_ids, query.vectors)
         scale = scale_of(own) / max(scale_of(prior.table[query.token_ids]), 1e-9)
-        return cls(query.vectors[near.tokens].astype(np.float32), own[near.tokens], near, scale)
+        drawn = own[near.tokens]
+        # A query whose drawn tokens all weigh 0 has no score by tokens.
+        shares = drawn / drawn.sum() if drawn.sum() > 0 else np.full(len(drawn), 1 / len(drawn), np.float32)
+        return cls(query.vectors[near.tokens].astype(np.float32), shares, near, scale)
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Queries padded to one shape: ``b`` queries, ``t`` tokens, ``c`` candidates, ``k`` neighbours, ``r`` rows."""
+    """Several queries: ``b`` queries, ``t`` tokens of all of them, ``c`` candidates of each, ``k`` neighbours.
+
+    Only candidates are padded; tokens of long queries would be padded to many times their number.
+    """
 
     queries: torch.Tensor
-    is_token: torch.Tensor
-    weights: torch.Tensor
+    """``(t, dimensions)``."""
+    lengths: list[int]
+    """Tokens of each query."""
+    is_of: torch.Tensor
+    """``(b, t)`` 1 where the token is the query's."""
+    shares: torch.Tensor
+    """``(b, t)`` share of the token in the weight of its query."""
     scale: torch.Tensor
+    """``(b,)``."""
     relevant: torch.Tensor
+    """``(b, c)``."""
     stands_for: torch.Tensor
+    """``(b, c)``; so low for padding that it never wins."""
     lexical: torch.Tensor
+    """``(b, c)``."""
     means: torch.Tensor
+    """``(b, c, dimensions)``."""
     products: torch.Tensor
-    rows: torch.Tensor
-    coordinates: torch.Tensor
+    """``(t, c * k)``."""
+    coordinates: list[torch.Tensor]
+    """For each query, ``(rows, directions)``."""
+    rows: list[torch.Tensor]
+    """For each query, ``(tokens, c * k)`` rows in its coordinates."""
 
     @classmethod
     def of(cls, items: Sequence[_Item], device: str) -> "_Batch":
-        count, dimensions = len(items), items[0].vectors.shape[1]
-        tokens = max(len(item.weights) for item in items)
-        candidates = max(len(item.near.relevant) for item in items)
-        used = max(len(item.near.coordinates) for item in items)
-        queries = np.zeros((count, tokens, dimensions), np.float32)
-        is_token, weights = np.zeros((count, tokens), np.float32), np.zeros((count, tokens), np.float32)
+        lengths = [len(item.shares) for item in items]
+        count, candidates = len(items), max(len(item.near.relevant) for item in items)
+        is_of, shares = np.zeros((count, sum(lengths)), np.float32), np.zeros((count, sum(lengths)), np.float32)
         relevant, lexical = np.zeros((count, candidates), np.float32), np.zeros((count, candidates), np.float32)
-        stands_for = np.full((count, candidates), -1e9, np.float32)  # padding never wins
-        means = np.zeros((count, candidates, dimensions), np.float32)
-        products = np.full((count, tokens, candidates, CLOSEST), -1.0, np.float32)
-        rows = np.zeros((count, tokens, candidates, CLOSEST), np.int64)
-        coordinates = np.zeros((count, used, items[0].near.coordinates.shape[1]), np.float32)
-        for at, item in enumerate(items):
-            near, length, size = item.near, len(item.weights), len(item.near.relevant)
-            queries[at, :length], is_token[at, :length], weights[at, :length] = item.vectors, 1, item.weights
+        stands_for = np.full((count, candidates), -1e9, np.float32)
+        means = np.zeros((count, candidates, items[0].near.means.shape[1]), np.float32)
+        products = np.full((sum(lengths), candidates * CLOSEST), -1, np.float32)
+        coordinates, rows = [], []
+        for at, (item, stop) in enumerate(zip(items, np.cumsum(lengths), strict=True)):
+            near, size, own = item.near, len(item.near.relevant), slice(stop - len(item.shares), stop)
+            is_of[at, own], shares[at, own] = 1, item.shares
             relevant[at, :size], stands_for[at, :size] = near.relevant, near.stands_for
             lexical[at, :size], means[at, :size] = near.lexical, near.means
-            products[at, :length, :size], rows[at, :length, :size] = near.products, near.rows
-            coordinates[at, : len(near.coordinates)] = near.coordinates
-        # A query whose drawn tokens all weigh 0 has no score by tokens.
-        weights[weights.sum(axis=1) <= 0] = is_token[weights.sum(axis=1) <= 0]
+            products[own, : size * CLOSEST] = near.products.reshape(len(item.shares), -1)
+            padded = np.zeros((len(item.shares), candidates * CLOSEST), np.int64)
+            padded[:, : size * CLOSEST] = near.rows.reshape(len(item.shares), -1)
+            coordinates.append(torch.from_numpy(near.coordinates.astype(np.float32)).to(device))
+            rows.append(torch.from_numpy(padded).to(device))
+        queries = np.concatenate([item.vectors for item in items])
         scale = np.array([item.scale for item in items], np.float32)
-        flat = rows.reshape(count, tokens, candidates * CLOSEST)
-        arrays = (queries, is_token, weights, scale, relevant, stands_for, lexical, means, products, flat, coordinates)
-        return cls(*(torch.from_numpy(one).to(device) for one in arrays))
+        first = (torch.from_numpy(one).to(device) for one in (is_of, shares, scale, relevant, stands_for, lexical))
+        last = (torch.from_numpy(one).to(device) for one in (means, products))
+        return cls(torch.from_numpy(queries).to(device), lengths, *first, *last, coordinates, rows)
