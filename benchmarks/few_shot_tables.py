@@ -1,46 +1,46 @@
 """Quality of learnt weights, from ``results/few-shot`` and folders of the same layout for other encoders and data."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from chamfer.evaluate.collection_means import FEWEST, mean_percent
+from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.significance import SIGNIFICANCE, holm
 from few_shot import DRAWN, SHUFFLED
-from seeds import BASELINES
-from table_means import RESULTS, Record, enough, in_two_blocks, read_records
+from pooled_tables import (
+    AGAINST_SOFT,
+    AGAINST_UNIFORM,
+    AUTO,
+    LEARNT,
+    NDCG,
+    PARTS,
+    SOFT,
+    UNIFORM,
+    against,
+    change,
+    enough_in,
+    marks_of,
+    percents,
+    records_of,
+    runs_below,
+    value,
+)
+from table_means import RESULTS, Record, in_two_blocks, read_records
 
 MINILM, LATE = "few-shot", "late-interaction/few-shot"
 FRESH_MINILM, FRESH_LATE = "fresh/minilm", "fresh/late-interaction"
 
-# README shows these and the mean of all; docs/ has every collection.
-BEIR = ("arguana", "climate-fever-sent", "nfcorpus", "scifact")
-UNIFORM, IDF, SOFT, AUTO = "uniform", "idf", "idf-soft", "auto"
-NDCG = MAIN_MEASURES[0]
+IDF = "idf"
 RECIPES = (UNIFORM, IDF, SOFT, "paper", "prior", "context", AUTO)
-AGAINST_UNIFORM, AGAINST_SOFT, _ = BASELINES
-PARTS = {"all": "all test queries", "apart": "test queries apart"}
 SHARING = "sharing"
 
 # The method was designed on training and validation queries of these, see docs/results/few-shot.md.
 DESIGNED_ON = ("climate-fever-sent", "cosqa", "nfcorpus", "perspectrum")
 
-# With fewer groups of queries, a bootstrap interval is too narrow.
-FEWEST_GROUPS = 20
-
-Column = tuple[str, str, str]
-"""Part of the test queries, system, measure."""
-Marks = dict[tuple[str, str, str, str], str]
-"""Marks by collection and column."""
-
-LEARNT: list[Column] = [(part, AUTO, measure) for part in PARTS for measure in MAIN_MEASURES]
-
 
 def every_collection(benchmark: str) -> str:
     """Learnt weights against softened IDF, on all test queries and on those apart."""
-    records = _records(benchmark)
-    marks = _marks(records, LEARNT, AGAINST_SOFT)
+    records = records_of(benchmark)
+    marks = marks_of(records, LEARNT, AGAINST_SOFT)
     head = [
         "| collection | judged queries | test queries | uniform | softened IDF | learnt | nDCG@10 | R@10 "
         "| test queries apart | nDCG@10 apart | R@10 apart |",
@@ -52,10 +52,10 @@ def every_collection(benchmark: str) -> str:
             record["dataset"],
             str(record["splits"]["train"] + record["splits"]["validation"]),
             str(record["queries"]),
-            *(_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)),
-            *(_change(record, ("all", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
+            *(value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)),
+            *(change(record, ("all", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
             str(record["apart"]["queries"]),
-            *(_change(record, ("apart", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
+            *(change(record, ("apart", AUTO, measure), AGAINST_SOFT, marks) for measure in MAIN_MEASURES),
         ]
         return [f"| {' | '.join(cells)} |"]
 
@@ -64,16 +64,16 @@ def every_collection(benchmark: str) -> str:
 
 def apart_and_sharing() -> str:
     """Learnt weights against softened IDF, on test queries apart and on the others."""
-    records = _records(MINILM)
+    records = records_of(MINILM)
     columns = [(part, AUTO, measure) for part in ("apart", SHARING) for measure in MAIN_MEASURES]
-    marks = _marks(records, columns, AGAINST_SOFT)
+    marks = marks_of(records, columns, AGAINST_SOFT)
     head = [
         "| collection | test queries apart | nDCG@10 | R@10 | other test queries | nDCG@10 | R@10 |",
         f"| --- |{' ---: |' * 6}",
     ]
 
     def row(record: Record) -> list[str]:
-        changes = [_change(record, column, AGAINST_SOFT, marks) for column in columns]
+        changes = [change(record, column, AGAINST_SOFT, marks) for column in columns]
         sizes = [str(record[part]["queries"]) for part in ("apart", SHARING)]
         return [f"| {' | '.join([record['dataset'], sizes[0], *changes[:2], sizes[1], *changes[2:]])} |"]
 
@@ -82,9 +82,9 @@ def apart_and_sharing() -> str:
 
 def without_labels(benchmark: str) -> str:
     """IDF and softened IDF against uniform weights, on all test queries."""
-    records = _records(benchmark)
+    records = records_of(benchmark)
     columns = [("all", name, measure) for name in (IDF, SOFT) for measure in MAIN_MEASURES]
-    marks = _marks(records, columns, AGAINST_UNIFORM)
+    marks = marks_of(records, columns, AGAINST_UNIFORM)
     head = [
         "| collection | test queries | uniform | IDF, nDCG@10 | IDF, R@10 | softened IDF, nDCG@10 | softened IDF, R@10 "
         "|",
@@ -92,38 +92,11 @@ def without_labels(benchmark: str) -> str:
     ]
 
     def row(record: Record) -> list[str]:
-        changes = [_change(record, column, AGAINST_UNIFORM, marks) for column in columns]
-        cells = [record["dataset"], str(record["queries"]), _value(record, "all", UNIFORM), *changes]
+        changes = [change(record, column, AGAINST_UNIFORM, marks) for column in columns]
+        cells = [record["dataset"], str(record["queries"]), value(record, "all", UNIFORM), *changes]
         return [f"| {' | '.join(cells)} |"]
 
     return in_two_blocks(records, head, row)
-
-
-def short() -> str:
-    """The BEIR collections, and the mean over all collections with enough queries."""
-    records = _records(MINILM)
-    marks = _marks(records, LEARNT, AGAINST_SOFT)
-    rows = [
-        "| collection | uniform | softened IDF | learnt | gain from labels | on new questions |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for record in records:
-        if record["dataset"] in BEIR:
-            values = [_value(record, "all", name) for name in (UNIFORM, SOFT, AUTO)]
-            gains = [_change(record, (part, AUTO, NDCG), AGAINST_SOFT, marks) for part in PARTS]
-            rows.append(f"| {' | '.join([record['dataset'], *values, *gains])} |")
-    own, apart = (_enough(records, part) for part in PARTS)
-    if apart:
-        values = [
-            f"{_mean([record['all']['systems'][name]['measures'][NDCG] for record in own]):.3f}"
-            for name in (UNIFORM, SOFT, AUTO)
-        ]
-        gains = [
-            f"{mean_percent(_percents(chosen, part, AUTO, NDCG), digits=1)}, {len(chosen)} collections"
-            for part, chosen in zip(PARTS, (own, apart), strict=True)
-        ]
-        rows.append(f"| {' | '.join(['mean', *values, *gains])} |")
-    return "\n".join(rows)
 
 
 def every_recipe(benchmark: str) -> str:
@@ -143,12 +116,12 @@ def every_recipe(benchmark: str) -> str:
             found.append(f"| {' | '.join(cells)} |")
         return found
 
-    return in_two_blocks(_records(benchmark), head, rows)
+    return in_two_blocks(records_of(benchmark), head, rows)
 
 
 def recipe_means(benchmark: str) -> str:
     """The mean change of each recipe against each kind of weights without labels, with intervals."""
-    records = _records(benchmark)
+    records = records_of(benchmark)
     columns = {
         "vs uniform": ("all", UNIFORM),
         "vs IDF": ("all", IDF),
@@ -160,7 +133,7 @@ def recipe_means(benchmark: str) -> str:
     for name in (IDF, SOFT, "paper", "prior", "context", AUTO):
         for measure in MAIN_MEASURES:
             cells = [
-                mean_percent(_percents(_enough(records, part), part, name, measure, baseline))
+                mean_percent(percents(enough_in(records, part), part, name, measure, baseline))
                 if name != baseline
                 else ""
                 for part, baseline in columns.values()
@@ -171,7 +144,7 @@ def recipe_means(benchmark: str) -> str:
 
 def summary(benchmark: str) -> str:
     """What labels and false labels change over all collections, with intervals, and how often it is a loss."""
-    records = _records(benchmark)
+    records = records_of(benchmark)
     if not records:
         return "Not measured yet."
     rows = [
@@ -185,23 +158,23 @@ def summary(benchmark: str) -> str:
         (DRAWN, "labels drawn by softened IDF", SOFT),
     ):
         for part, where in PARTS.items():
-            own = _enough(records, part)
-            changes = [_percents(own, part, name, measure, baseline) for measure in MAIN_MEASURES]
+            own = enough_in(records, part)
+            changes = [percents(own, part, name, measure, baseline) for measure in MAIN_MEASURES]
             counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
             relative_to = {SOFT: "softened IDF", IDF: "plain IDF"}[baseline]
-            lost = _runs_below(records, part, name, baseline)
+            lost = runs_below(records, part, name, baseline)
             cells = [spoken, relative_to, where, str(len(own)), counts, *map(mean_percent, changes), lost]
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def where_it_comes_from() -> str:
-    """What each recipe adds to softened IDF on new questions, in a sentence for README."""
-    records = _enough(_records(MINILM), "apart")
+    """What each recipe adds to softened IDF on new questions, in a sentence."""
+    records = enough_in(records_of(MINILM), "apart")
     paper, prior, context = (
-        mean_percent(_percents(records, "apart", name, NDCG), digits=1) for name in ("paper", "prior", "context")
+        mean_percent(percents(records, "apart", name, NDCG, SOFT), digits=1) for name in ("paper", "prior", "context")
     )
-    beyond = mean_percent(_percents(records, "apart", "context", NDCG, "prior"), digits=1)
+    beyond = mean_percent(percents(records, "apart", "context", NDCG, "prior"), digits=1)
     return (
         f"On new questions, relative to softened IDF, the paper's own recipe changes nDCG@10 by {paper}, our one "
         f"weight per token by {prior}, and weights that also depend on a token's context by {context}; the last two "
@@ -218,7 +191,7 @@ def provenance(benchmark: str) -> str:
     arithmetic = sorted({record["encoder"].get("arithmetic", before) for record in records})
     plural = "s" if len(commits) > 1 else ""
     said = f"{len(records)} collections, encoded in {' and '.join(arithmetic)}; commit{plural} {', '.join(commits)}."
-    if not all("relative_interval" in _against(record, "all", AUTO, NDCG, AGAINST_SOFT) for record in records):
+    if not all("relative_interval" in against(record, "all", AUTO, NDCG, AGAINST_SOFT) for record in records):
         said += " Intervals of relative changes are those of the difference, divided by the baseline's mean."
     return said
 
@@ -269,72 +242,7 @@ def learning_curve() -> str:
     return "\n".join(rows)
 
 
-def _records(benchmark: str) -> list[Record]:
-    """The results of every collection."""
-    return [{**record, "queries": record["all"]["queries"]} for record in read_records(benchmark)]
-
-
-def _marks(records: Sequence[Record], columns: Sequence[Column], baseline: str) -> Marks:
-    """An asterisk for each significant change of a baseline, after Holm's correction over the table."""
-    keys = [(record, column) for record in records for column in columns if record[column[0]]["queries"]]
-    corrected = holm([_against(record, *column, baseline)["p_value"] for record, column in keys])
-    return {
-        (record["dataset"], *column): "*" if p_value < SIGNIFICANCE else ""
-        for (record, column), p_value in zip(keys, corrected, strict=True)
-    }
-
-
-def _change(record: Record, column: Column, baseline: str, marks: Marks) -> str:
-    """Relative change of a baseline, with its mark and its interval; "none" without queries, or if all values are 0."""
-    part, _, measure = column
-    if not record[part]["queries"]:
-        return "none"
-    found = _against(record, *column, baseline)
-    base = record[part]["systems"][BASELINES[baseline]]["measures"][measure]
-    if base == 0:
-        return "none"
-    change = f"{100 * found['difference'] / base:+.1f}%{marks[record['dataset'], *column]}"
-    if record[part]["groups"] < FEWEST_GROUPS:
-        return f"{change} (too few)"
-    # Results of earlier versions have the interval of the difference only.
-    ends = found.get("relative_interval") or [end / base for end in found["interval"]]
-    return f"{change} ({100 * ends[0]:+.1f} to {100 * ends[1]:+.1f})"
-
-
-def _against(record: Record, part: str, name: str, measure: str, baseline: str) -> dict[str, Any]:
-    found: dict[str, Any] = record[part]["systems"][name][baseline][measure]
-    return found
-
-
-def _percents(records: Sequence[Record], part: str, name: str, measure: str, baseline: str = SOFT) -> list[float]:
-    """Relative changes of the mean of one system by another."""
-    systems = [record[part]["systems"] for record in records]
-    return [100 * (one[name]["measures"][measure] / one[baseline]["measures"][measure] - 1) for one in systems]
-
-
-def _runs_below(records: Sequence[Record], part: str, name: str, baseline: str) -> str:
-    """How many runs, one for each seed and collection of any size, are below a baseline in nDCG@10."""
-    systems = [record[part]["systems"] for record in records if record[part]["queries"]]
-    pairs = [
-        pair for one in systems for pair in zip(*(one[own]["by_seed"][NDCG] for own in (name, baseline)), strict=True)
-    ]
-    return f"{sum(value < base for value, base in pairs)} of {len(pairs)}"
-
-
-def _enough(records: Sequence[Record], part: str) -> list[Record]:
-    """The collections with enough queries in that part."""
-    return [record for record in enough(records) if record[part]["queries"] >= FEWEST]
-
-
-def _value(record: Record, part: str, name: str) -> str:
-    return f"{record[part]['systems'][name]['measures'][NDCG]:.3f}"
-
-
 def _with_spread(system: dict[str, Any], measure: str) -> str:
     low, high = min(system["by_seed"][measure]), max(system["by_seed"][measure])
     span = f" ({low:.3f}-{high:.3f})" if high - low >= 0.0005 else ""
     return f"{system['measures'][measure]:.3f}{span}"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / max(len(values), 1)

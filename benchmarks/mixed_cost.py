@@ -71,7 +71,7 @@ def measure_index(folder: Path, cache: Path, sides: dict[str, tuple[Path, str]],
         size = len(Snapshot.open(made / "index"))
         for number in range(rounds):
             for name, (python, weights) in sorted(sides.items(), reverse=number % 2 == 0):
-                command = [python, SIDE, made / name, made / "queries.json", "--weights", weights]
+                command = [*map(str, (python, SIDE, made / name, made / "queries.json")), "--weights", weights]
                 told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
                 found[name].append(json.loads(told))
             print({name: one[-1] for name, one in found.items()}, flush=True)

@@ -12,6 +12,7 @@ import gpu_tables
 import index_tables
 import kernel_tables
 import late_interaction_tables
+import mixed_tables
 import paper_study_tables
 import pylate_tables
 import qdrant_tables
@@ -41,11 +42,22 @@ def main() -> None:
         "late-interaction-provenance": few_shot_tables.provenance(few_shot_tables.LATE),
         "fresh-provenance": few_shot_tables.provenance(few_shot_tables.FRESH_MINILM),
         "fresh-late-provenance": few_shot_tables.provenance(few_shot_tables.FRESH_LATE),
-        "few-shot-short": few_shot_tables.short(),
         "few-shot-all": few_shot_tables.every_recipe(few_shot_tables.MINILM),
         "few-shot-recipes": few_shot_tables.recipe_means(few_shot_tables.MINILM),
         "few-shot-context": few_shot_tables.where_it_comes_from(),
         "few-shot-summary": few_shot_tables.summary(few_shot_tables.MINILM),
+        "mixed-provenance": few_shot_tables.provenance(mixed_tables.MINILM),
+        "mixed-without-labels": mixed_tables.without_labels(mixed_tables.MINILM),
+        "mixed-pieces": mixed_tables.pieces(mixed_tables.MINILM),
+        "mixed-with-labels": mixed_tables.with_labels(mixed_tables.MINILM),
+        "mixed-summary": mixed_tables.summary(mixed_tables.MINILM),
+        "mixed-over-mix": mixed_tables.over_mix(mixed_tables.MINILM),
+        "mixed-late-without-labels": mixed_tables.without_labels(mixed_tables.LATE),
+        "mixed-late-pieces": mixed_tables.pieces(mixed_tables.LATE),
+        "mixed-late-with-labels": mixed_tables.with_labels(mixed_tables.LATE),
+        "mixed-late-summary": mixed_tables.summary(mixed_tables.LATE),
+        "mixed-cost": mixed_tables.cost(),
+        "mixed-short": mixed_tables.short(),
         "late-interaction-zero-shot": few_shot_tables.without_labels(few_shot_tables.LATE),
         "late-interaction-summary": few_shot_tables.summary(few_shot_tables.LATE),
         "late-interaction-recipes": few_shot_tables.recipe_means(few_shot_tables.LATE),

@@ -36,7 +36,8 @@ def test_programs_get_everything(index: Path) -> None:
     found = json.loads(answer.stdout)
     one, other = found["documents"]
     assert (one["id"], other["id"]) == ("d1", "d4")
-    assert sum(match["contribution"] for match in one["matches"]) == pytest.approx(one["score"])
+    parts = [*one["matches"], *one["evidence"]]
+    assert sum(part["contribution"] for part in parts) == pytest.approx(one["score"])
     assert sum(word["gain"] for word in found["above"]["because"]) == pytest.approx(abs(one["score"] - other["score"]))
     uniform = Searcher.open(index).explain(QUERY, ["d1"], weights="uniform")[0]
     assert sum(word["other"] for word in one["against_uniform"]) == pytest.approx(uniform.score)

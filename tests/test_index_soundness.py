@@ -72,6 +72,7 @@ def test_a_small_index_is_verified_when_it_is_opened(folder: Path, name: str) ->
 
 
 def test_a_large_index_is_verified_on_request(large: Path, encoder: Encoder) -> None:
+    Searcher.open(large, encoder=encoder)  # makes what is derived from the vectors
     flip(path_of(large, VECTORS_FILE))
     assert Searcher.open(large, encoder=encoder).search(QUERY)
     for source in (large, Index.open(large)):

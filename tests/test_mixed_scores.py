@@ -12,6 +12,7 @@ import pytest
 from chamfer import Encoder, Searcher, TokenWeights, build_index, explain, rerank
 from chamfer.errors import InputWarning
 from chamfer.kernels.form import Form
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.rerank_texts import Request, rerank_requests
 from chamfer.weights.adapter import Adapter
 from chamfer.weights.mix import NOTHING, Mix
@@ -171,6 +172,14 @@ class TestTextsWithoutAnIndex:
         expected = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights.with_mix(Mix(pooled=0.4)))
         assert [one.ranking.scores for one in answers] == [expected.scores] * 3
 
+    def test_the_words_of_a_corpus_are_lexical_evidence_as_in_an_index(self, encoder: Encoder, tmp_path: Path) -> None:
+        build_index(tmp_path / "index", DOCUMENTS, encoder)
+        searcher = Searcher.open(tmp_path / "index", encoder=encoder, weights=mixed(encoder))
+        requests = [Request("here", "q", QUERY, list(DOCUMENTS), list(DOCUMENTS.values()))]
+        counts = WordCounts.of(list(DOCUMENTS.values()))
+        [answer] = rerank_requests(requests, encoder=encoder, weights=mixed(encoder), counts=counts)
+        assert answer.ranking.scores == searcher.rerank(QUERY, DOCUMENTS).scores
+
     def test_a_mix_without_lexical_evidence_warns_of_nothing(self, encoder: Encoder) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -190,7 +199,8 @@ def test_evidence_is_opened_before_the_first_search_and_again_for_a_newer_commit
     encoder: Encoder, tmp_path: Path
 ) -> None:
     build_index(tmp_path / "index", DOCUMENTS, encoder)
-    assert Searcher.open(tmp_path / "index", encoder=encoder)._ranker.evidence.opened == NOTHING
+    tokens = Searcher.open(tmp_path / "index", encoder=encoder, weights="idf-soft")
+    assert tokens._ranker.evidence.opened == NOTHING
     lexical = Searcher.open(tmp_path / "index", encoder=encoder, weights=mixed(encoder, Mix(lexical=1)))
     assert lexical._ranker.evidence.opened == Mix(lexical=1)
     lexical.search(QUERY, weights=mixed(encoder))
@@ -198,9 +208,10 @@ def test_evidence_is_opened_before_the_first_search_and_again_for_a_newer_commit
     assert lexical.refreshed()._ranker.evidence.opened == Mix(lexical=1, pooled=1)
 
 
-def test_the_weights_named_mix_search_with_evidence(encoder: Encoder, folder: Path) -> None:
+def test_evidence_counts_by_default(encoder: Encoder, folder: Path) -> None:
     searcher = Searcher.open(folder, encoder=encoder)
-    why = searcher.explain(QUERY, "d05", weights="mix")
+    why = searcher.explain(QUERY, "d05")
+    assert why == searcher.explain(QUERY, "d05", weights="mix")
     assert [part.name for part in why.evidence] == ["lexical", "pooled"]
     without = searcher.queries.resolve("mix").with_mix(NOTHING)
     plain = searcher.explain(QUERY, "d05", weights=without)

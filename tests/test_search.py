@@ -93,7 +93,8 @@ def folder(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def searcher(folder: Path, encoder: Encoder) -> Searcher:
-    return Searcher.open(folder, encoder=encoder)
+    """Scores by tokens alone; tests/test_mixed_scores.py has evidence beside them."""
+    return Searcher.open(folder, encoder=encoder, weights="idf-soft")
 
 
 @pytest.fixture
@@ -158,7 +159,8 @@ class TestStages:
     def test_without_the_native_kernel_the_same_documents_are_found(
         self, folder: Path, searcher: Searcher, encoder: Encoder, stage: str, numpy_alone: None
     ) -> None:
-        slow = Searcher.open(folder, encoder=encoder).search(["the sky", QUERY], k=8, first_stage=stage)
+        numpy = Searcher.open(folder, encoder=encoder, weights="idf-soft")
+        slow = numpy.search(["the sky", QUERY], k=8, first_stage=stage)
         with patch.dict("os.environ", {native.VARIABLE: ""}):
             fast = searcher.search(["the sky", QUERY], k=8, first_stage=stage)
         assert [ids(hits) for hits in slow] == [ids(hits) for hits in fast]
@@ -179,7 +181,7 @@ class TestWeights:
     def test_words_of_a_token_without_weight_do_not_matter(self, folder: Path, encoder: Encoder, stage: str) -> None:
         # A word also changes the vectors of its neighbours, so the query stays the same: the weight of a word is set to
         # 0, and its vectors are replaced by others.
-        searcher = Searcher.open(folder, encoder=encoder, first_stage=stage)
+        searcher = Searcher.open(folder, encoder=encoder, weights="idf-soft", first_stage=stage)
         queries = searcher.queries.weigh(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
         weights = queries.weights.copy()
         weights[1:3] = 0

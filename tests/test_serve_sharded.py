@@ -146,7 +146,7 @@ class TestTheSameInterface:
     def test_whatever_the_index_keeps(self, encoder: Encoder, tmp_path: Path, form: Form, precision: str) -> None:
         index = build_changed(tmp_path / "index", encoder, precision=precision, pool=2)
         split_index(index, tmp_path / "shards", shards=SHARDS)
-        searcher = Searcher.open(index, encoder=encoder, form=form, first_stage="exhaustive")
+        searcher = Searcher.open(index, encoder=encoder, weights="idf-soft", form=form, first_stage="exhaustive")
         shards = shards_of(tmp_path / "shards", first_stage="exhaustive")
         with served(tmp_path / "shards", shards, encoder, form=form) as client:
             for query in (QUERY, "blue sky"):
@@ -354,7 +354,7 @@ class TestVersions:
             build_index(tmp_path / str(version), marked, encoder)
         expected = {}
         for version in (1, 2, 3):
-            hits = Searcher.open(tmp_path / str(version), encoder=encoder).search(QUERY, k=20)
+            hits = Searcher.open(tmp_path / str(version), encoder=encoder, weights="idf-soft").search(QUERY, k=20)
             expected[version] = [hit[:2] for hit in hits]
         out = tmp_path / "shards"
         split_index(tmp_path / "1", out, shards=SHARDS)

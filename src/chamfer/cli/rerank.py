@@ -42,7 +42,7 @@ def rerank(
     ] = None,
     encoder: EncoderName = MINILM,
     corpus: Annotated[
-        Path | None, typer.Option("--corpus", help="With stdin: corpus to count document frequencies in.")
+        Path | None, typer.Option("--corpus", help="With stdin: corpus to count tokens and words in.")
     ] = None,
     index: Annotated[
         Path | None,
@@ -75,7 +75,7 @@ def rerank(
     "text": "..."}, and "id" names the query. The response is a line {"id": ..., "ranking": [{"id": ..., "score": ...}],
     "truncated": ...}.
 
-    Example: chamfer rerank scifact/ --weights idf-soft --out soft.trec
+    Example: chamfer rerank scifact/ --out mix.trec
     """
     for_folders = {"--candidates": candidates, "--split": split, "--depth": depth, "--out": out, "--cache": cache}
     _check_usage(dataset, for_folders, corpus)
@@ -107,6 +107,7 @@ def rerank(
     from chamfer.cli.requests import as_response, print_line, read_requests
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.rankings import rerank_collection
+    from chamfer.retrieve.word_counts import WordCounts
     from chamfer.search.rerank_texts import rerank_requests
     from chamfer.weights.counting import count_tokens
     from chamfer.weights.names import weights_by_name
@@ -118,9 +119,10 @@ def rerank(
             counted = count_tokens(model, list(documents.values()), progress=progress_bar, workers=workers)
             say_truncated("documents", counted.truncated or 0, len(documents), model.document_length)
             weighting = weights_by_name(chosen, model, lambda: counted, form=form)
+            words = WordCounts.of(list(documents.values())) if documents and weighting.mix.lexical else None
             requests = read_requests(allow_empty=allow_empty)
             for ranking, truncated in rerank_requests(
-                requests, encoder=model, weights=weighting, form=form, k=k, workers=workers
+                requests, encoder=model, weights=weighting, form=form, k=k, counts=words, workers=workers
             ):
                 print_line({**as_response(ranking, k), "truncated": truncated})
         return

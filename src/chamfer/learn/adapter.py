@@ -139,7 +139,7 @@ class Problem:
             [
                 (own @ coordinates.T).gather(1, rows)
                 for own, coordinates, rows in zip(
-                    moves.split(batch.lengths), batch.coordinates, batch.rows, strict=True
+                    torch.split(moves, batch.lengths), batch.coordinates, batch.rows, strict=True
                 )
             ]
         )
@@ -150,7 +150,8 @@ class Problem:
         scores = self._mix.lexical * batch.lexical + self._mix.pooled * cosines - batch.shares @ far
         logits = factor.exp() * batch.scale[:, None] * scores + batch.stands_for
         per_relevant = batch.relevant / batch.relevant.sum(dim=1, keepdim=True)
-        return (torch.logsumexp(logits, dim=1) - (logits * per_relevant).sum(dim=1)).mean()
+        losses: torch.Tensor = torch.logsumexp(logits, dim=1) - (logits * per_relevant).sum(dim=1)
+        return losses.mean()
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,21 @@ class _Batch:
             rows.append(torch.from_numpy(padded).to(device))
         queries = np.concatenate([item.vectors for item in items])
         scale = np.array([item.scale for item in items], np.float32)
-        first = (torch.from_numpy(one).to(device) for one in (is_of, shares, scale, relevant, stands_for, lexical))
-        last = (torch.from_numpy(one).to(device) for one in (means, products))
-        return cls(torch.from_numpy(queries).to(device), lengths, *first, *last, coordinates, rows)
+
+        def moved(values: npt.NDArray[np.float32]) -> torch.Tensor:
+            return torch.from_numpy(values).to(device)
+
+        return cls(
+            moved(queries),
+            lengths,
+            moved(is_of),
+            moved(shares),
+            moved(scale),
+            moved(relevant),
+            moved(stands_for),
+            moved(lexical),
+            moved(means),
+            moved(products),
+            coordinates,
+            rows,
+        )

@@ -21,7 +21,7 @@ class WordCounts(NamedTuple):
     Args:
         documents: number of documents.
         words: number of words in all of them, repetitions included.
-        containing: number of documents that contain a word, for the words of some queries.
+        containing: number of documents that contain a word, at least for the words of the queries at hand.
 
     >>> counts = WordCounts.sum([WordCounts(10, 40, {"cat": 1}), WordCounts(20, 80, {"cat": 2})])
     >>> counts.documents, counts.words, counts.containing["cat"], counts.average
@@ -33,6 +33,17 @@ class WordCounts(NamedTuple):
     documents: int
     words: int
     containing: Mapping[str, int]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Self:
+        """The counts of a corpus that is at hand, for queries with any words.
+
+        >>> WordCounts.of(["a cat and a cat", "a dog"])
+        WordCounts(documents=2, words=3, containing=Counter({'cat': 1, 'dog': 1}))
+        """
+        split = words_of(texts)
+        containing = Counter(word for words in split for word in set(words))
+        return cls(len(split), sum(map(len, split)), containing)
 
     @classmethod
     def sum(cls, parts: Iterable[Self]) -> Self:

@@ -9,6 +9,7 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.rerank import IN_AN_INDEX, score_texts, weigh
 from chamfer.search.rerank_all import QUERIES_PER_TABLE
 from chamfer.search.searcher import Searcher
@@ -49,6 +50,7 @@ def rerank_requests(
     weights: TokenWeights,
     form: Form = DEFAULT_FORM,
     k: int | None = None,
+    counts: WordCounts | None = None,
     workers: Workers = IN_PROCESS,
 ) -> Iterator[Response]:
     """Answer requests in order, each as soon as it is ranked.
@@ -56,12 +58,14 @@ def rerank_requests(
     Args:
         requests: the requests; they may arrive one by one.
         encoder: encoder for queries and texts.
-        weights: token weights; lexical evidence of their mix is left out, with a warning.
+        weights: token weights.
         form: ``l2`` or ``cosine``.
         k: number of texts to return for each query; all if not given.
+        counts: word counts of a corpus, for lexical evidence; without them it is left out, with a warning.
         workers: workers that encode and rank.
     """
-    job = RerankTexts(encoder, weights, without_corpus(weights.mix, IN_AN_INDEX), form, k)
+    mix = weights.mix if counts is not None else without_corpus(weights.mix, IN_AN_INDEX)
+    job = RerankTexts(encoder, weights, mix, counts, form, k)
     for answered in workers.map(job, _tables(requests, workers), gpu=encoder.may_use_gpu):
         for query, documents, scores, truncated in rows(answered, RESPONSE):
             yield Response(Ranking(query, tuple(documents), tuple(scores)), truncated)
@@ -101,6 +105,7 @@ class RerankTexts:
     encoder: Encoder
     weights: TokenWeights
     mix: Mix
+    counts: WordCounts | None
     form: Form
     k: int | None
 
@@ -113,7 +118,12 @@ class RerankTexts:
             try:
                 weighted = weigh(self.encoder.encode(query), query.texts, self.weights, self.form)
                 encoded = self.encoder.encode(texts)
-                scores = score_texts(weighted._replace(mix=self.mix), encoded, device=self.encoder.scoring_device)
+                scores = score_texts(
+                    weighted._replace(mix=self.mix),
+                    encoded,
+                    device=self.encoder.scoring_device,
+                    lexical=self.counts.scores(query_text, document_texts) if self.counts is not None else None,
+                )
                 ranking = Ranking.of(query_id, ids, scores, self.k)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error

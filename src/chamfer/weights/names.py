@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
 COUNTED = (IDF, SOFT_IDF, MIX)
 """Weights that are computed from document frequencies."""
 
-DEFAULT_WEIGHTS = SOFT_IDF
+DEFAULT_WEIGHTS = MIX
 """Weights of a search unless others are given."""
 
 
