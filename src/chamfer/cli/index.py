@@ -52,7 +52,11 @@ def build(
     ] = None,
     first_stage: Annotated[
         str,
-        typer.Option("--first-stage", help="First stage to prepare, so that the first search is fast.", metavar="NAME"),
+        typer.Option(
+            "--first-stage",
+            help="First stage to prepare beside the evidence of the default weights, so that the first search is fast.",
+            metavar="NAME",
+        ),
     ] = AUTO,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
@@ -85,6 +89,8 @@ def build(
     from chamfer.index.building import build_index
     from chamfer.index.encoder import load_for_building
     from chamfer.index.index import Index
+    from chamfer.retrieve.evidence import Evidence
+    from chamfer.weights.names import DEFAULT_WEIGHTS, mix_of
 
     model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
     with resumable():
@@ -92,6 +98,7 @@ def build(
     say_truncated("documents", report.truncated, report.documents, model.document_length)
     index = Index.open(out)
     open_stage(first_stage, index.snapshot)
+    Evidence(index.snapshot).open(mix_of(DEFAULT_WEIGHTS, model))
     say(f"indexed {report.documents} documents; search them with: chamfer search {out} 'your query'")
     _print_info(index, as_json)
 
