@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-mixed-cost bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
@@ -100,10 +100,18 @@ bench-few-shot: .venv/installed
 # Evidence beside the tokens, without labels and learnt with an adapter. Takes hours on a CPU, a quarter of an hour on a GPU.
 bench-mixed: .venv/installed
 	$(BIN)/python benchmarks/mixed.py --data $(DATA) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
+# Time and memory of a search with the mix, compared with an older checkout that has its own .venv, and of learning:
+# make bench-mixed-cost BEFORE=../older
+bench-mixed-cost: .venv/installed
+	$(BIN)/python benchmarks/mixed_cost.py $(BEFORE) --data $(DATA)
+	$(BIN)/python benchmarks/render.py
 
 # Everything again with a model that was trained for late interaction; make train-late-interaction makes it first.
 bench-late-interaction: .venv/installed
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA) --encoder build/late-interaction --out benchmarks/results/late-interaction/few-shot $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/mixed.py --data $(DATA) --encoder build/late-interaction --out benchmarks/results/mixed/late-interaction $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # Three collections that nothing is designed on, measured once at the end of a step, with both encoders.
@@ -111,6 +119,8 @@ bench-fresh: .venv/installed
 	$(BIN)/python benchmarks/similar_queries.py --data $(DATA)/../fresh
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA)/../fresh --out benchmarks/results/fresh/minilm $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/few_shot.py --data $(DATA)/../fresh --encoder build/late-interaction --out benchmarks/results/fresh/late-interaction $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/mixed.py --data $(DATA)/../fresh --out benchmarks/results/mixed/fresh-minilm $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/mixed.py --data $(DATA)/../fresh --encoder build/late-interaction --out benchmarks/results/mixed/fresh-late-interaction $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # The paper's recipe with one thing changed at a time, down to the optimum of its loss. Takes hours.

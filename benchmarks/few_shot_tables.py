@@ -185,6 +185,8 @@ def where_it_comes_from() -> str:
 def provenance(benchmark: str) -> str:
     """On which commits, and in which arithmetic, the results of a page were measured."""
     records = read_records(benchmark)
+    if not records:
+        return "Not measured yet."
     commits = sorted({record["environment"]["commit"] for record in records})
     # Before it was recorded, the plain model was encoded in 32 bits and the late-interaction model in 16.
     before = {MINILM: "float32", FRESH_MINILM: "float32"}.get(benchmark, "bfloat16")

@@ -70,4 +70,8 @@ void quantize(const Path& path, const uint16_t* vectors, const int64_t* offsets,
 // The distance from every query token to the closest token of each candidate, (count, tokens); needs no codes.
 void minima(const Path& path, const Documents& documents, const Request& request, int threads, float* out);
 
+// <row, query> for every row of half precision numbers.
+void dots(const Path& path, const uint16_t* rows, int64_t count, int dimensions, const float* query, int threads,
+          float* out);
+
 }  // namespace chamfer

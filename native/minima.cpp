@@ -75,4 +75,24 @@ void minima(const Path& path, const Documents& documents, const Request& request
     });
 }
 
+void dots(const Path& path, const uint16_t* rows, int64_t count, int dimensions, const float* query, int threads,
+          float* out) {
+    constexpr int kAtOnce = 8;
+    constexpr int64_t kPiece = 1024;
+    Pieces pieces(count, kPiece);
+    on_threads(useful_threads(count, kPiece, threads), [&] {
+        const float* queries[kAtOnce];
+        std::fill_n(queries, kAtOnce, query);
+        for (int64_t from, to; pieces.take(from, to);) {
+            for (int64_t row = from; row < to; row += kAtOnce) {
+                const int some = static_cast<int>(std::min<int64_t>(kAtOnce, to - row));
+                const uint16_t* vectors[kAtOnce];
+                for (int n = 0; n < some; ++n) vectors[n] = rows + (row + n) * dimensions;
+                path.dots(queries, vectors, some, dimensions, out + row);
+                for (int n = 0; n < some; ++n) check_number(out[row + n]);
+            }
+        }
+    });
+}
+
 }  // namespace chamfer

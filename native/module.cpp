@@ -202,6 +202,22 @@ nb::object minima_of(const std::string& path, const Packed& documents, const Tab
     return nb::cast(to_numpy(std::move(out), {rows, tokens}));
 }
 
+// <row, query> for every row, in 32-bit arithmetic.
+nb::object dots_of(const std::string& path, const Table<uint16_t>& rows, const Flat<float>& query, int threads) {
+    const size_t count = rows.shape(0), dimensions = rows.shape(1);
+    check(query.size() == dimensions, "rows and the query must have the same number of dimensions");
+    check(threads >= 1, "at least one thread is needed");
+    const Path& with = path_by_name(path);
+    const std::vector<float> wanted = copied(query);
+    std::vector<float> out(count);
+    {
+        nb::gil_scoped_release released;
+        dots(with, rows.data(), static_cast<int64_t>(count), static_cast<int>(dimensions), wanted.data(), threads,
+             out.data());
+    }
+    return nb::cast(to_numpy(std::move(out), {count}));
+}
+
 }  // namespace
 
 NB_MODULE(_native, module) {
@@ -234,4 +250,5 @@ NB_MODULE(_native, module) {
                nb::arg(), nb::arg(), nb::arg());
     module.def("rank", &rank_documents);
     module.def("minima", &minima_of);
+    module.def("dots", &dots_of, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg());
 }

@@ -1,17 +1,19 @@
 """Judged queries that were moved away from their documents, all in the same way: what an adapter can put right."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import expm
 
+from chamfer.index.projection import projected
 from chamfer.kernels import dispatch
+from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import Form
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.vectors import principal
 from chamfer.tokens.batch import TokenBatch, offsets_of
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.tokens.means import mean_vectors
 from tests.problems import SIZE
 from tests.vectors import unit
 
@@ -31,21 +33,31 @@ class Documents:
     batch: TokenBatch
     form: Form = "l2"
     device: str = "cpu"
+    projection: Floats | None = None
 
     def minima(self, query: TokenBatch, places: Places) -> Floats:
-        return dispatch.minima(query, self.batch, candidates=places, form=self.form)
+        return dispatch.minima(self.projected(query), self.batch, candidates=places, form=self.form)
 
     def pooled(self, query: TokenBatch, places: Places) -> Floats:
-        return cosines(self.means(places), mean_vectors(query)[0])
+        return cosines(self.means(places), mean_vectors(self.projected(query))[0])
 
     def tokens(self, places: Places) -> TokenBatch:
-        return self.batch.take(places)
+        batch = self.batch.take(places)
+        if self.projection is None:
+            return batch
+        return TokenBatch(batch.vectors.astype(np.float32) @ self.projection.T, batch.token_ids, batch.offsets)
 
     def means(self, places: Places) -> Floats:
-        return mean_vectors(self.tokens(places))
+        return mean_vectors(self.batch.take(places))
 
     def directions(self, count: int) -> Floats:
-        return principal(self.batch.vectors, count)
+        return principal(self.tokens(np.arange(len(self.batch))).vectors, count)
+
+    def projected(self, query: TokenBatch) -> TokenBatch:
+        """A query in the dimensions of the stored vectors."""
+        if self.projection is None:
+            return query
+        return TokenBatch(projected(query.vectors, self.projection), query.token_ids, query.offsets)
 
 
 def documents(seed: int = 0, *, form: Form = "l2", shortest: int = 3) -> Documents:
@@ -55,6 +67,15 @@ def documents(seed: int = 0, *, form: Form = "l2", shortest: int = 3) -> Documen
     vectors = unit(generator, int(lengths.sum()), DIMENSIONS).astype(np.float16)
     ids = generator.integers(0, SIZE, len(vectors)).astype(np.int32)
     return Documents(TokenBatch(vectors, ids, offsets_of(lengths)), form)
+
+
+def half_of(corpus: Documents, seed: int = 0) -> Documents:
+    """The documents projected to half of their dimensions, as an index stores them."""
+    generator = np.random.default_rng(seed)
+    basis = np.linalg.qr(generator.normal(size=(DIMENSIONS, DIMENSIONS)))[0][:, : DIMENSIONS // 2].astype(np.float32)
+    batch = corpus.batch
+    stored = projected(batch.vectors.astype(np.float32), basis).astype(np.float16)
+    return replace(corpus, batch=TokenBatch(stored, batch.token_ids, batch.offsets), projection=basis)
 
 
 def rotation() -> npt.NDArray[np.float64]:

@@ -8,7 +8,8 @@ import pytest
 
 from chamfer import TokenBatch
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.kernels.cosines import cosines
+from chamfer.tokens.means import mean_vectors
 from tests.test_cache_codes import made_corpus
 from tests.vectors import batch_of, planted
 

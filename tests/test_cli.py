@@ -138,6 +138,9 @@ def test_weights_are_made_shown_and_converted(run: Run, collection_folder: Path,
     shown = json.loads(run("weights", "show", "soft.safetensors", "--top", "2", "--json").stdout)
     assert len(shown["heaviest"]) == len(shown["lightest"]) == 2
     assert shown["special"]["[MASK]"] == 1
+    assert run("weights", "idf", collection_folder, "--mix", "--out", "mix.safetensors").returncode == 0
+    assert "evidence: lexical 0.012, pooled 0.4" in run("weights", "show", "mix.safetensors").stdout
+    assert_refused(run("weights", "convert", "mix.safetensors", "mix.json"), "save them as .safetensors")
     assert run("weights", "convert", "soft.safetensors", "idf.json").returncode == 0
     assert len(json.loads((tmp_path / "idf.json").read_text())) == shown["tokens"]
 

@@ -1,7 +1,7 @@
 """Learning a map of query vectors, and measuring with it."""
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from chamfer.weights.adapter import Adapter
 from chamfer.weights.mix import EVIDENCE, FOR_POOLED_ENCODERS, Mix
 from chamfer.workers.jobs import IN_PROCESS, Job, Table, Workers
 from tests.problems import SIZE, random_problem, start, uniform
-from tests.rotated import DIMENSIONS, Documents, documents, judged, rotated_problem
+from tests.rotated import DIMENSIONS, Documents, documents, half_of, judged, rotated_problem
 
 THINGS = ["cat", "dog", "sky", "night", "day", "mat"]
 JUDGED = {f"why {one} {other}": [f"{one}-{other}"] for one in THINGS for other in THINGS[:2]}
@@ -175,16 +175,24 @@ class TestLearning:
         assert sizes == sorted(sizes), "the lighter the penalty, the further it goes"
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
-    def test_the_loss_is_that_of_the_scores_of_a_search(self, form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("stored", [lambda corpus: corpus, half_of], ids=["whole", "projected"])
+    def test_the_loss_is_that_of_the_scores_of_a_search(
+        self, form: Form, stored: Callable[[Documents], Documents], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Computed from neighbours, it equals the cross-entropy of scores by the definition with adapted queries."""
         monkeypatch.setattr(neighbours, "CLOSEST", 9)
         monkeypatch.setattr(learning, "CLOSEST", 9)
-        corpus = documents(form=form)
-        queries = rotated_problem(corpus, 7, queries=5)
+        corpus = stored(documents(form=form))
+        found = rotated_problem(documents(form=form), 7, queries=5)
+        queries = [
+            judged(q.query_id, q.token_ids, q.vectors, q.grades, corpus, q.places, q.evidence()[0])
+            for q in found
+            if q.places is not None
+        ]
         directions = corpus.directions(6)
         matrix = np.random.default_rng(8).normal(0, 0.3, (6, 6)).astype(np.float32)
         weights = replace(start().mix, adapter=Adapter(directions, matrix @ directions.T))
-        problem = Problem(queries, weights, start().mix, directions, form, "cpu")
+        problem = Problem(queries, weights, start().mix, directions, corpus)
         factor = torch.tensor(np.log(5.0))
         loss = float(problem._loss(problem._items, torch.from_numpy(matrix), factor))
         expected = []
@@ -212,10 +220,11 @@ def scores(query: JudgedQuery, weights: TokenWeights, corpus: Documents) -> dict
     assert query.places is not None
     own = weights.of_tokens(query.token_ids, query.vectors)
     moved = query.vectors if weights.adapter is None else weights.adapter.adapted(query.vectors)
-    found = corpus.tokens(query.places)
-    mean = mean_vectors(TokenBatch(moved, query.token_ids, np.array([0, len(moved)], np.int64)))[0]
-    added = weights.mix.added(own, lexical=query.evidence()[0], pooled=mean_vectors(found) @ mean)
-    values = reference.score(moved, own, found, corpus.form, offsets=added)
+    found = corpus.batch.take(query.places)
+    compared = corpus.projected(TokenBatch(moved, query.token_ids, np.array([0, len(moved)], np.int64)))
+    pooled = mean_vectors(found) @ mean_vectors(compared)[0]
+    added = weights.mix.added(own, lexical=query.evidence()[0], pooled=pooled)
+    values = reference.score(compared.vectors, own, found, corpus.form, offsets=added)
     return dict(zip(range(len(values)), values.tolist(), strict=True))
 
 
@@ -362,7 +371,8 @@ class TestOnAnIndex:
         vectors = IndexVectors(searcher.index, "cosine")
         query, places = encoder.encode_queries(["why cat"]), np.arange(10)
         lifted = vectors.tokens(places)
-        assert lifted.vectors.shape[1] == vectors.means(places).shape[1] == encoder.dimensions
+        assert lifted.vectors.shape[1] == encoder.dimensions
+        assert vectors.means(places).shape[1] == searcher.index.dimensions
         inside = searcher.index.trained.projected(query)
         wide = (
             lifted.vectors

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chamfer import Encoder, Searcher, TokenWeights, build_index, explain, rerank
+from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, explain, rerank
 from chamfer.errors import InputWarning
 from chamfer.kernels.form import Form
 from chamfer.retrieve.word_counts import WordCounts
@@ -206,6 +206,21 @@ def test_evidence_is_opened_before_the_first_search_and_again_for_a_newer_commit
     lexical.search(QUERY, weights=mixed(encoder))
     delete(tmp_path / "index", "d1")
     assert lexical.refreshed()._ranker.evidence.opened == Mix(lexical=1, pooled=1)
+
+
+def test_a_mix_takes_any_real_numbers_and_says_what_is_too_large(encoder: Encoder, folder: Path) -> None:
+    assert Mix(lexical=np.float32(0.5), pooled=1) == Mix(0.5, 1.0)  # type: ignore[arg-type]  # as users may
+    heavy = TokenWeights(np.full(len(encoder.vocabulary), 1e9, np.float32), encoder.vocabulary, mix=Mix(lexical=10))
+    searcher = Searcher.open(folder, encoder=encoder)
+    for ask in (searcher.search, lambda query, weights: searcher.rerank(query, DOCUMENTS, weights=weights)):
+        with pytest.raises(InputError, match="these weights and their mix add more than 1e"):
+            ask(QUERY, weights=heavy)
+
+
+def test_the_default_weights_can_be_made_without_an_index(encoder: Encoder, folder: Path) -> None:
+    searcher = Searcher.open(folder, encoder=encoder)
+    made = TokenWeights.zero_shot(searcher.index.frequencies, encoder)
+    assert searcher.search(QUERY, weights=made) == searcher.search(QUERY)
 
 
 def test_evidence_counts_by_default(encoder: Encoder, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,6 +16,8 @@ from chamfer.index.splitting import split_index
 from chamfer.search.relevance import relevance
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
+from chamfer.serve.sharded.reader import ShardReader
+from chamfer.serve.sharded.shard import ANY
 from chamfer.serve.single import service_of
 from chamfer.serve.versions import Versions
 from chamfer.weights.mix import NOTHING, Mix
@@ -169,6 +172,11 @@ class TestVersions:
         weights = mixed(encoder, Mix(pooled=3))
         assert hits(whole) == [hit[:2] for hit in searcher.search(QUERY, 30, weights=weights)]
 
+    def test_an_edit_that_changes_nothing_is_refused(self, whole: TestClient) -> None:
+        answer = whole.put("/weights", json={"tokens": {}})
+        assert answer.status_code == 422
+        assert "give at least one token, or a mix" in answer.json()["message"]
+
     def test_every_version_shows_its_mix(self, whole: TestClient) -> None:
         whole.put("/weights", json={"weights": "idf-soft"})
         listed = whole.put("/weights", json={"weights": "mix"}).json()["versions"]
@@ -218,17 +226,25 @@ class TestShards:
         assert one["results"] == other["results"]
         assert one["meta"] == other["meta"]
 
-    def test_a_new_version_opens_the_evidence_that_the_last_one_needed(
-        self, sharded: TestClient, shards: dict[str, Threads], folder: Path, tmp_path: Path
+    def test_evidence_is_opened_with_each_version_and_not_during_a_question(
+        self, shards: dict[str, Threads], folder: Path, tmp_path: Path
     ) -> None:
-        sharded.post("/search", json={"query": QUERY})
         split_index(folder, tmp_path / "shards", shards=3)
         for one in shards.values():
             for shard in one.shards:
                 shard.follow()
-                before, after = shard._opened.values()
-                assert after.evidence.opened == before.evidence.opened
-        assert any(shard._opened[shard.versions[-1]].evidence.opened for shard in shards["shard-00"].shards)
+                assert len(shard._opened) == 2
+                assert all(ranker.evidence.opened == ANY for ranker in shard._opened.values())
+
+    def test_all_texts_of_a_request_are_scored_with_one_query(
+        self, sharded: TestClient, shards: dict[str, Threads], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A shard that is lost between two slices of the texts does not change the word counts in between."""
+        monkeypatch.setattr("chamfer.serve.routes.rerank.SLICE", 1)
+        asked = {"query": QUERY, "documents": ["a dog", "cats sleep", "night"]}
+        with patch.object(ShardReader, "count_words", autospec=True, side_effect=ShardReader.count_words) as counted:
+            sharded.post("/rerank", json=asked)
+        assert counted.call_count == 1
 
     def test_words_counted_without_a_lost_shard_are_never_silent(
         self, sharded: TestClient, shards: dict[str, Threads]

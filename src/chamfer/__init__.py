@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from chamfer.search.searcher import Searcher
     from chamfer.tokens.batch import TokenBatch
     from chamfer.tokens.vocabulary import Vocabulary
+    from chamfer.weights.adapter import Adapter
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.frequencies import DocumentFrequencies
     from chamfer.weights.mix import Mix
@@ -49,6 +50,7 @@ _HOME = {
     "count_frequencies": "weights.counting",
     "TokenWeights": "weights.token_weights",
     "Mix": "weights.mix",
+    "Adapter": "weights.adapter",
     "Ranking": "data.ranking",
     "rerank": "search.rerank",
     "Index": "index.index",
@@ -77,6 +79,7 @@ __all__ = [  # noqa: RUF022 -- in the order in which data flows
     "count_frequencies",
     "TokenWeights",
     "Mix",
+    "Adapter",
     "Ranking",
     "rerank",
     "Index",

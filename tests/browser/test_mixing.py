@@ -53,7 +53,7 @@ def test_the_ranking_follows_the_mix_and_so_do_the_documents(page: Page, server:
         slider(page, "overall meaning").fill("0")
     assert sent(answer.value)["mix"] == {"lexical": 0.012, "pooled": 0}
     with page.expect_response("**/explain"):
-        slider(page, "exact words").fill("0.05")
+        slider(page, "keywords").fill("0.05")
     expect(page.locator("#changed-count")).to_have_text("mix changed")
     expect(page.locator("#view-search")).to_have_attribute("aria-busy", "false")
     assert shown(page, "weighted") == ranked(server, {"lexical": 0.05, "pooled": 0.0})
@@ -70,7 +70,7 @@ def test_a_changed_weight_survives_a_change_of_the_mix(page: Page) -> None:
     weight(page, "hip").fill("3")
     page.keyboard.press("Tab")
     with page.expect_response("**/explain"):
-        slider(page, "exact words").press("ArrowRight")
+        slider(page, "keywords").press("ArrowRight")
     expect(page.locator("#changed-count")).to_have_text("1 token changed, mix changed")
     expect(weight(page, "hip")).to_have_value("3.00")
 
@@ -80,7 +80,7 @@ def test_reasons_name_what_the_evidence_brought(page: Page) -> None:
     first, second = shown(page, "weighted")[:2]
     why = card(page, "weighted", first).get_by_role("group").last
     page.get_by_text(f"Why ranked above {second}?").click()
-    expect(why.get_by_role("listitem").filter(has_text="exact words")).to_be_visible()
+    expect(why.get_by_role("listitem").filter(has_text="keywords")).to_be_visible()
     expect(why.get_by_role("listitem").filter(has_text="overall meaning")).to_be_visible()
     differences = [number(text.split("\n")[1]) for text in why.get_by_role("listitem").all_inner_texts()]
     first_score, second_score = scores(page, "weighted")[:2]
@@ -113,7 +113,7 @@ def test_axe_finds_nothing_in_the_sliders(page: Page) -> None:
     if not page.locator("#sliders").evaluate("details => details.open"):
         page.locator("#sliders summary").click()
     with page.expect_response("**/explain"):
-        slider(page, "exact words").press("ArrowRight")
+        slider(page, "keywords").press("ArrowRight")
     page.locator("#weighted .why summary").first.click()
     check_accessible(page)
     check_width(page)
@@ -122,11 +122,11 @@ def test_axe_finds_nothing_in_the_sliders(page: Page) -> None:
 def test_a_new_search_begins_with_the_mix_of_the_weights(page: Page) -> None:
     open_mixed(page)
     with page.expect_response("**/explain"):
-        slider(page, "exact words").fill("0.05")
+        slider(page, "keywords").fill("0.05")
     with page.expect_response("**/explain") as answer:
         page.get_by_role("searchbox", name="Query").fill("moon tides")
         page.keyboard.press("Enter")
     assert "mix" not in sent(answer.value)
-    expect(slider(page, "exact words")).to_have_value("0.012")
+    expect(slider(page, "keywords")).to_have_value("0.012")
     search(page)
     expect(page.get_by_role("group", name="Beside the tokens")).to_be_hidden()

@@ -193,6 +193,11 @@ def learn(
         say(f"note: {reason}")
     if learnt.unknown:
         say(f"note: {learnt.unknown} judged documents are not in the corpus")
+    if learnt.weights.mix:
+        factors = ", ".join(f"{name} {factor:.3g}" for name, factor in asdict(learnt.weights.mix).items())
+        say(f"evidence counts with the factors {factors}")
+    if learnt.weights.adapter is not None:
+        say(f"an adapter of rank {learnt.weights.adapter.rank} moves query vectors")
     say(f"wrote {out}{'' if plot is None else f' and {plot}'}")
 
 

@@ -36,7 +36,7 @@ def rerank(
         typer.Option(
             "--weights",
             help=WEIGHTS_HELP,
-            show_default=f"{DEFAULT_WEIGHTS}; {UNIFORM} for stdin without --corpus",
+            show_default=f"{DEFAULT_WEIGHTS}; {UNIFORM} for stdin without --corpus or --index",
             metavar="NAME",
         ),
     ] = None,
@@ -46,7 +46,7 @@ def rerank(
     ] = None,
     index: Annotated[
         Path | None,
-        typer.Option("--index", help="With stdin: index to rank texts like documents of; it has its own encoder."),
+        typer.Option("--index", help="With stdin: score texts as if they were in this index, with its encoder."),
     ] = None,
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="TREC run to re-rank.", show_default="BM25's top candidates")

@@ -1,5 +1,6 @@
 """``chamfer weights``: compute, show and convert token weights."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,10 @@ def idf(
     corpus: CorpusPath,
     out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
     encoder: EncoderName = MINILM,
-    soft: Annotated[bool, typer.Option("--soft", help="Softened IDF (recommended) instead of plain IDF.")] = False,
+    soft: Annotated[bool, typer.Option("--soft", help="Softened IDF instead of plain IDF.")] = False,
+    mix: Annotated[
+        bool, typer.Option("--mix", help="The default weights of a search: softened IDF, with a mix of evidence.")
+    ] = False,
     power: Annotated[
         float | None,
         typer.Option(
@@ -72,11 +76,13 @@ def idf(
     --special auto chooses between 0 and 1 on the judged queries of --validation; only this uses --form,
     --query-length and --cache.
 
-    Example: chamfer weights idf my-corpus/ --soft --out soft.safetensors
+    Example: chamfer weights idf my-corpus/ --mix --out mix.safetensors
     """
     check_weights_output(out)
-    if soft and special is not None:
-        raise InputError("--special is for plain IDF; under --soft, special tokens weigh 1")
+    if mix and soft:
+        raise InputError("give --mix or --soft, not both")
+    if (soft or mix) and special is not None:
+        raise InputError("--special is for plain IDF; under --soft and --mix, special tokens weigh 1")
     if power is not None and not soft:
         raise InputError("--power needs --soft")
     chosen = parse_special(special or f"{DEFAULT:g}")
@@ -108,7 +114,9 @@ def idf(
     made_from = {**origin(corpus.resolve().name, model, texts=digest), "chamfer": __version__}
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}
-    if soft:
+    if mix:
+        weights = TokenWeights.zero_shot(counted, model, made_from=made_from)
+    elif soft:
         weights = TokenWeights.soft_idf(
             counted, model.vocabulary, power=POWER if power is None else power, made_from=made_from
         )
@@ -161,6 +169,8 @@ def show(
                 "made": dict(weights.metadata),
                 "tokenizer": weights.vocabulary.fingerprint,
                 "tokens": len(weights.vocabulary),
+                "mix": asdict(weights.mix),
+                "adapter_rank": None if weights.adapter is None else weights.adapter.rank,
                 "special": {
                     weights.vocabulary.tokens[i]: float(weights.table[i])
                     for i in sorted(weights.vocabulary.special_ids)
@@ -177,6 +187,11 @@ def show(
     )
     results.print(f"{made}  (tokenizer {weights.vocabulary.fingerprint})", markup=False)
     results.print(f"special: {special}; {(weights.table == 0).sum()} tokens weigh 0", markup=False)
+    if weights.mix:
+        factors = ", ".join(f"{name} {factor:g}" for name, factor in asdict(weights.mix).items())
+        results.print(f"evidence: {factors}", markup=False)
+    if weights.adapter is not None:
+        results.print(f"adapter of query vectors: rank {weights.adapter.rank}", markup=False)
     table = Table("heaviest", "weight", "lightest", "weight", box=None, header_style="bold", pad_edge=False)
     for (heavy, most), (light, least) in zip(heaviest, lightest, strict=True):
         table.add_row(escape(heavy), f"{most:.3f}", escape(light), f"{least:.3f}")

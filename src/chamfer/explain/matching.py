@@ -10,9 +10,10 @@ from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.matches import EvidencePart, Match, evidence_parts
 from chamfer.explain.words import Span, Spelling, placed
+from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch, Vectors
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.tokens.means import mean_vectors
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.mix import POOLED, without_corpus
 from chamfer.weights.names import check_weights

@@ -65,6 +65,12 @@ def minima(
         return _native.minima(_path(), packed, _in_32_bits(query), candidates, form == "l2", free_cores())
 
 
+def dots(rows: npt.NDArray[np.float16], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """``(rows,)`` the product of each 16-bit vector and one query vector."""
+    with _input_errors():
+        return _native.dots(_path(), np.ascontiguousarray(rows).view(np.uint16), _in_32_bits(query), free_cores())
+
+
 def best(
     query: Vectors,
     weights: npt.NDArray[np.float32],

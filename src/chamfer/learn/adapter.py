@@ -16,11 +16,11 @@ import numpy.typing as npt
 import torch
 
 from chamfer.errors import InputError
-from chamfer.kernels.form import Form
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.neighbours import CLOSEST, Neighbours, neighbours_of
 from chamfer.learn.solver import TEMPERATURE, Learner
 from chamfer.learn.start import MIX, Start
+from chamfer.learn.vectors import CandidateVectors
 from chamfer.weights.adapter import Adapter
 from chamfer.weights.mix import scale_of
 from chamfer.weights.token_weights import TokenWeights
@@ -77,7 +77,7 @@ def fit_adapters(
     solution = learner.solve(TOKEN_PENALTY, CONTEXT_PENALTY)
     weights = learner.weights(solution)
     directions = vectors.directions(min(DIRECTIONS, queries[0].vectors.shape[1]))
-    problem = Problem(queries, weights, start.mix, directions, vectors.form, vectors.device)
+    problem = Problem(queries, weights, start.mix, directions, vectors)
     for one in configurations:
         matrix = problem.solve(one.penalty / len(queries), TEMPERATURE * np.exp(solution.log_factor))
         made = {**weights.metadata, "recipe": ADAPTER, "adapter_penalty": one.penalty}
@@ -92,8 +92,7 @@ class Problem:
         weights: weights and mix, which stay as they are.
         prior: weights that tell which candidates are close.
         directions: ``(dimensions, directions)`` orthonormal.
-        form: form of the score.
-        device: device to compute on.
+        vectors: the vectors of the candidates, which determine form, device and projection.
     """
 
     def __init__(
@@ -102,12 +101,13 @@ class Problem:
         weights: TokenWeights,
         prior: TokenWeights,
         directions: npt.NDArray[np.float32],
-        form: Form,
-        device: str,
+        vectors: CandidateVectors,
     ) -> None:
         self._items = [_Item.of(query, neighbours_of(query, prior, directions), weights, prior) for query in queries]
-        self._mix, self._form, self._device = weights.mix, form, device
-        self._directions = torch.from_numpy(directions).to(device)
+        self._mix, self._form, self._device = weights.mix, vectors.form, vectors.device
+        self._directions = torch.from_numpy(directions).to(self._device)
+        projection = vectors.projection
+        self._projection = None if projection is None else torch.from_numpy(projection).to(self._device)
 
     def solve(self, penalty: float, temperature: float) -> npt.NDArray[np.float32]:
         """``(directions, directions)`` the map that minimises the loss."""
@@ -134,7 +134,8 @@ class Problem:
         batch = _Batch.of(items, self._device)
         moves = (batch.queries @ self._directions) @ matrix
         moved = batch.queries + moves @ self._directions.T
-        lengths = torch.linalg.vector_norm(moved, dim=1, keepdim=True).clamp(min=1e-3)
+        compared = moved if self._projection is None else moved @ self._projection
+        lengths = torch.linalg.vector_norm(compared, dim=1, keepdim=True).clamp(min=1e-3)
         gained = torch.cat(
             [
                 (own @ coordinates.T).gather(1, rows)
@@ -145,7 +146,7 @@ class Problem:
         )
         products = ((batch.products + gained) / lengths).view(len(moves), -1, CLOSEST).amax(dim=2)
         far = (2 - 2 * products).clamp(min=LEAST_SQUARE).sqrt() if self._form == "l2" else -products
-        whole = torch.nn.functional.normalize(batch.is_of @ (moved / lengths), dim=1)
+        whole = torch.nn.functional.normalize(batch.is_of @ (compared / lengths), dim=1)
         cosines = torch.einsum("bd,bcd->bc", whole, batch.means)
         scores = self._mix.lexical * batch.lexical + self._mix.pooled * cosines - batch.shares @ far
         logits = factor.exp() * batch.scale[:, None] * scores + batch.stands_for

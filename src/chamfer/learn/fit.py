@@ -10,6 +10,7 @@ from chamfer.errors import InputError
 from chamfer.learn.auto import Blended, fit_auto
 from chamfer.learn.folds import Fold, cross_validation, fit_folds, folds_if_possible, measure_folds
 from chamfer.learn.judged import JudgedQuery
+from chamfer.learn.neighbours import forget
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.recipe_names import AUTO, check_recipe
@@ -104,6 +105,7 @@ def fit_weights(
         measured_on = f"{parts}-fold cross-validation, folds {grouping.sentence}"
     else:
         measured_on = "too few to hold any out"
+    forget(everything)
     report = make_report(everything, weights, choice, tuple(chosen), measured, shares, measured_on, seed=seed)
     return Fitted(weights, report)
 

@@ -1,6 +1,7 @@
 """Folds: weights fitted to some queries and measured on others."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from chamfer.learn.fitting import fit_configurations, sequences_of
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
+from chamfer.learn.registry import all_recipes
 from chamfer.learn.splits import DOCUMENT, FOLDS, spread
 from chamfer.learn.start import Start
 from chamfer.learn.ties import group
@@ -103,7 +105,11 @@ def fit_folds(
         {"fold": [fold for fold, _ in part], "sequence": [sequence for _, sequence in part]}
         for part in (tasks[at : at + per_table] for at in range(0, len(tasks), per_table))
     )
-    job = FitConfigurations([fold.train for fold in folds], start, sequences)
+    train = [fold.train for fold in folds]
+    if workers.at_once > 1 and not any(all_recipes()[one.recipe].needs_vectors for one in configurations):
+        # Other machines need not see the index or the cache then.
+        train = [[replace(query, vectors_of=None) for query in part] for part in train]
+    job = FitConfigurations(train, start, sequences)
     fitted: dict[Contender, list[TokenWeights]] = {one: [] for one in configurations}
     for table in workers.map(job, tables, advance=advance):
         columns = (table[name] for name in ("sequence", "place", "weights"))

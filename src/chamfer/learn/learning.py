@@ -62,7 +62,7 @@ def learn(
             as ``scifact``, or ``(alpha, closest, closer)``. By default the recipe chooses among all published ones.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
         depth: number of candidates to learn from: by default BM25's top 1000 for a collection; for an index, the top
-            100 by the searcher's weights (softened IDF unless it has others) and the top 100 by uniform weights.
+            100 by the searcher's weights and the top 100 by uniform weights.
             Relevant documents that are not among them are not learnt from.
         form: form of the score, ``l2`` or ``cosine``, that the weights are for.
         folds: number of folds of the cross-validation.

@@ -7,6 +7,7 @@ directions that the adapter can move queries in.
 
 import threading
 import zlib
+from collections.abc import Iterable
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -72,6 +73,13 @@ def neighbours_of(query: JudgedQuery, prior: TokenWeights, directions: Floats) -
         with _lock:
             _found[query] = known
     return known
+
+
+def forget(queries: Iterable[JudgedQuery]) -> None:
+    """Drop the neighbours of some queries; a query takes up to a megabyte for as long as it is kept."""
+    with _lock:
+        for query in queries:
+            _found.pop(query, None)
 
 
 def _find(query: JudgedQuery, prior: TokenWeights, directions: Floats) -> Neighbours:

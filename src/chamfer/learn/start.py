@@ -8,7 +8,6 @@ from chamfer.encode.encoder import Encoder
 from chamfer.kernels.form import Form
 from chamfer.weights import zero_shot
 from chamfer.weights.frequencies import DocumentFrequencies
-from chamfer.weights.names import zero_shot_mix
 from chamfer.weights.special import CHOICES
 from chamfer.weights.token_weights import TokenWeights
 
@@ -81,7 +80,7 @@ class Start(NamedTuple):
             idf,
             without_special,
             TokenWeights.soft_idf(frequencies, vocabulary, made_from=made_from),
-            zero_shot_mix(frequencies, encoder, made_from=made_from),
+            TokenWeights.zero_shot(frequencies, encoder, made_from=made_from),
         )
 
     @property

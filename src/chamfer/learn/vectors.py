@@ -12,11 +12,12 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.errors import InputError
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels import dispatch
+from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import Form
 from chamfer.retrieve.evidence import Evidence
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.tokens.means import mean_vectors
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
@@ -46,7 +47,11 @@ class CandidateVectors(Protocol):
         """Token vectors of documents, in the dimensions of the encoder."""
 
     def means(self, places: Places) -> Floats:
-        """``(places, dimensions)`` mean vectors of documents, in the dimensions of the encoder."""
+        """``(places, dimensions)`` mean vectors of documents, as they are compared."""
+
+    @property
+    def projection(self) -> Floats | None:
+        """``(dimensions of the encoder, dimensions)`` what queries are projected by before they are compared."""
 
     def directions(self, count: int) -> Floats:
         """``(dimensions, count)`` the principal directions of document tokens, orthonormal."""
@@ -86,6 +91,10 @@ class CorpusVectors:
     def means(self, places: Places) -> Floats:
         """See :class:`CandidateVectors`."""
         return self.corpus.means[places].astype(np.float32)
+
+    @property
+    def projection(self) -> None:
+        """See :class:`CandidateVectors`."""
 
     def directions(self, count: int) -> Floats:
         """See :class:`CandidateVectors`."""
@@ -134,7 +143,12 @@ class IndexVectors:
 
     def means(self, places: Places) -> Floats:
         """See :class:`CandidateVectors`."""
-        return self._lifted(self._evidence.means(places))
+        return self._evidence.means(places).astype(np.float32)
+
+    @property
+    def projection(self) -> Floats | None:
+        """See :class:`CandidateVectors`."""
+        return self.index.trained.projection
 
     def directions(self, count: int) -> Floats:
         """See :class:`CandidateVectors`."""
@@ -145,13 +159,19 @@ class IndexVectors:
         return TokenBatch.pack([one.vectors for one in documents], [one.token_ids for one in documents])
 
     def _lifted(self, vectors: npt.NDArray[np.floating]) -> Floats:
-        """Vectors of a projected index, as the vectors of the encoder's space that have the same products."""
+        """Vectors of a projected index in the encoder's space, where products are those with projected queries."""
         wide: Floats = vectors.astype(np.float32)
         return wide if self.index.trained.projection is None else wide @ self.index.trained.projection.T
 
 
 def _open_again(folder: str, version: int, form: Form) -> IndexVectors:
-    index = Snapshot.open(folder)
+    try:
+        index = Snapshot.open(folder)
+    except InputError as error:
+        raise InputError(
+            f"this worker cannot open the index in {folder}, whose vectors an adapter is learnt from; put it where "
+            "every worker sees it, or learn without an adapter, with the recipe 'mix'"
+        ) from error
     if index.manifest.version != version:
         raise InputError(f"the index in {folder} has changed since learning began; learn again")
     return IndexVectors(index, form)

@@ -11,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.errors import InputError
 from chamfer.index.snapshot import Snapshot
+from chamfer.kernels.cosines import cosines
 from chamfer.retrieve.bm25 import BM25Stage
 from chamfer.retrieve.pooled import Means, means_of
 from chamfer.retrieve.stage import Queries
 from chamfer.tokens.batch import TokenBatch
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.tokens.means import mean_vectors
 from chamfer.weights.mix import LEXICAL, POOLED, Mix
 from chamfer.weights.mix import Evidence as Name
 
@@ -43,6 +45,8 @@ def evidence_of(query: Queries, texts: Sequence[str], tokens: Sequence[TokenBatc
         texts: texts of the documents.
         tokens: their stored tokens, each a batch of one.
     """
+    if query.mix.lexical and query.counts is None:
+        raise InputError("a mix that counts lexical evidence needs the counts of the query's words")
     lexical = np.zeros(len(texts), np.float32) if query.counts is None else query.counts.scores(query.texts[0], texts)
     mean = mean_vectors(query.tokens)[0]
     pooled = [cosines(mean_vectors(one).astype(np.float16), mean)[0] for one in tokens]

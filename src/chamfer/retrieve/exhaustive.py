@@ -10,6 +10,9 @@ from chamfer.kernels import dispatch
 from chamfer.retrieve.evidence import Evidence
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 
+# Queries whose evidence is in memory at a time.
+AT_ONCE = 64
+
 
 class Exhaustive:
     """Scores every document, so that its candidates are the final answer.
@@ -24,8 +27,13 @@ class Exhaustive:
 
     def find(self, queries: Queries, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[Candidates]:
         """Find the top ``depth`` of the allowed documents."""
-        places = None if allowed is None else [np.flatnonzero(allowed)] * len(queries.tokens)
-        return best(self._index, queries, depth, places, self._evidence.added(queries, places))
+        chosen = None if allowed is None else np.flatnonzero(allowed)
+        found = []
+        # Evidence takes 4 bytes for each query and document.
+        for part in queries.portions(AT_ONCE if queries.mix else max(1, len(queries.texts))):
+            places = None if chosen is None else [chosen] * len(part.texts)
+            found += best(self._index, part, depth, places, self._evidence.added(part, places))
+        return found
 
 
 def best(

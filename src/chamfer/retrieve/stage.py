@@ -1,8 +1,8 @@
 """The interface of a first stage: queries in, candidates out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ class Queries(NamedTuple):
         tokens: their token vectors, in the dimensions that the index stores.
         weights: ``(query tokens,)`` float32, none negative.
         form: form of the score, ``l2`` or ``cosine``.
-        mix: how much evidence beside the tokens counts in the final score; first stages take no notice of it.
+        mix: how much evidence beside the tokens counts; first stages that do not score exactly ignore it.
         was_truncated: for each query, whether it was longer than the model reads; empty if unknown.
         counts: counts of the queries' words in the whole corpus, if the index is a shard of it.
     """
@@ -39,6 +39,18 @@ class Queries(NamedTuple):
     mix: Mix = NOTHING
     was_truncated: Sequence[bool] = ()
     counts: "WordCounts | None" = None
+
+    def portions(self, size: int) -> Iterator[Self]:
+        """The queries, up to ``size`` at a time."""
+        for start in range(0, len(self.texts), size):
+            stop = min(start + size, len(self.texts))
+            first, last = self.tokens.offsets[[start, stop]]
+            yield self._replace(
+                texts=self.texts[start:stop],
+                tokens=self.tokens[start:stop],
+                weights=self.weights[first:last],
+                was_truncated=self.was_truncated[start:stop],
+            )
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
         """The weights of one query."""

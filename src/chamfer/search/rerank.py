@@ -7,19 +7,21 @@ import numpy.typing as npt
 
 from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
+from chamfer.errors import InputError
 from chamfer.kernels import dispatch
+from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.tokens.means import mean_vectors
 from chamfer.weights.mix import without_corpus
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
 
 Scores = npt.NDArray[np.floating]
 
-IN_AN_INDEX = "rank the texts with Searcher.rerank, or chamfer rerank --index"
+IN_AN_INDEX = "use Searcher.rerank, or chamfer rerank with --index or --corpus"
 """How texts get their lexical evidence."""
 
 
@@ -121,6 +123,8 @@ def score_texts(
         return np.empty(0, np.float32)
     distances = dispatch.minima(query.tokens, dispatch.on_device(texts, device), form=query.form)
     scores = dispatch.score(distances, query.weights)
+    if query.mix.lexical and lexical is None:
+        raise InputError("a mix that counts lexical evidence needs BM25's scores of the texts")
     if query.mix:
         nothing = np.zeros(len(texts), np.float32)
         pooled = cosines(mean_vectors(texts), mean_vectors(query.tokens)[0]) if query.mix.pooled else nothing

@@ -12,10 +12,11 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
+from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch
-from chamfer.tokens.means import cosines, mean_vectors
+from chamfer.tokens.means import mean_vectors
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import Table, add_row, empty_table, rows
 

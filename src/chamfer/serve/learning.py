@@ -11,6 +11,7 @@ from chamfer.learn.objective import tokens_seen
 from chamfer.learn.on_index import judge_in_index, learn_index
 from chamfer.learn.quality import quality, ranked
 from chamfer.search.searcher import Searcher
+from chamfer.serve.schemas.fields import MixFields
 from chamfer.serve.schemas.learning import Changed, Judgement, LearnRequest, LearnResponse, Moved
 from chamfer.serve.versions import Versions
 from chamfer.weights.token_weights import TokenWeights
@@ -47,6 +48,9 @@ def learn(searcher: Searcher, versions: Versions, asked: LearnRequest) -> LearnR
         queries=learnt.report.queries,
         ndcg_before=float(quality(judged, in_use)[:, 0].mean()),
         ndcg_after=float(quality(judged, learnt.weights)[:, 0].mean()),
+        mix_before=MixFields.of(in_use.mix),
+        mix_after=MixFields.of(learnt.weights.mix),
+        adapter=learnt.weights.adapter is not None,
         moved=moved,
         changed=_changed(judged, in_use, learnt.weights),
     )

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
@@ -29,20 +28,29 @@ from chamfer.weights.token_weights import TokenWeights
 FEW = 4
 
 
-class Texts(NamedTuple):
-    """Some of the texts of a rerank request."""
+class Weighted(NamedTuple):
+    """The query of a rerank request: encoded, weighted and counted once, so that all texts are scored alike."""
 
-    query: str
+    encoder: QueryEncoder
+    query: Queries
+    missing: list[str]
+    """The shards that did not count its words."""
+
+
+class Texts(NamedTuple):
+    """Some of the texts of a rerank request; the query is a string for the first of them."""
+
+    query: str | Weighted
     texts: Sequence[str]
     weights: str | TokenWeights
 
 
 class ScoredTexts(NamedTuple):
-    """Normalised score of each text, the number of tokens of all texts, and the shards that did not count words."""
+    """Normalised score of each text, the number of tokens of all texts, and the query for the next texts."""
 
     scores: dict[str, float]
     tokens: int
-    missing: list[str]
+    query: Weighted
 
 
 class Service:
@@ -113,22 +121,30 @@ class Service:
 
     def score_texts(self, asked: Sequence[Texts]) -> list[ScoredTexts]:
         """Score texts for queries."""
-        reader, answers = self.backend.reader, []
-        queries, device = reader.queries, reader.queries.encoder.scoring_device
+        answers = []
         for one in asked:
-            query = queries.encode([one.query], one.weights)
-            texts = queries.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
-            lexical: npt.NDArray[np.float32] | None = None
-            missing: list[str] = []
-            if query.mix.lexical:
-                counts, missing = reader.count_words([one.query])
-                lexical = counts.scores(one.query, texts.texts)
-            encoded = queries.encode_texts(texts)
-            scores = score_texts(query, encoded, device=device, lexical=lexical, normalise=True)
+            weighted = self._weighted(one.query, one.weights) if isinstance(one.query, str) else one.query
+            encoder, query, _ = weighted
+            texts = encoder.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
+            scores = score_texts(
+                query,
+                encoder.encode_texts(texts),
+                device=encoder.encoder.scoring_device,
+                lexical=None if query.counts is None else query.counts.scores(query.texts[0], texts.texts),
+                normalise=True,
+            )
             read = dict(zip(texts.texts, map(len, texts.token_ids), strict=True))
             found = dict(zip(texts.texts, scores.tolist(), strict=True))
-            answers.append(ScoredTexts(found, sum(read[text] for text in one.texts), missing))
+            answers.append(ScoredTexts(found, sum(read[text] for text in one.texts), weighted))
         return answers
+
+    def _weighted(self, query: str, weights: str | TokenWeights) -> Weighted:
+        reader = self.backend.reader
+        queries, missing = reader.queries.encode([query], weights), list[str]()
+        if queries.mix.lexical:
+            counts, missing = reader.count_words([query])
+            queries = queries._replace(counts=counts)
+        return Weighted(reader.queries, queries, missing)
 
     def explain(self, asked: Sequence[explain_schemas.ExplainRequest]) -> list[explain_schemas.ExplainResponse]:
         """Explain scores."""

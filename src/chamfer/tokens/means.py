@@ -8,9 +8,6 @@ from chamfer.tokens.batch import TokenBatch
 
 Floats = npt.NDArray[np.float32]
 
-# Mean vectors that are widened at a time, so that a large index needs no second copy of them.
-PORTION = 1 << 14
-
 
 def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
     """``(texts, dimensions)`` the weighted mean of the token vectors of each text, normalised to unit length.
@@ -30,20 +27,6 @@ def mean_vectors(batch: TokenBatch, weights: Floats | None = None) -> Floats:
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     np.divide(means, lengths, out=means, where=lengths > 0)
     return means
-
-
-def cosines(means: npt.NDArray[np.floating], query: Floats) -> Floats:
-    """``(texts,)`` the cosine of each mean vector and that of a query; 0 for a text or a query without tokens.
-
-    >>> cosines(np.eye(2, dtype=np.float16), np.array([1, 0], np.float32)).tolist()
-    [1.0, 0.0]
-    """
-    found = np.empty(len(means), np.float32)
-    for start in range(0, len(means), PORTION):
-        part = slice(start, start + PORTION)
-        # Not BLAS, whose rounding depends on the number of rows: equal texts must score alike in every batch.
-        np.einsum("td,d->t", means[part].astype(np.float32), query, out=found[part])
-    return found
 
 
 def summed(rows: Floats, factors: Floats, owners: npt.NDArray[np.int64], count: int) -> Floats:

@@ -6,11 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
-from chamfer.kernels.limits import LARGEST
 from chamfer.tokens.batch import Vectors
 
 MOST_RANK = 512
 """Highest rank of an adapter."""
+
+LARGEST_ENTRY = 1e4
+"""Largest entry of its matrices: with larger ones, squares of lengths could overflow 32 bits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +38,8 @@ class Adapter:
                 f"{MOST_RANK}, not {self.down.shape} and {self.up.shape}"
             )
         for matrix in (self.down, self.up):
-            if matrix.dtype != np.float32 or not (np.abs(matrix) <= LARGEST).all():
-                raise InputError(f"the matrices of an adapter must hold float32 numbers up to {LARGEST:g}")
+            if matrix.dtype != np.float32 or not (np.abs(matrix) <= LARGEST_ENTRY).all():
+                raise InputError(f"the matrices of an adapter must hold float32 numbers up to {LARGEST_ENTRY:g}")
 
     def __repr__(self) -> str:
         return f"Adapter(dimensions={self.dimensions}, rank={self.rank})"

@@ -8,12 +8,14 @@ queries and for any scale of the weights, and it depends on the query and the do
 
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Final, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError, InputWarning
+from chamfer.kernels.limits import LARGEST
 
 Evidence = Literal["lexical", "pooled"]
 
@@ -23,7 +25,7 @@ POOLED: Final = "pooled"
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 """The names of the evidence beside the tokens."""
 
-LARGEST_SHARE = 100.0
+LARGEST_FACTOR = 100.0
 """Largest factor of a piece of evidence."""
 
 
@@ -47,8 +49,9 @@ class Mix:
     def __post_init__(self) -> None:
         for name in EVIDENCE:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_SHARE:
-                raise InputError(f"the {name} factor of a mix must be from 0 to {LARGEST_SHARE:g}, not {value!r}")
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= LARGEST_FACTOR:
+                raise InputError(f"the {name} factor of a mix must be from 0 to {LARGEST_FACTOR:g}, not {value!r}")
+            object.__setattr__(self, name, float(value))
 
     def __bool__(self) -> bool:
         """Whether anything counts beside the tokens."""
@@ -77,7 +80,10 @@ class Mix:
         """
         scale = scale_of(weights)
         total = self.lexical * np.asarray(lexical, np.float64) + self.pooled * np.asarray(pooled, np.float64)
-        return np.asarray(scale * total, np.float32)
+        added = scale * total
+        if (np.abs(added) > LARGEST).any():
+            raise InputError(f"these weights and their mix add more than {LARGEST:g} to a score; use smaller ones")
+        return np.asarray(added, np.float32)
 
 
 def scale_of(weights: npt.NDArray[np.floating]) -> float:
@@ -94,7 +100,7 @@ def without_corpus(mix: Mix, instead: str, *, stacklevel: int = 2) -> Mix:
         stacklevel: as in :func:`warnings.warn`, counted from the caller.
     """
     if mix.lexical:
-        told = f"lexical evidence needs the word counts of an index, so it is left out here; {instead}"
+        told = f"lexical evidence needs the word counts of a corpus, so it is left out here; {instead}"
         warnings.warn(told, InputWarning, stacklevel=stacklevel + 1)
     return mix.without(LEXICAL)
 
@@ -108,7 +114,7 @@ def warn_of_tokens_alone(mix: Mix, what: str, *, stacklevel: int = 2) -> None:
         stacklevel: as in :func:`warnings.warn`, counted from the caller.
     """
     if mix:
-        told = f"{what} by tokens alone, so the mix of these weights does not count; search with Searcher to count it"
+        told = f"{what} by tokens alone and ignores the mix of these weights; use Searcher to include it"
         warnings.warn(told, InputWarning, stacklevel=stacklevel + 1)
 
 
@@ -123,5 +129,5 @@ FOR_LATE_INTERACTION = Mix(lexical=0.02)
 
 
 def default_mix(*, late_interaction: bool) -> Mix:
-    """The mix without labels, by what the encoder was trained for; see docs/results/zero-shot.md."""
+    """The mix without labels, by what the encoder was trained for; see docs/results/mixed.md."""
     return FOR_LATE_INTERACTION if late_interaction else FOR_POOLED_ENCODERS

@@ -2,7 +2,6 @@
 
 import reprlib
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,8 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.weights.files import check_exists
 from chamfer.weights.frequencies import DocumentFrequencies
-from chamfer.weights.idf import POWER, POWER_BESIDE_EVIDENCE
 from chamfer.weights.mix import NOTHING, Mix, default_mix
-from chamfer.weights.special import DEFAULT, Special, with_filling
+from chamfer.weights.special import DEFAULT, Special
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
 from chamfer.weights.zero_shot import IDF, MIX, NAMES, SOFT_IDF, UNIFORM
 
@@ -56,25 +54,10 @@ def weights_by_name(
     if name == SOFT_IDF:
         return TokenWeights.soft_idf(frequencies(), vocabulary, made_from=made_from)
     if name == MIX:
-        return zero_shot_mix(frequencies(), encoder, made_from=made_from)
+        return TokenWeights.zero_shot(frequencies(), encoder, made_from=made_from)
     weights = TokenWeights.load(name, vocabulary)
     check_weights(weights, encoder, form)
     return weights
-
-
-def zero_shot_mix(
-    frequencies: DocumentFrequencies, encoder: "Encoder", *, made_from: Mapping[str, Any] | None = None
-) -> TokenWeights:
-    """Softened IDF with the mix of evidence that suits the encoder: the best score without labels.
-
-    Beside lexical and pooled evidence, IDF is softened further: BM25 has counted the rare words already. Where a model
-    fills queries with ``[MASK]``, each of these tokens weighs :data:`chamfer.weights.special.FILLING`.
-    """
-    vocabulary = encoder.vocabulary
-    power = POWER if encoder.late_interaction else POWER_BESIDE_EVIDENCE
-    weights = TokenWeights.soft_idf(frequencies, vocabulary, power=power, made_from=made_from)
-    table = with_filling(weights.table, vocabulary) if encoder.fills_queries else weights.table
-    return replace(weights, table=table, metadata={**weights.metadata, "recipe": MIX}, mix=mix_of(MIX, encoder))
 
 
 def mix_of(weights: str | TokenWeights, encoder: "Encoder") -> Mix:

@@ -21,7 +21,7 @@ MASKS = ("[MASK]", "<mask>")
 """Tokens that late-interaction models fill queries with."""
 
 FILLING = 0.5
-"""Weight of each of :data:`MASKS` in the zero-shot mix; see docs/results/zero-shot.md."""
+"""Weight of each of :data:`MASKS` in the zero-shot mix; see docs/explanation/evidence.md."""
 
 SEPARATORS = ("[SEP]", "</s>")
 """Tokens that end a text. They are special here; to the paper they are words."""

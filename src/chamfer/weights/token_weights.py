@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,14 @@ from chamfer.weights import exchange
 from chamfer.weights.adapter import Adapter
 from chamfer.weights.files import Content, check_exists, other_tokenizer, read_weights, write_weights
 from chamfer.weights.frequencies import DocumentFrequencies
-from chamfer.weights.idf import POWER, idf_table, soft_idf_table
+from chamfer.weights.idf import POWER, POWER_BESIDE_EVIDENCE, idf_table, soft_idf_table
 from chamfer.weights.metadata import metadata_json
-from chamfer.weights.mix import NOTHING, Mix
-from chamfer.weights.special import AUTO, CHOICES, DEFAULT, Special, choose_special, with_special
-from chamfer.weights.zero_shot import IDF, SOFT_IDF, UNIFORM
+from chamfer.weights.mix import NOTHING, Mix, default_mix
+from chamfer.weights.special import AUTO, CHOICES, DEFAULT, Special, choose_special, with_filling, with_special
+from chamfer.weights.zero_shot import IDF, MIX, SOFT_IDF, UNIFORM
+
+if TYPE_CHECKING:  # the encoder imports torch, which takes seconds
+    from chamfer.encode.encoder import Encoder
 
 SUFFIXES = (".safetensors", *exchange.SUFFIXES)
 """Suffixes of the files that weights are saved to and loaded from."""
@@ -160,6 +163,27 @@ class TokenWeights:
         made = {"recipe": SOFT_IDF, "power": power, "documents": frequencies.documents, **(made_from or {})}
         return cls(with_special(table, vocabulary), vocabulary, made)
 
+    @classmethod
+    def zero_shot(
+        cls, frequencies: DocumentFrequencies, encoder: "Encoder", *, made_from: Mapping[str, Any] | None = None
+    ) -> Self:
+        """The weights named ``mix``, which searches use by default: softened IDF, and evidence that suits the encoder.
+
+        Beside lexical and pooled evidence, IDF is softened further: BM25 has counted the rare words already. Where a
+        model fills queries with ``[MASK]``, each of these tokens weighs 0.5.
+
+        Args:
+            frequencies: document frequencies of the corpus.
+            encoder: the encoder that the corpus was counted with.
+            made_from: provenance to record in the metadata, such as corpus and encoder.
+        """
+        vocabulary, late_interaction = encoder.vocabulary, encoder.late_interaction
+        power = POWER if late_interaction else POWER_BESIDE_EVIDENCE
+        soft = cls.soft_idf(frequencies, vocabulary, power=power, made_from=made_from)
+        table = with_filling(soft.table, vocabulary) if encoder.fills_queries else soft.table
+        mix = default_mix(late_interaction=late_interaction)
+        return replace(soft, table=table, metadata={**soft.metadata, "recipe": MIX}, mix=mix)
+
     @property
     def content(self) -> Content:
         """Internal: what a weights file holds."""
@@ -283,7 +307,7 @@ class TokenWeights:
         else:
             raise InputError(
                 f"weights with a context, an adapter or a mix do not fit into {path.name!r}, which holds one number "
-                "per token; save them as .safetensors, or learn them with the recipe 'prior'"
+                "per token; save them as .safetensors"
             )
 
     @classmethod

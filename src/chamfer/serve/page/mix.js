@@ -1,4 +1,4 @@
-/** Two sliders: how much exact words and overall meaning count beside the tokens. Shown if the weights have a mix. */
+/** Two sliders: how much keywords and overall meaning count beside the tokens. Shown if the weights have a mix. */
 
 import { byId, decimal, measure } from "./element.js";
 import { EVIDENCE } from "./scores.js";

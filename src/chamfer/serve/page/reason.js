@@ -9,7 +9,7 @@ import { EVIDENCE, NOTHING, brought, contribution, differences, score, share, su
 const SHOWN = 4;
 
 /** What the evidence is called, as beside the sliders. */
-export const CALLED = { lexical: "exact words", pooled: "overall meaning" };
+export const CALLED = { lexical: "keywords", pooled: "overall meaning" };
 
 /**
  * @param {ExplainedDocument} upper

@@ -10,7 +10,7 @@ from chamfer.serve.answers import as_json, public_name
 from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.rerank import Ranked, RerankRequest, RerankResponse, TextDocument
-from chamfer.serve.service import Service, Texts
+from chamfer.serve.service import Service, Texts, Weighted
 
 # Texts of a request that are encoded at a time, so that searches get their turn in between.
 SLICE = 32
@@ -29,17 +29,18 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
         weights = service.versions.current.weights
         sent = [document if isinstance(document, str) else document.text for document in asked.documents]
         distinct = list(dict.fromkeys(sent))  # equal texts must score alike, whichever slice they are in
+        query: str | Weighted = asked.query
         scores: dict[str, float] = {}
-        tokens, missing = 0, set[str]()
+        tokens, missing = 0, list[str]()
         for start in range(0, len(distinct), SLICE):
-            scored = await queues.texts.ask(Texts(asked.query, distinct[start : start + SLICE], weights))
+            scored = await queues.texts.ask(Texts(query, distinct[start : start + SLICE], weights))
+            query, missing = scored.query, scored.query.missing
             scores |= scored.scores
             tokens += scored.tokens
-            missing.update(scored.missing)
         order = sorted(range(len(sent)), key=lambda place: (-scores[sent[place]], place))[: asked.top_n]
         meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}}
         if missing:
-            meta["warnings"] = [f"words were counted without the documents of {', '.join(sorted(missing))}"]
+            meta["warnings"] = [f"words were counted without the documents of {', '.join(missing)}"]
         return as_json(
             RerankResponse(
                 id=str(uuid4()),

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from chamfer.weights.mix import LARGEST_SHARE, Mix
+from chamfer.weights.mix import LARGEST_FACTOR, Mix
 from chamfer.weights.zero_shot import ZeroShotName
 
 MOST_QUERY_CHARACTERS = 8000
@@ -41,14 +41,14 @@ Weighting = Annotated[
     Literal["current", ZeroShotName],
     Field(description="`current` is the version in use; the others are computed from the index."),
 ]
-Factor = Annotated[float, Field(ge=0, le=LARGEST_SHARE, allow_inf_nan=False)]
+Factor = Annotated[float, Field(ge=0, le=LARGEST_FACTOR, allow_inf_nan=False)]
 
 
 class MixFields(BaseModel):
     """How much evidence beside the tokens counts."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    lexical: Annotated[Factor, Field(description="Factor of BM25's score: exact words.")] = 0.0
+    lexical: Annotated[Factor, Field(description="Factor of BM25's score: keywords.")] = 0.0
     pooled: Annotated[Factor, Field(description="Factor of the cosine of mean vectors: overall meaning.")] = 0.0
 
     @classmethod

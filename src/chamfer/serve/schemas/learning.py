@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from chamfer.learn.recipe_names import AUTO, NAMES
-from chamfer.serve.schemas.fields import Identifier, Query, Request, VersionName
+from chamfer.serve.schemas.fields import Identifier, MixFields, Query, Request, VersionName
 
 MOST_JUDGED = 1000
 
@@ -62,5 +62,8 @@ class LearnResponse(BaseModel):
     queries: Annotated[int, Field(description="Number of queries that were learnt from.")]
     ndcg_before: Annotated[float, Field(description="nDCG@10 over the judged queries with the weights in use.")]
     ndcg_after: Annotated[float, Field(description="The same with the learnt weights.")]
+    mix_before: Annotated[MixFields, Field(description="Mix of the weights in use.")]
+    mix_after: Annotated[MixFields, Field(description="Mix of the learnt weights.")]
+    adapter: Annotated[bool, Field(description="Whether the learnt weights also move query vectors.")]
     moved: list[Moved]
     changed: Annotated[list[Changed], Field(description="Changed tokens of the judged queries, largest change first.")]

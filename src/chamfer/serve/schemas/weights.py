@@ -1,8 +1,8 @@
 """``/weights``."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
 from chamfer.kernels.limits import LARGEST
 from chamfer.serve.schemas.fields import WHOLE, MixFields, Request, VersionName, Weighting
@@ -43,6 +43,12 @@ class ChangedTokens(Request):
     mix: Annotated[MixFields | None, Field(description="New mix; that of the weights by default.")] = None
     base: Weighting = "current"
     name: VersionName = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.tokens and self.mix is None:
+            raise ValueError("give at least one token, or a mix")
+        return self
 
 
 # Tags of the two kinds of requests, so that an error is about the kind that was sent.

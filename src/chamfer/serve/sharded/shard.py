@@ -19,9 +19,12 @@ from chamfer.retrieve.stages import AUTO
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
 from chamfer.tokens.batch import TokenBatch
+from chamfer.weights.mix import Mix
 
 # Versions open at a time: the one being served, and the next or the previous one.
 OPEN = 2
+# Needs all evidence. A shard does not know the weights, and making the files takes longer than a question may.
+ANY = Mix(lexical=1, pooled=1)
 
 
 class Opened(NamedTuple):
@@ -75,7 +78,7 @@ class Shard:
             )
 
     def prepare(self, version: ShardVersion) -> Opened:
-        """Open a version and its first stage."""
+        """Open a version with its first stage and its evidence."""
         return Opened(self._name, self._ranker(version).index.manifest.documents)
 
     def ready(self, version: ShardVersion) -> Opened:
@@ -124,10 +127,7 @@ class Shard:
                 return found
             index = open_shard(self._folder, version, self._number, verify=self._verify)
             ranker = Ranker(index, first_stage=self._first_stage)
-            with self._turns:
-                last = next(reversed(self._opened.values()), None)
-            if last is not None:  # what searches needed of the last version, they will need of this one
-                ranker.evidence.open(last.evidence.opened)
+            ranker.evidence.open(ANY)
             with self._turns:
                 self._opened[version] = ranker
                 while len(self._opened) > OPEN:
