@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from chamfer.kernels.limits import LARGEST
 from chamfer.serve.schemas.fields import WHOLE, MixFields, Request, VersionName, Weighting
@@ -36,6 +36,15 @@ class NamedWeights(Request):
 class ChangedTokens(Request):
     """The weights in use, or others, with some tokens or the mix changed."""
 
+    # The rule that is checked below, for the description of the server.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"tokens": {"minProperties": 1}}},
+                {"properties": {"mix": {"type": "object"}}, "required": ["mix"]},
+            ]
+        }
+    )
     tokens: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]],
         Field(max_length=100_000, description="New weights by token; other tokens keep theirs."),
@@ -47,7 +56,7 @@ class ChangedTokens(Request):
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if not self.tokens and self.mix is None:
-            raise ValueError("give at least one token, or a mix")
+            raise ValueError("changes nothing; give at least one token, or a mix")
         return self
 
 
