@@ -16,7 +16,6 @@ from rich.table import Table
 from chamfer import Encoder, Ranking, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.evaluate.measures import MAIN_MEASURES, PerQuery, measure
@@ -27,6 +26,7 @@ from chamfer.index.writing import writing
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.exhaustive import Exhaustive
 from chamfer.retrieve.stage import Queries
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 

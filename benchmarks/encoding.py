@@ -21,15 +21,15 @@ from sentence_transformers.base.modules import Dense
 
 from chamfer import Encoder, TokenWeights, count_frequencies
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
-from chamfer.encode.checkpoint import minilm_folder
+from chamfer.encode.checkpoint_files import minilm_folder
 from chamfer.encode.settings import Arithmetic, Engine
 from chamfer.evaluate.measures import MAIN_MEASURES, PerQuery, measure
 from chamfer.evaluate.significance import compare
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
 from chamfer.search.rerank_encoded import rerank_encoded
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import DOCUMENT_LENGTH, QUERY_LENGTH
 

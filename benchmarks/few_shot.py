@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from chamfer import TokenWeights
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.data.judgements import TEST, TRAIN
 from chamfer.encode.settings import MINILM
@@ -41,6 +40,7 @@ from chamfer.learn.ties import are_apart, are_new, group
 from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
 from chamfer.reproduce.separator import with_separator_idf
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 from seeds import SeedResult, pooled

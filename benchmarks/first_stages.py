@@ -19,7 +19,6 @@ from rich.table import Table
 from chamfer import Encoder, Ranking, Searcher, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.evaluate.measures import measure
@@ -31,6 +30,7 @@ from chamfer.reproduce.environment import environment
 from chamfer.retrieve.centroids import PROBES
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import EXACT, depth_of
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import encoder_for
 

@@ -21,12 +21,12 @@ import numpy as np
 from chamfer import Encoder, TokenBatch, TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.kernels import native
 from chamfer.kernels.documents import CodedDocuments
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.bm25 import BM25
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from chamfer.tokens.batch import offsets_of
 from chamfer.weights.counting import count_frequencies

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.curve import learning_curve
@@ -23,6 +22,7 @@ from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.theory import pairs_needed, sample_complexity
 from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import encoder_for
 from few_shot import read_splits

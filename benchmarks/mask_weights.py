@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from chamfer import Encoder, TokenWeights
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.setup import Setup
@@ -27,6 +26,7 @@ from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.start import Start
 from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 from few_shot import read_splits

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from chamfer import TokenWeights
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.encode.settings import MINILM
 from chamfer.evaluate.setup import Setup
@@ -24,6 +23,7 @@ from chamfer.learn.start import Start
 from chamfer.learn.ties import are_apart, group
 from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from chamfer.weights.mix import EVIDENCE, NOTHING
 from corpora import collections, encoder_for

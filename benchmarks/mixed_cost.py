@@ -15,13 +15,13 @@ from statistics import median
 from typing import Any
 
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.setup import Setup
 from chamfer.index.snapshot import Snapshot
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.on_collection import starting_weights
 from chamfer.reproduce.environment import environment
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import encoder_for
 from few_shot import RESULTS, read_splits

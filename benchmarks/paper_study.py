@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from chamfer import TokenWeights
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.setup import Setup
@@ -36,6 +35,7 @@ from chamfer.learn.ties import are_apart
 from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
 from chamfer.reproduce.separator import with_separator_idf
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import collections, encoder_for
 from few_shot import SEEDS, read_splits, shuffled

@@ -89,7 +89,7 @@ def main() -> None:
 def scifact(folder: Path, arguments: argparse.Namespace) -> Trial:
     """The whole collection, encoded by MiniLM and projected; uniform weights and softened IDF."""
     from chamfer.cache.encoded import encode_cached  # imports torch, which our measured process must not
-    from chamfer.cache.location import default_cache
+    from chamfer.support.cache_folder import default_cache
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.token_weights import TokenWeights
     from corpora import encoder_for

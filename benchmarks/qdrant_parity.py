@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 
 from chamfer import Encoder, Searcher, TokenBatch, TokenWeights
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection, load_collection
 from chamfer.data.documents import Document
 from chamfer.index.encoded import build_encoded
@@ -35,6 +34,7 @@ from chamfer.kernels.form import Form
 from chamfer.reproduce.environment import environment
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.search.hits import Hits
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from corpora import encoder_for
 

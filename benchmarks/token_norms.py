@@ -9,12 +9,13 @@ from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Normalize
 
 from chamfer import Encoder
+from chamfer.encode.library_model import module_of
 from chamfer.encode.settings import Role
 
 
 def token_norms(encoder: Encoder, queries: Sequence[str]) -> list[npt.NDArray[np.float32]]:
     """The norms of each query's token states, ``(tokens,)`` in the order of its tokens."""
-    model = encoder._model  # the library has no use for states that are not normalised
+    model = module_of(encoder._model)  # the library has no use for states that are not normalised
     modules = [module for module in model if not isinstance(module, Normalize)]
     without = MultiVectorEncoder(
         modules=modules, prompts={role: encoder.prompt(role) for role in get_args(Role)}, device=encoder.device

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chamfer.cache.location import default_cache
 from chamfer.cli.evaluation_table import as_table, title
 from chamfer.data.collection import load_collection
 from chamfer.evaluate.on_collection import evaluate_collection
 from chamfer.evaluate.setup import Setup
 from chamfer.reproduce.environment import environment
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from chamfer.weights.zero_shot import NAMES
 from corpora import collections, encoder_for

@@ -10,6 +10,8 @@ import pytest
 # Before anything imports the hub client: a test that reaches for the network fails at once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Compiled models and encoded corpora of tests stay out of the user's cache.
+os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / "build" / "test-cache")
 
 import torch
 

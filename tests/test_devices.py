@@ -1,11 +1,20 @@
 """Choosing a device."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
+from chamfer.support import devices
 from chamfer.support.devices import VARIABLE, chosen_device, scoring_device
+
+
+@pytest.fixture(autouse=True)
+def accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has the device files of an accelerator."""
+    monkeypatch.setattr(devices, "may_have_gpu", lambda: True)
 
 
 def test_auto_is_the_cpu_if_there_is_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +33,19 @@ def test_the_accelerator_that_torch_was_built_for_must_be_there(monkeypatch: pyt
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_check: torch.device("mps"))
     monkeypatch.setattr(torch.mps, "is_available", lambda: True)
     assert chosen_device() == "mps"
+
+
+def test_without_the_files_of_an_accelerator_torch_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: 1 / 0)
+    monkeypatch.setattr(devices, "ACCELERATORS", (str(tmp_path / "none"),))
+    assert chosen_device() == "cpu"
+    monkeypatch.setattr(devices, "ACCELERATORS", (str(tmp_path / "none"), str(tmp_path)))
+    with pytest.raises(ZeroDivisionError):
+        chosen_device()
 
 
 def test_a_device_that_fails_is_named_with_the_way_to_the_cpu(plain_checkpoint: object) -> None:

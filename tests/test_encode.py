@@ -19,9 +19,10 @@ from hypothesis import strategies as some
 
 from chamfer import InputError
 from chamfer.encode.batches import batches
-from chamfer.encode.bfloat16 import has_bfloat16
-from chamfer.encode.checkpoint import MINILM_SHA256, minilm_folder
+from chamfer.encode.bfloat16 import INSTRUCTIONS, has_bfloat16
+from chamfer.encode.checkpoint_files import MINILM_SHA256, minilm_folder
 from chamfer.encode.encoder import Encoder
+from chamfer.encode.library_model import module_of
 from chamfer.encode.settings import Arithmetic, Role
 from chamfer.tokens.batch import TokenBatch
 from tests import checkpoints
@@ -209,17 +210,19 @@ class TestArithmetic:
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for able, expected in ((False, "float32"), (True, "bfloat16")):
-            monkeypatch.setattr("chamfer.encode.encoder.has_bfloat16", lambda _device, able=able: able)
+            monkeypatch.setattr("chamfer.encode.encoder.has_bfloat16", lambda _place, able=able: able)
             assert Encoder.load(str(plain_checkpoint), device="cpu", arithmetic="auto").arithmetic == expected
 
     def test_only_native_16_bit_instructions_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        cpu = torch.device("cpu")
-        for able, expected in (({"avx512_bf16": True}, True), ({"bf16": True}, True), ({"avx512_f": True}, False)):
-            monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able, raising=False)
-            assert has_bfloat16(cpu) is expected
-        monkeypatch.delattr(torch.cpu, "get_capabilities")
-        assert not has_bfloat16(cpu), "older versions of torch cannot tell"
-        assert not has_bfloat16(torch.device("meta"))
+        for able, expected in (("avx512_bf16", True), ("amx_bf16", True), ("bf16", True), ("avx512f", False)):
+            monkeypatch.setattr("chamfer.encode.bfloat16.cpu_features", lambda able=able: frozenset({able, "fma"}))
+            assert has_bfloat16("cpu") is expected
+            assert not has_bfloat16("meta")
+
+    @pytest.mark.skipif(not hasattr(torch.cpu, "get_capabilities"), reason="this torch cannot tell")
+    def test_torch_finds_the_same_instructions(self) -> None:
+        found = torch.cpu.get_capabilities()
+        assert has_bfloat16("cpu") == any(found.get(name) for name in INSTRUCTIONS)
 
     def test_another_one_is_refused(self) -> None:
         with pytest.raises(InputError, match="'float32', 'bfloat16' or 'auto', not 'int8'"):
@@ -261,30 +264,32 @@ class TestEngine:
         assert (usual.dimensions, usual.document_length) == (compiled.dimensions, compiled.document_length)
 
     def test_auto_is_openvino_where_it_is_installed_and_can_run_the_model(
-        self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+        self, plain_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "openvino"
-        monkeypatch.setattr("chamfer.encode.openvino._last", {})
-        monkeypatch.setattr("chamfer.encode.openvino.MIN_COSINE", 2)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where no copy is
+        monkeypatch.setattr("chamfer.encode.tracing._last", {})
+        monkeypatch.setattr("chamfer.encode.tracing.MIN_COSINE", 2)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match="disagree on the token states of this model; use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
-        monkeypatch.setattr("chamfer.encode.openvino.Compiled._compile", lambda *_args, **_options: 1 / 0)
+        monkeypatch.setattr("chamfer.encode.tracing.trace", lambda *_args: 1 / 0)
         with pytest.raises(InputError, match=r"cannot run this model \(division by zero\); use the engine 'torch'"):
             Encoder.load(str(plain_checkpoint), engine="openvino")
 
-    def test_a_model_is_compiled_once(self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        first = Encoder.load(str(plain_checkpoint), engine="openvino").encode_queries(["bread"])
-        monkeypatch.setattr("chamfer.encode.openvino.Compiled._compile", lambda *_args, **_options: 1 / 0)
-        again = Encoder.load(str(plain_checkpoint), engine="openvino").encode_queries(["bread"])
+    def test_a_model_is_compiled_once(self, stanford: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+        name = str(stanford[0])
+        first = Encoder.load(name, engine="openvino").encode_queries(["bread"])
+        monkeypatch.setattr("chamfer.encode.tracing.trace", lambda *_args: 1 / 0)
+        again = Encoder.load(name, engine="openvino").encode_queries(["bread"])
         np.testing.assert_array_equal(first.vectors, again.vectors)
         with pytest.raises(InputError, match="cannot run this model"):
-            Encoder.load(str(plain_checkpoint), engine="openvino", arithmetic="bfloat16")
+            Encoder.load(name, engine="openvino", arithmetic="bfloat16")
 
     def test_where_it_is_not_installed_it_is_named(
         self, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("openvino", "encoder"):
+        for module in ("openvino", "loading"):
             monkeypatch.setattr(f"chamfer.encode.{module}.has_openvino", lambda: False)
         assert Encoder.load(str(plain_checkpoint), device="cpu", engine="auto").engine == "torch"
         with pytest.raises(InputError, match=r"not installed; run: pip install 'chamfer\[openvino\]'"):
@@ -410,13 +415,13 @@ def test_loading_leaves_the_loggers_as_they_were(plain_checkpoint: Path) -> None
 def test_the_offline_model_has_the_published_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (minilm_folder() / "model.safetensors").stat().st_size == 90868376
     assert MINILM_SHA256.startswith("53aa5117")
-    monkeypatch.setattr("chamfer.encode.checkpoint.MINILM_SHA256", "0" * 64)
+    monkeypatch.setattr("chamfer.encode.checkpoint_files.MINILM_SHA256", "0" * 64)
     with pytest.raises(InputError, match=f"SHA-256 {MINILM_SHA256}, not 0000"):
         minilm_folder()
 
 
 def test_a_missing_offline_model_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chamfer.encode.checkpoint.MINILM_PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("chamfer.encode.checkpoint_files.MINILM_PACKAGE", "not_installed_anywhere")
     with pytest.raises(InputError, match=r"chamfer\[minilm\]"):
         Encoder.load("minilm")
 
@@ -472,8 +477,9 @@ class TestTokenizing:
         encoder = Encoder.load(str(tmp_path), query_length=8, document_length=8)
         texts = ["cat", QUERY, "", "the cat sat on a mat and the dog barks at night"]
         one = encoder.tokenize(texts, role)
-        preprocess = encoder._model.preprocess
-        monkeypatch.setattr(encoder._model, "preprocess", lambda *given, **more: dict(preprocess(*given, **more)))
+        module = module_of(encoder._model)
+        preprocess = module.preprocess
+        monkeypatch.setattr(module, "preprocess", lambda *given, **more: dict(preprocess(*given, **more)))
         other = encoder.tokenize(texts, role)
         assert [ids.tolist() for ids in one.token_ids] == [ids.tolist() for ids in other.token_ids]
         assert one.was_truncated == other.was_truncated == [False, False, False, True]

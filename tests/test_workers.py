@@ -26,6 +26,7 @@ from chamfer.data.collection import load_collection
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
 from chamfer.data.ranking import Ranking
+from chamfer.encode.library_model import module_of
 from chamfer.errors import WorkerError
 from chamfer.evaluate.on_collection import evaluate_collection
 from chamfer.evaluate.setup import Setup
@@ -348,7 +349,7 @@ class TestWithoutRay:
         (tmp_path / "minilm").mkdir()
         assert Encoder.load("minilm").load_spec.name == "minilm"
         with pytest.raises(InputError, match=r"cannot be sent to workers; use Encoder\.load"):
-            pickle.dumps(Encoder(encoder._model, "mine"))
+            pickle.dumps(Encoder(module_of(encoder._model), "mine"))
 
     def test_vectors_on_disk_travel_by_name(self, encoder: Encoder, tmp_path: Path) -> None:
         corpus = encode_cached(tmp_path / "cache", encoder, *ids_and_texts())

@@ -10,7 +10,7 @@ from sentence_transformers.multi_vector_encoder.model_card import MultiVectorEnc
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from transformers import AddedToken
 
-from chamfer.encode.checkpoint import minilm_folder
+from chamfer.encode.checkpoint_files import minilm_folder
 
 # As in Stanford's checkpoints: tokens that the vocabulary has and no text contains.
 MARKERS = {"query": "[unused0] ", "document": "[unused1] "}

@@ -107,7 +107,7 @@ def training_arguments(arguments: argparse.Namespace, device: str) -> MultiVecto
         warmup_steps=WARM_UP,
         prompts=MARKERS,
         max_length={"document": arguments.document_length},
-        bf16=has_bfloat16(torch.device(device)),
+        bf16=has_bfloat16(device),
         use_cpu=device == "cpu",
         seed=arguments.seed,
         logging_steps=LOG_EVERY,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
-from chamfer.cache.location import default_cache
 from chamfer.cache.text_encoder import TextEncoder
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import Role
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.progress import Advance, ignore, shown
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Workers

@@ -9,7 +9,7 @@ import typer
 from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.commands import Command, Group
-from chamfer.cli.terminal import notes, say
+from chamfer.cli.terminal import loading, notes, say
 from chamfer.errors import InputError, WorkerError
 from chamfer.support.devices import AUTO, CPU, VARIABLE
 
@@ -56,7 +56,7 @@ def root(
 def main() -> None:
     """Run the command: bad input prints one sentence and exits with code 2, a failed worker exits with code 1."""
     try:
-        with notes():
+        with notes(), loading():
             app()
     except InputError as error:
         fail(str(error))

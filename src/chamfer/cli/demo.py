@@ -50,7 +50,6 @@ def demo(
     from rich.table import Table
     from rich.text import Text
 
-    from chamfer.cache.location import default_cache
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.data.docstrings import docstring_collection
     from chamfer.encode.encoder import Encoder
@@ -59,6 +58,7 @@ def demo(
     from chamfer.explain.matching import explain_tokens
     from chamfer.retrieve.bm25 import BM25
     from chamfer.search.rerank_encoded import rerank_encoded
+    from chamfer.support.cache_folder import default_cache
     from chamfer.weights.token_weights import TokenWeights
     from chamfer.weights.zero_shot import NAMES
 

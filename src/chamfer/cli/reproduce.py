@@ -74,12 +74,12 @@ def reproduce(
         if name not in ALL_MEASURES:
             raise typer.BadParameter(f"--measure must be one of {', '.join(ALL_MEASURES)}, not {name!r}")
 
-    from chamfer.cache.location import default_cache
     from chamfer.cli.reproduction_table import as_tables
     from chamfer.reproduce import run, tables
     from chamfer.reproduce.datasets import dataset_named
     from chamfer.reproduce.protocol import Protocol
     from chamfer.reproduce.report import notes, report
+    from chamfer.support.cache_folder import default_cache
     from chamfer.support.files import write_text
 
     names = {dataset_named(name).name for name in datasets or []}

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -113,8 +114,9 @@ def rerank(
     from chamfer.weights.names import weights_by_name
     from chamfer.workers.connect import workers_at
 
-    model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
+    load = partial(Encoder.load, encoder, query_length=query_length, document_length=document_length)
     if collection is None:
+        model = load(arithmetic="auto", engine="auto")
         with workers_at(ray) as workers:
             counted = count_tokens(model, list(documents.values()), progress=progress_bar, workers=workers)
             say_truncated("documents", counted.truncated or 0, len(documents), model.document_length)
@@ -126,6 +128,7 @@ def rerank(
             ):
                 print_line({**as_response(ranking, k), "truncated": truncated})
         return
+    model = load()
     with resumable():
         ranked, cut = rerank_collection(
             collection,

@@ -1,6 +1,7 @@
 """Output to the terminal: results on stdout, everything else on stderr."""
 
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Iterator
@@ -34,6 +35,26 @@ def resumable() -> Iterator[None]:
 def say(text: str) -> None:
     """Print a message that is not the result."""
     messages.print(text, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Say on a terminal that a model is being loaded, which takes seconds."""
+    logger, handler = logging.getLogger("chamfer.encode.loading"), _Said()
+    before = logger.level
+    if messages.is_terminal:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class _Said(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
 
 
 @contextmanager

@@ -97,11 +97,11 @@ def idf(
         collection = load_collection(corpus, allow_empty=allow_empty)
         collection.judged_queries(validation)
 
-    from chamfer.cache.location import default_cache
     from chamfer.data.fingerprint import fingerprint
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.setup import Setup
     from chamfer.evaluate.validation import validator
+    from chamfer.support.cache_folder import default_cache
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.origin import origin
     from chamfer.weights.token_weights import TokenWeights

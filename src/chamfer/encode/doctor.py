@@ -11,6 +11,7 @@ from sentence_transformers.base.modules import Dense
 
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.fingerprints import UNUSED
+from chamfer.encode.library_model import module_of
 from chamfer.encode.settings import Role
 from chamfer.errors import InputError
 from chamfer.tokens.batch import TokenBatch
@@ -75,11 +76,13 @@ def diagnose(name_or_path: str) -> Diagnosis:
 
 def facts(encoder: Encoder) -> dict[str, Any]:
     """Facts about a checkpoint, by name."""
-    model, expansion = encoder._model, encoder._transformer.query_expansion
+    model = module_of(encoder._model)
+    transformer: Any = model[0]
+    expansion = transformer.query_expansion
     dense = [module for module in model if isinstance(module, Dense)]
     return {
         "kind": "late interaction" if encoder.late_interaction else "plain encoder, whose token states are used",
-        "architecture": ", ".join(encoder._transformer.config.architectures or ["unknown"]),
+        "architecture": ", ".join(transformer.config.architectures or ["unknown"]),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "dimensions": encoder.dimensions,
         "projection": f"{dense[0].in_features} to {dense[0].out_features}" if dense else "none",
@@ -99,7 +102,9 @@ def facts(encoder: Encoder) -> dict[str, Any]:
 
 def _parameters(encoder: Encoder) -> Iterator[Finding]:
     """Parameters that a checkpoint lacks are random and differ from load to load, or are all ones or zeros."""
-    first, second = (model._model.state_dict() for model in (encoder, Encoder.load(encoder.name, device="cpu")))
+    first, second = (
+        module_of(model._model).state_dict() for model in (encoder, Encoder.load(encoder.name, device="cpu"))
+    )
     used = {name: tensor for name, tensor in first.items() if UNUSED not in name and tensor.is_floating_point()}
     random = [name for name, tensor in used.items() if not torch.equal(tensor, second[name])]
     constant = [
@@ -118,7 +123,7 @@ def _parameters(encoder: Encoder) -> Iterator[Finding]:
 def _tokenizer(encoder: Encoder) -> Iterator[Finding]:
     """A tokenizer without its vocabulary knows only special tokens, so every word is unknown."""
     read = encoder.tokenize([LONG], "document").token_ids[0]
-    unknown = encoder._model.tokenizer.unk_token_id
+    unknown = module_of(encoder._model).tokenizer.unk_token_id
     words = [token for token in read.tolist() if token not in encoder.vocabulary.special_ids]
     share = sum(token == unknown for token in words) / len(words) if words else 1.0
     if share > 0.5:
@@ -129,7 +134,7 @@ def _tokenizer(encoder: Encoder) -> Iterator[Finding]:
 
 
 def _projection(encoder: Encoder) -> Iterator[Finding]:
-    if any(isinstance(module, Dense) for module in encoder._model):
+    if any(isinstance(module, Dense) for module in module_of(encoder._model)):
         level: Level = "fine" if encoder.dimensions == STANFORD_DIMENSIONS else "differs"
         says = f"vectors have {encoder.dimensions} dimensions; Stanford's have {STANFORD_DIMENSIONS}"
         yield Finding(level, "projection", says)
@@ -152,7 +157,7 @@ def _markers(encoder: Encoder) -> Iterator[Finding]:
         yield Finding(level, "markers", "queries and documents have no marker; Stanford's begin with one token each")
         return
     for role, prompt in prompts.items():
-        ids = encoder._model.tokenizer(encoder.prompt(role), add_special_tokens=False)["input_ids"]
+        ids = module_of(encoder._model).tokenizer(encoder.prompt(role), add_special_tokens=False)["input_ids"]
         if prompt and len(ids) != 1:
             tokens = " ".join(encoder.vocabulary.tokens[index] for index in ids)
             level = "wrong" if len(prompt.split()) == 1 else "differs"
@@ -240,4 +245,4 @@ def _moved(one: TokenBatch, other: TokenBatch) -> float:
 
 
 def _skipped(encoder: Encoder) -> list[str]:
-    return [word for module in encoder._model for word in getattr(module, "skiplist_words", None) or []]
+    return [word for module in module_of(encoder._model) for word in getattr(module, "skiplist_words", None) or []]

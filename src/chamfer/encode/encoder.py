@@ -3,28 +3,29 @@
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
-import torch
-from sentence_transformers import MultiVectorEncoder
 
-from chamfer.encode.batches import batched_inputs
-from chamfer.encode.bfloat16 import has_bfloat16, to_bfloat16
-from chamfer.encode.checkpoint import lasting_name, load_model
-from chamfer.encode.fingerprints import parameters_digest, vectors_fingerprint
+from chamfer.encode import batches
+from chamfer.encode.bfloat16 import has_bfloat16
+from chamfer.encode.checkpoint_files import lasting_name
+from chamfer.encode.fingerprints import vectors_fingerprint
 from chamfer.encode.forks import Process
-from chamfer.encode.lengths import fills_queries, lengths_of, set_lengths
-from chamfer.encode.openvino import has_openvino, run_with_openvino
+from chamfer.encode.loading import load_model
+from chamfer.encode.model import Model
 from chamfer.encode.pickling import LoadSpec, fingerprints_of, load_once
-from chamfer.encode.settings import Arithmetic, Engine, Role, Setup
-from chamfer.encode.tokenizing import ModelTokenizer, Tokenized
+from chamfer.encode.settings import Arithmetic, Engine, Role
+from chamfer.encode.tokenizing import Span, Tokenized, only_special
 from chamfer.errors import InputError
 from chamfer.support.devices import AUTO, CPU, chosen_device, only_cpu, scoring_device
 from chamfer.support.progress import Advance, ignore
 from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from sentence_transformers import MultiVectorEncoder
 
 
 class Encoder:
@@ -35,7 +36,6 @@ class Encoder:
     Args:
         model: a multi-vector model of sentence-transformers.
         name: name of the model in reports.
-        setup: how the model was loaded; only :meth:`load` gives it.
 
     >>> encoder = Encoder.load("minilm")
     >>> batch = encoder.encode_queries(["what is late interaction?"])
@@ -45,13 +45,23 @@ class Encoder:
     ((7, 384), dtype('float32'))
     """
 
-    def __init__(self, model: MultiVectorEncoder, name: str, setup: Setup | None = None) -> None:
+    def __init__(self, model: "MultiVectorEncoder", name: str) -> None:
+        from chamfer.encode.library_model import LibraryModel
+
+        self._wrap(LibraryModel(model), name)
+
+    def _wrap(self, model: Model, name: str, *, is_loaded: bool = False, may_use_gpu: bool = True) -> None:
+        """Take a model.
+
+        Args:
+            model: the model.
+            name: its name.
+            is_loaded: whether it came from a checkpoint, so that another process can load it by name.
+            may_use_gpu: whether a worker may encode on its GPU.
+        """
         self.name = name
-        self._setup = setup or Setup()
-        self._model = model
+        self._model, self._is_loaded, self._may_use_gpu = model, is_loaded, may_use_gpu
         self._process = Process()
-        self._lengths = lengths_of(self._transformer, self._setup.most_tokens)
-        self._reader = ModelTokenizer(model, self._lengths)
 
     @classmethod
     def load(
@@ -93,40 +103,29 @@ class Encoder:
         _check_choice("engine", engine, (*get_args(Engine), "auto"))
         device = device or AUTO
         place = CPU if engine == "openvino" and device == AUTO else chosen_device(device)
-        if engine == "openvino" and torch.device(place).type != CPU:
+        if engine == "openvino" and place != CPU:
             raise InputError(f"the engine 'openvino' needs device='cpu', not {place!r}")
-        model, late_interaction = load_model(name_or_path, place)
-        lengths = set_lengths(model[0], query_length, document_length)
-        bfloat16 = arithmetic == "bfloat16" or (arithmetic == "auto" and has_bfloat16(model.device))
-        try_openvino = engine == "openvino" or (engine == "auto" and has_openvino() and model.device.type == "cpu")
-        # Computed before the transformer is converted or compiled: it stays the same model.
-        parameters = parameters_digest(model) if bfloat16 or try_openvino else None
-        openvino = try_openvino and run_with_openvino(
-            model,
-            ModelTokenizer(model, lengths),
-            parameters=parameters or "",
-            bfloat16=bfloat16,
-            required=engine == "openvino",
+        if arithmetic == "auto":
+            arithmetic = "bfloat16" if has_bfloat16(place) else "float32"
+        model = load_model(
+            name_or_path,
+            place,
+            query_length=query_length,
+            document_length=document_length,
+            arithmetic=arithmetic,
+            engine=engine,
         )
-        if bfloat16 and not openvino:
-            to_bfloat16(model[0])
-        setup = Setup(
-            late_interaction=late_interaction,
-            arithmetic="bfloat16" if bfloat16 else "float32",
-            engine="openvino" if openvino else "torch",
-            may_use_gpu=not openvino and not only_cpu(device),
-            is_loaded=True,
-            parameters=parameters,
-            most_tokens=lengths.most,
-        )
-        return cls(model, name_or_path, setup)
+        encoder = cls.__new__(cls)
+        may_use_gpu = model.engine == "torch" and not only_cpu(device)
+        encoder._wrap(model, name_or_path, is_loaded=True, may_use_gpu=may_use_gpu)
+        return encoder
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dimensions={self.dimensions}, device={self.device!r})"
 
     def __reduce__(self) -> tuple[Callable[..., "Encoder"], tuple[Any, ...]]:
         """Pickle how the encoder was loaded, not the model itself."""
-        if not self._setup.is_loaded:
+        if not self._is_loaded:
             raise InputError("an encoder made from a model in memory cannot be sent to workers; use Encoder.load")
         return load_once, (type(self).load, self.load_spec)
 
@@ -146,27 +145,27 @@ class Encoder:
     @property
     def late_interaction(self) -> bool:
         """Whether the model was trained for token vectors; otherwise its token states are used as they are."""
-        return self._setup.late_interaction
+        return self._model.late_interaction
 
     @property
     def arithmetic(self) -> Arithmetic:
         """Number format of the transformer."""
-        return self._setup.arithmetic
+        return self._model.arithmetic
 
     @property
     def engine(self) -> Engine:
         """Library that runs the transformer."""
-        return self._setup.engine
+        return self._model.engine
 
     @property
     def may_use_gpu(self) -> bool:
         """Internal: whether a worker with a GPU should encode on it; yes, unless the caller asked for the CPU."""
-        return self._setup.may_use_gpu
+        return self._may_use_gpu
 
     @property
     def device(self) -> str:
         """Device of the model."""
-        return str(self._model.device)
+        return self._model.device
 
     @property
     def scoring_device(self) -> str:
@@ -176,41 +175,41 @@ class Encoder:
     @property
     def query_length(self) -> int:
         """Maximum number of tokens of a query that the model reads."""
-        return self._lengths.query
+        return self._model.lengths.query
 
     @property
     def document_length(self) -> int:
         """Maximum number of tokens of a document that the model reads."""
-        return self._lengths.document
+        return self._model.lengths.document
 
     @property
     def most_tokens(self) -> int:
         """Number of tokens for which the model has positions."""
-        return self._lengths.most
+        return self._model.lengths.most
 
     @property
     def fills_queries(self) -> bool:
         """Whether the model fills every query with ``[MASK]`` to the same length."""
-        return fills_queries(self._transformer)
+        return self._model.fills_queries
 
     @property
     def dimensions(self) -> int:
         """Number of dimensions of a token vector."""
-        return int(self._model.get_embedding_dimension() or 0)
+        return self._model.dimensions
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The token behind each token id."""
-        return self._reader.vocabulary
+        return self._model.vocabulary
 
     def prompt(self, role: Role) -> str:
         """The text that the model reads before a query or a document: a marker, an instruction, or nothing."""
-        return self._reader.prompts[role]
+        return self._model.prompts[role]
 
     @property
     def model_fingerprint(self) -> str:
         """Equal for two encoders with the same parameters, whatever their lengths."""
-        return self._parameters[:16]
+        return self._model.parameters[:16]
 
     def fingerprint(self, role: Role) -> str:
         """Equal for two encoders that give the same vectors to queries, or to documents.
@@ -224,20 +223,15 @@ class Encoder:
         roles: tuple[Role, ...] = get_args(Role)
         return {
             role: vectors_fingerprint(
-                self._model,
-                role,
-                parameters=self._parameters,
-                length=self._reader.limit(role),
+                self._model.settings(role),
+                parameters=self._model.parameters,
+                length=self._model.lengths.limit(role),
                 prompt=self.prompt(role),
                 arithmetic=self.arithmetic,
                 engine=self.engine,
             )
             for role in roles
         }
-
-    @cached_property
-    def _parameters(self) -> str:
-        return self._setup.parameters or parameters_digest(self._model)
 
     def encode_queries(self, texts: Sequence[str], advance: Advance = ignore) -> TokenBatch:
         """Encode queries. A query without any token of text is an error, because nothing could match it.
@@ -274,11 +268,11 @@ class Encoder:
         >>> encoder.encode(tokenized).lengths.tolist()
         [3, 5]
         """
-        return self._reader.tokenize(texts, role)
+        return self._model.tokenize(texts, role)
 
-    def spans(self, document: str) -> list[tuple[int, tuple[int, int] | None]]:
+    def spans(self, document: str) -> list[Span]:
         """Internal: tokens of a document as the model reads it, with their spans in the text; None for special ones."""
-        return self._reader.spans(document)
+        return self._model.spans(document)
 
     def encode(self, tokenized: Tokenized, advance: Advance = ignore) -> TokenBatch:
         """Encode texts that this encoder has tokenised.
@@ -287,7 +281,7 @@ class Encoder:
             tokenized: result of :meth:`tokenize`.
             advance: progress callback, with the number of texts finished since the last call.
         """
-        if self.engine == "openvino" or self._model.device.type != "cpu":
+        if self.engine == "openvino" or self.device != CPU:
             self._process.check("this encoder")
         if tokenized.role == "query":
             _check_queries(tokenized)
@@ -304,35 +298,28 @@ class Encoder:
         advance(sum(is_blank))
         advance_lock = threading.Lock()  # a progress callback need not be thread-safe
 
-        def encode(batch: tuple[list[int], dict[str, Any]]) -> None:
-            rows, inputs = batch
-            with torch.inference_mode():
-                outputs = self._model(inputs, task=tokenized.role)
-            scored = outputs["attention_mask"].bool()
-            # Copied from a GPU all at once: a copy for each text would take longer than encoding.
-            all_states = outputs["token_embeddings"][scored].float().cpu().numpy()
-            all_ids = outputs["input_ids"][scored].int().cpu().numpy()
-            ends = np.cumsum(scored.sum(dim=1).tolist())[:-1]
-            for row, states, ids in zip(rows, np.split(all_states, ends), np.split(all_ids, ends), strict=True):
-                if tokenized.role == "document" and self._reader.only_special(ids):
+        def encode(rows: list[int]) -> None:
+            states = self._model.run(tokenized.inputs, rows, tokenized.role)
+            ends = np.cumsum(states.lengths)[:-1]
+            split = zip(rows, np.split(states.vectors, ends), np.split(states.token_ids, ends), strict=True)
+            for row, of_row, ids in split:
+                if tokenized.role == "document" and only_special(ids, self.vocabulary):
                     continue
                 for place in places_of[row]:
-                    vectors[place], token_ids[place] = states, ids
+                    vectors[place], token_ids[place] = of_row, ids
             with advance_lock:
                 advance(sum(len(places_of[row]) for row in rows))
 
         rows = [row for row, places in places_of.items() if not is_blank[places[0]]]
-        made = batched_inputs(tokenized.inputs, rows, self._model.device)
+        most = batches.CPU_BATCH if self.device == CPU else batches.GPU_BATCH
+        chosen = batches.batches(self._model.token_counts(tokenized.inputs, rows), most)
+        made = ([rows[place] for place in batch] for batch in chosen)
         if self.engine == "openvino":
             map_in_threads(encode, made)
         else:  # torch uses several threads for each batch
             for batch in made:
                 encode(batch)
         return TokenBatch.pack(vectors, token_ids)
-
-    @property
-    def _transformer(self) -> Any:  # noqa: ANN401 -- the library does not type its modules
-        return self._model[0]
 
 
 def _check_queries(tokenized: Tokenized) -> None:

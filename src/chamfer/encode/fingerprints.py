@@ -2,19 +2,24 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-import torch
-from sentence_transformers import MultiVectorEncoder
+from tokenizers import Tokenizer
 
 from chamfer.encode.settings import Arithmetic, Engine, Role
+
+if TYPE_CHECKING:
+    from sentence_transformers import MultiVectorEncoder
 
 # In the names of parameters that contribute to no token vector, and are random if a checkpoint lacks them.
 UNUSED = ".pooler."
 
 
-def parameters_digest(model: MultiVectorEncoder) -> str:
+def parameters_digest(model: "MultiVectorEncoder") -> str:
     """SHA-256 of a model's parameters and their names."""
+    import torch
+
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         if UNUSED in name:
@@ -25,49 +30,43 @@ def parameters_digest(model: MultiVectorEncoder) -> str:
 
 
 def vectors_fingerprint(
-    model: MultiVectorEncoder,
-    role: Role,
-    *,
-    parameters: str,
-    length: int,
-    prompt: str,
-    arithmetic: Arithmetic,
-    engine: Engine,
+    settings: Mapping[str, Any], *, parameters: str, length: int, prompt: str, arithmetic: Arithmetic, engine: Engine
 ) -> str:
     """Fingerprint of the vectors that a model gives to queries, or to documents.
 
     Args:
-        model: the model.
-        role: whether for queries or documents.
+        settings: what :func:`settings_of` reads from the model for the role.
         parameters: digest of the parameters as trained.
         length: token limit for the role.
         prompt: text that the model reads before each text of the role.
         arithmetic: number format of the transformer.
         engine: library that runs the transformer.
     """
+    whole = {**settings, "parameters": parameters, "length": length, "prompt": prompt}
+    # Defaults are left out, so that fingerprints from before these settings existed stay valid.
+    if arithmetic != "float32":
+        whole["arithmetic"] = arithmetic
+    if engine != "torch":
+        whole["engine"] = engine
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def settings_of(model: "MultiVectorEncoder", role: Role) -> dict[str, Any]:
+    """What determines the vectors of a role, but for parameters, length, prompt, arithmetic and engine."""
     transformer: Any = model[0]
     modules: list[Any] = list(model)[1:]
-    settings: dict[str, Any] = {
-        "parameters": parameters,
-        "tokenizer": _tokenizer_settings(model.tokenizer),
-        "length": length,
-        "prompt": prompt,
+    return {
+        "tokenizer": tokenizer_settings(model.tokenizer.backend_tokenizer),
         "expansion": transformer.query_expansion if role == "query" else None,
         "architecture": _architecture(transformer),
         # Without the first module: it is the transformer, which the lines above describe.
         "modules": [(type(module).__name__, module.get_config_dict()) for module in modules],
     }
-    # Defaults are left out, so that fingerprints from before these settings existed stay valid.
-    if arithmetic != "float32":
-        settings["arithmetic"] = arithmetic
-    if engine != "torch":
-        settings["engine"] = engine
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _tokenizer_settings(tokenizer: Any) -> dict[str, Any]:  # noqa: ANN401 -- of transformers
+def tokenizer_settings(tokenizer: Tokenizer) -> dict[str, Any]:
     """Everything that determines tokens. Truncation and padding are left out, because each call sets them."""
-    settings: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
+    settings: dict[str, Any] = json.loads(tokenizer.to_str())
     return {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
 
 

@@ -1,8 +1,7 @@
 """Encoding in a forked child, which has none of its parent's threads. Torch encodes with one; others cannot."""
 
 import os
-
-import torch
+import sys
 
 from chamfer.errors import InputError
 
@@ -28,7 +27,8 @@ class Process:
 
 def _limit_torch() -> None:
     """Limit torch to one thread, as in the workers of its data loader; it would wait for the others forever."""
-    torch.set_num_threads(1)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
 
 
 os.register_at_fork(after_in_child=_limit_torch)

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from chamfer.encode.settings import Role
 from chamfer.errors import InputError
 
 # Special tokens at both ends, a marker and one token of text.
@@ -14,16 +15,25 @@ class Lengths(NamedTuple):
     query: int
     document: int
     most: int
+    """Number of tokens that the model has positions for."""
+
+    def limit(self, role: Role) -> int:
+        """Maximum number of tokens that the model reads of a text."""
+        return self.query if role == "query" else self.document
+
+    def changed(self, query: int | None, document: int | None) -> "Lengths":
+        """Other limits for the same model; ``None`` keeps one."""
+        for what, length in (("query", query), ("document", document)):
+            if length is not None and not SHORTEST <= length <= self.most:
+                raise InputError(
+                    f"the {what} length must be between {SHORTEST} and {self.most} tokens for this model, not {length}"
+                )
+        return self._replace(query=query or self.query, document=document or self.document)
 
 
-def lengths_of(transformer: Any, most: int | None = None) -> Lengths:  # noqa: ANN401 -- the library's module
-    """The token limits that a transformer is set to.
-
-    Args:
-        transformer: the first module of the model.
-        most: number of positions of the model, if it is known already.
-    """
-    most = most_tokens(transformer) if most is None else most
+def lengths_of(transformer: Any) -> Lengths:  # noqa: ANN401 -- the library's module
+    """The token limits that a transformer is set to."""
+    most = most_tokens(transformer)
     if fills_queries(transformer):
         query = transformer.query_expansion["length"]
     else:
@@ -32,24 +42,16 @@ def lengths_of(transformer: Any, most: int | None = None) -> Lengths:  # noqa: A
     return Lengths(int(query), int(document), most)
 
 
-def set_lengths(transformer: Any, query_length: int | None, document_length: int | None) -> Lengths:  # noqa: ANN401
-    """Set the limits of a transformer; ``None`` keeps the model's own."""
-    own = lengths_of(transformer)
-    for what, length in (("query", query_length), ("document", document_length)):
-        if length is not None and not SHORTEST <= length <= own.most:
-            raise InputError(
-                f"the {what} length must be between {SHORTEST} and {own.most} tokens for this model, not {length}"
-            )
-    lengths = Lengths(query_length or own.query, document_length or own.document, own.most)
+def set_lengths(transformer: Any, lengths: Lengths) -> None:  # noqa: ANN401
+    """Set a transformer to token limits."""
     transformer.document_length = lengths.document
     expansion = transformer.query_expansion
     if fills_queries(transformer):
         transformer.query_expansion = {**expansion, "length": lengths.query}
-        return lengths
+        return
     if expansion is not None:  # short queries are filled to a minimum length, which must not exceed the maximum
         transformer.query_expansion = {**expansion, "length": min(expansion["length"], lengths.query)}
     transformer.query_length = lengths.query
-    return lengths
 
 
 def fills_queries(transformer: Any) -> bool:  # noqa: ANN401

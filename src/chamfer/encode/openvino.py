@@ -1,28 +1,22 @@
-"""Running a transformer on the CPU with OpenVINO. The only file that knows OpenVINO."""
+"""Running a transformer on the CPU with OpenVINO, without torch. The only file that imports OpenVINO to run it."""
 
 import importlib.util
-import inspect
 import sys
 import threading
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-import torch
-from sentence_transformers import MultiVectorEncoder
+import numpy as np
+import numpy.typing as npt
 
-from chamfer.encode.checkpoint import quiet_libraries
 from chamfer.encode.forks import Process
-from chamfer.encode.tokenizing import ModelTokenizer
-from chamfer.errors import InputError, first_line
+from chamfer.encode.settings import Arithmetic
+from chamfer.errors import InputError
+from chamfer.support.threads import cores
 
-Inputs = Mapping[str, torch.Tensor]
-
-# Lowest cosine allowed between the states of a token from torch and from OpenVINO. In 16 bits it is above 0.999; for a
-# transformer that was traced wrongly it is far lower.
-MIN_COSINE = 0.98
 TELEMETRY = "openvino_telemetry"
 
 
@@ -31,108 +25,52 @@ def has_openvino() -> bool:
     return importlib.util.find_spec("openvino") is not None
 
 
-def run_with_openvino(
-    model: MultiVectorEncoder, tokenizer: ModelTokenizer, *, parameters: str, bfloat16: bool, required: bool
-) -> bool:
-    """Replace the transformer of a model with one that OpenVINO runs; returns whether that worked.
-
-    Compiling takes seconds, so the transformer that was compiled last is used again for the same model.
-
-    Args:
-        model: model on the CPU.
-        tokenizer: its tokenizer.
-        parameters: digest of its parameters.
-        bfloat16: whether to compute in 16 bits.
-        required: whether a transformer that OpenVINO cannot run is an error.
-    """
-    transformer: Any = model[0]
-    limit = tokenizer.limit("document")
-    key = (parameters, transformer.auto_model.config.to_json_string(), limit, bfloat16, torch.get_num_threads())
-    try:
-        if not has_openvino():
-            raise InputError("the engine 'openvino' is not installed; run: pip install 'chamfer[openvino]'")
-        _first_use().check("OpenVINO")
-        if key not in _last:
-            example, check = (
-                tokenizer.tokenize(texts, "document").inputs
-                for texts in (["a text", "another text"], ["one", "two, three", "word " * limit])
-            )
-            compiled = Compiled(transformer.auto_model, example, check, bfloat16=bfloat16)
-            _last.clear()
-            _last[key] = compiled
-        transformer.model = _last[key]
-    except InputError:
-        if required:
-            raise
-        return False
-    return True
+def check_openvino() -> None:
+    """Refuse to go on without OpenVINO, or in a forked child in whose parent it was used: it would wait forever."""
+    if not has_openvino():
+        raise InputError("the engine 'openvino' is not installed; run: pip install 'chamfer[openvino]'")
+    _first_use().check("OpenVINO")
 
 
-class Compiled(torch.nn.Module):
-    """A drop-in replacement for a transformer inside a model of sentence-transformers. Threads may share it.
+class Runner:
+    """A compiled transformer: arrays in, the states of its last layer out. Threads may share it.
 
     Args:
-        model: the transformer.
-        example: inputs of several texts, to trace its operations with.
-        check: inputs of another shape, with padding, on which both must agree.
-        bfloat16: whether to compute in 16 bits.
+        graph: what OpenVINO converted, or the file that it was saved in.
+        arithmetic: number format to compute in.
     """
 
-    def __init__(self, model: Any, example: Inputs, check: Inputs, *, bfloat16: bool) -> None:  # noqa: ANN401
-        super().__init__()
-        self.config = model.config
-        self._names = [name for name in inspect.signature(model.forward).parameters if name in example]
-        self._threads = threading.local()
-        try:
-            self._compiled = self._compile(_States(model, self._names), example, bfloat16=bfloat16)
-            found = self(**check)["last_hidden_state"]
-        # Tracing an unusual model fails in more ways than a list of exceptions could cover.
-        except Exception as error:
-            raise InputError(f"OpenVINO cannot run this model ({first_line(error)}); use the engine 'torch'") from error
-        expected = model(**{name: check[name] for name in self._names}).last_hidden_state
-        cosines = torch.nn.functional.cosine_similarity(found, expected, dim=-1)[check["attention_mask"].bool()]
-        if not bool((cosines > MIN_COSINE).all()):
-            raise InputError("OpenVINO and torch disagree on the token states of this model; use the engine 'torch'")
-
-    def forward(self, **inputs: Any) -> dict[str, torch.Tensor]:  # noqa: ANN401 -- what the transformer takes
-        """Token states, under the name that transformers uses."""
-        if not hasattr(self._threads, "request"):
-            self._threads.request = self._compiled.create_infer_request()
-        arrays = [inputs[name].numpy() for name in self._names]
-        return {"last_hidden_state": torch.from_numpy(self._threads.request.infer(arrays, share_inputs=True)[0])}
-
-    def _compile(self, model: torch.nn.Module, example: Inputs, *, bfloat16: bool) -> Any:  # noqa: ANN401
-        with _without_telemetry():
+    def __init__(self, graph: Any, arithmetic: Arithmetic) -> None:  # noqa: ANN401 -- OpenVINO is not typed
+        with without_telemetry():
             import openvino
-            from openvino.frontend import FrontEndManager
-            from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
-
-        with quiet_libraries(), warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():
-            warnings.simplefilter("ignore")  # the tracer warns about every branch; the check decides
-            decoder = TorchScriptPythonDecoder(model, example_input=tuple(example[name] for name in self._names))
-            frontend = FrontEndManager().load_by_framework("pytorch")
-            graph = frontend.convert(frontend.load(decoder))
-        return openvino.Core().compile_model(
+        self._compiled = openvino.Core().compile_model(
             graph,
             "CPU",
             {
                 "PERFORMANCE_HINT": "THROUGHPUT",  # several batches at once, on about one core each
-                "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
-                "INFERENCE_NUM_THREADS": torch.get_num_threads(),
+                "INFERENCE_PRECISION_HINT": "bf16" if arithmetic == "bfloat16" else "f32",
+                "INFERENCE_NUM_THREADS": cores(),
             },
         )
+        self._threads = threading.local()
+
+    def __call__(self, arrays: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+        """``(texts, tokens, dimensions)`` the states, in memory that the next call in this thread overwrites."""
+        if not hasattr(self._threads, "request"):
+            self._threads.request = self._compiled.create_infer_request()
+        states: npt.NDArray[np.float32] = self._threads.request.infer(list(arrays), share_inputs=True)[0]
+        return states
 
 
-_last: dict[tuple[object, ...], Compiled] = {}
-
-
-@cache
-def _first_use() -> Process:
-    return Process()
+def save_graph(graph: Any, path: Path) -> None:  # noqa: ANN401
+    """Save a graph in two files, ``path`` and its weights beside it."""
+    with without_telemetry():
+        import openvino
+    openvino.save_model(graph, path, compress_to_fp16=False)
 
 
 @contextmanager
-def _without_telemetry() -> Iterator[None]:
+def without_telemetry() -> Iterator[None]:
     """Hide the package that OpenVINO uses to report every import to a server."""
     before = sys.modules.get(TELEMETRY)
     sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # makes the import fail
@@ -144,13 +82,6 @@ def _without_telemetry() -> Iterator[None]:
             sys.modules[TELEMETRY] = before
 
 
-class _States(torch.nn.Module):
-    """The last hidden states of a transformer, from inputs in a fixed order, as tracing requires."""
-
-    def __init__(self, model: torch.nn.Module, names: list[str]) -> None:
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        states: torch.Tensor = self.model(**dict(zip(self.names, inputs, strict=True))).last_hidden_state
-        return states
+@cache
+def _first_use() -> Process:
+    return Process()

@@ -1,16 +1,12 @@
 """Tokenising texts, each of them once, into the inputs of a model."""
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sentence_transformers import MultiVectorEncoder
 
-from chamfer.encode.cutting import cut
-from chamfer.encode.lengths import Lengths
 from chamfer.encode.settings import Role
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenIds
@@ -62,68 +58,87 @@ class Tokenized:
         )
 
 
-class ModelTokenizer:
-    """The tokenizer of a model, with the model's prompts and lengths. Threads may share it."""
+Span = tuple[int, tuple[int, int] | None]
+"""A token id, and where the token is in its text; None for special tokens."""
 
-    def __init__(self, model: MultiVectorEncoder, lengths: Lengths) -> None:
-        self._model, self._tokenizer, self._lengths = model, model.tokenizer, lengths
-        transformer: Any = model[0]
-        transformer.unpad_inputs = False  # FlashAttention's flat inputs have no rows to make batches from
-        # Truncation and padding are state of the tokenizer, which a second thread would change.
-        self._lock = threading.Lock()
-        self.prompts: dict[Role, str] = {
-            "query": _prompt(model, "query"),
-            "document": _prompt(model, "document", "passage", "corpus"),
-        }
-        self.vocabulary = _vocabulary(self._tokenizer, self.prompts.values())
 
-    def limit(self, role: Role) -> int:
-        """Maximum number of tokens that the model reads of a text."""
-        return self._lengths.query if role == "query" else self._lengths.document
+class Encoding(Protocol):
+    """What a tokenizer returns for a text."""
 
-    def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
-        """Tokenise texts, both for counting and for the model."""
-        texts = list_of_strings(texts, "texts")
-        row_of: dict[str, int] = {}
-        for text in texts:
-            row_of.setdefault(text, len(row_of))
-        if not row_of:
-            return Tokenized((), role, (), (), {}, ())
-        with self._lock:
-            distinct = [cut(text, self.limit(role), self._tokenizer) for text in row_of]
-            inputs: Any = self._model.preprocess(distinct, prompt=self.prompts[role], task=role)
-            # The library passes on the tokenizer's own result, which knows what was truncated and which tokens are
-            # padding. It does not for multimodal processors, so there the texts are tokenised a second time.
-            read = getattr(inputs, "encodings", None) if inputs.get("modality") == "text" else None
-            if read is None:
-                prompted = [self.prompts[role] + text for text in distinct]
-                read = self._tokenizer(prompted, truncation=True, max_length=self.limit(role)).encodings
-        ids = [np.asarray(one.ids, np.int32)[np.asarray(one.attention_mask, np.bool_)] for one in read]
-        ids = [row[:0] if self.only_special(row) else row for row in ids]
-        truncated = [
-            len(short) < len(text) or (len(one.ids) >= self.limit(role) and len(one.overflowing) > 0)
-            for text, short, one in zip(row_of, distinct, read, strict=True)
-        ]
-        rows = [row_of[text] for text in texts]
-        return Tokenized(texts, role, [ids[row] for row in rows], [truncated[row] for row in rows], inputs, rows)
+    @property
+    def ids(self) -> list[int]:
+        """Token ids."""
+        ...
 
-    def spans(self, document: str) -> list[tuple[int, tuple[int, int] | None]]:
-        """The tokens of a document as the model reads it, each with its span in the text, or None for special ones."""
-        prompt = self.prompts["document"]
-        with self._lock:
-            beginning = cut(document, self._lengths.document, self._tokenizer)
-            read = self._tokenizer(
-                prompt + beginning, truncation=True, max_length=self._lengths.document, return_offsets_mapping=True
-            )
-        spans = [(start - len(prompt), stop - len(prompt)) for start, stop in read["offset_mapping"]]
-        return [
-            (token, without_space(document, start, stop) if 0 <= start < stop else None)
-            for token, (start, stop) in zip(read["input_ids"], spans, strict=True)
-        ]
+    @property
+    def attention_mask(self) -> list[int]:
+        """1 for tokens, 0 for padding."""
+        ...
 
-    def only_special(self, token_ids: npt.NDArray[np.integer]) -> bool:
-        """Whether all tokens are special, because the text is blank or the tokenizer ignores all its characters."""
-        return bool(self.vocabulary.is_special[token_ids].all())
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """Start and end of every token in the text."""
+        ...
+
+    @property
+    def overflowing(self) -> "Sequence[Encoding]":
+        """What was cut off."""
+        ...
+
+
+Read = Callable[[list[str]], tuple[Mapping[str, Any], Sequence[Encoding]]]
+"""Tokenises texts: inputs of the model, and the tokenizer's own results."""
+
+
+def tokenize_each(
+    texts: Sequence[str],
+    role: Role,
+    *,
+    limit: int,
+    vocabulary: Vocabulary,
+    shorten: Callable[[str], str],
+    read: Read,
+) -> Tokenized:
+    """Tokenise texts, equal ones once, both for counting and for the model.
+
+    Args:
+        texts: the texts.
+        role: whether they are queries or documents.
+        limit: maximum number of tokens that the model reads of a text.
+        vocabulary: the tokens behind the ids.
+        shorten: cuts long texts before they are tokenised.
+        read: tokenises distinct texts.
+    """
+    texts = list_of_strings(texts, "texts")
+    row_of: dict[str, int] = {}
+    for text in texts:
+        row_of.setdefault(text, len(row_of))
+    if not row_of:
+        return Tokenized((), role, (), (), {}, ())
+    distinct = [shorten(text) for text in row_of]
+    inputs, encodings = read(distinct)
+    ids = [np.asarray(one.ids, np.int32)[np.asarray(one.attention_mask, np.bool_)] for one in encodings]
+    ids = [row[:0] if only_special(row, vocabulary) else row for row in ids]
+    truncated = [
+        len(short) < len(text) or (len(one.ids) >= limit and len(one.overflowing) > 0)
+        for text, short, one in zip(row_of, distinct, encodings, strict=True)
+    ]
+    rows = [row_of[text] for text in texts]
+    return Tokenized(texts, role, [ids[row] for row in rows], [truncated[row] for row in rows], inputs, rows)
+
+
+def spans_in(document: str, prompt: str, encoding: Encoding) -> list[Span]:
+    """The tokens of a document as the model reads it, behind a prompt, each with its span in the text."""
+    spans = [(start - len(prompt), stop - len(prompt)) for start, stop in encoding.offsets]
+    return [
+        (token, without_space(document, start, stop) if 0 <= start < stop else None)
+        for token, (start, stop) in zip(encoding.ids, spans, strict=True)
+    ]
+
+
+def only_special(token_ids: npt.NDArray[np.integer], vocabulary: Vocabulary) -> bool:
+    """Whether all tokens are special, because the text is blank or the tokenizer ignores all its characters."""
+    return bool(vocabulary.is_special[token_ids].all())
 
 
 def without_space(text: str, start: int, stop: int) -> tuple[int, int]:
@@ -133,18 +148,3 @@ def without_space(text: str, start: int, stop: int) -> tuple[int, int]:
     (2, 5)
     """
     return start + len(text[start:stop]) - len(text[start:stop].lstrip()), stop
-
-
-def _prompt(model: MultiVectorEncoder, *names: str) -> str:
-    return next((model.prompts[name] or "" for name in names if name in model.prompts), "")
-
-
-def _vocabulary(tokenizer: Any, prompts: Iterable[str]) -> Vocabulary:  # noqa: ANN401 -- of transformers
-    by_id = {index: token for token, index in tokenizer.get_vocab().items()}
-    tokens = tuple(by_id.get(index, "") for index in range(max(by_id) + 1))
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    for prompt in prompts:
-        ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        if len(ids) == 1:  # a prompt of one token is a marker; a longer one is an instruction
-            special.add(ids[0])
-    return Vocabulary(tokens, frozenset(special))

@@ -9,7 +9,6 @@ from typing import Any
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoded import encode_cached
-from chamfer.cache.location import default_cache
 from chamfer.data.collection import Collection
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
@@ -18,6 +17,7 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.bm25 import BM25
 from chamfer.retrieve.stage import DEFAULT_DEPTH
+from chamfer.support.cache_folder import default_cache
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.weights.counting import count_tokens
 from chamfer.weights.frequencies import DocumentFrequencies

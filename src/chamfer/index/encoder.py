@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from chamfer.encode.checkpoint import lasting_name
+from chamfer.encode.checkpoint_files import lasting_name
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import Role
 from chamfer.errors import InputError

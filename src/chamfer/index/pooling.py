@@ -1,7 +1,6 @@
 """Token pooling: similar tokens of a document share one vector."""
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from chamfer.support.threads import map_in_threads
 from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
@@ -25,6 +24,8 @@ def _pool_one(vectors: Vectors, token_ids: TokenIds, factor: int) -> tuple[Vecto
     count = -(-len(vectors) // factor)
     if count == len(vectors):
         return vectors, token_ids
+    from scipy.cluster.hierarchy import fcluster, linkage  # takes a third of a second
+
     group = fcluster(linkage(vectors, method="ward"), count, criterion="maxclust") - 1
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
     order = np.argsort(first)  # order of the text

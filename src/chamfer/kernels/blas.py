@@ -59,6 +59,8 @@ def _in_32_bits(vectors: Vectors) -> npt.NDArray[np.float32]:
 
     Torch converts 20 times as fast as NumPy, and a new array per call would take as long again in page faults.
     """
+    if vectors.dtype == np.float32:
+        return vectors
     import torch  # here, so that commands that compute no scores start quickly
 
     needed = vectors.size

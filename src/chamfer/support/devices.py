@@ -1,14 +1,20 @@
 """The device to compute on: a GPU if there is one."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 from chamfer.errors import InputError
 
 VARIABLE = "CHAMFER_DEVICE"
 AUTO, CPU = "auto", "cpu"
+
+# What drivers of accelerators create on Linux: NVIDIA's, that of WSL, AMD's, Intel's, and those of the kernel's own
+# framework.
+ACCELERATORS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd", "/dev/dri", "/dev/accel")
 
 # Compute capability of Ampere, the oldest GPU generation that chamfer's kernels support.
 MIN_CAPABILITY = (8, 0)
@@ -23,9 +29,11 @@ def chosen_device(device: str = AUTO) -> str:
     >>> chosen_device("cpu")
     'cpu'
     """
-    import torch  # imported here, so that commands that compute nothing start quickly
-
     asked = device if device != AUTO else os.environ.get(VARIABLE) or AUTO
+    if asked == CPU or (asked == AUTO and not may_have_gpu()):
+        return CPU
+    import torch  # takes seconds
+
     if asked == AUTO:
         if torch.cuda.is_available():
             return "cuda"
@@ -43,6 +51,11 @@ def chosen_device(device: str = AUTO) -> str:
         if (chosen.index or 0) >= count:
             raise InputError(f"device {asked!r} is not available: torch finds {count} GPUs; use auto or cpu")
     return asked
+
+
+def may_have_gpu() -> bool:
+    """Whether this machine has the device files of an accelerator; only with them is it worth asking torch."""
+    return sys.platform != "linux" or any(Path(place).exists() for place in ACCELERATORS)
 
 
 def only_cpu(device: str = AUTO) -> bool:
@@ -79,6 +92,9 @@ def one_torch_thread() -> Iterator[None]:
 
     Torch's threads wait for each other after every operation, so on a busy machine the work takes many times as long.
     """
+    if "torch" not in sys.modules:
+        yield
+        return
     before = torch_threads()
     set_torch_threads(1)
     try:

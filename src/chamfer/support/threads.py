@@ -59,7 +59,7 @@ def map_in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
             waiting.clear()
 
     with _one_blas_thread():
-        helpers = [_pool().submit(work) for _ in range(min(_cores(), len(given)) - 1)]
+        helpers = [_pool().submit(work) for _ in range(min(cores(), len(given)) - 1)]
         _thread.is_worker = True
         try:
             work()
@@ -74,10 +74,11 @@ def map_in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 def free_cores() -> int:
     """Number of threads that a caller may start: one inside :func:`map_in_threads`, where all cores are busy."""
-    return 1 if _thread.is_worker else _cores()
+    return 1 if _thread.is_worker else cores()
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Number of threads to use in all: ``CHAMFER_THREADS``, else a thread for each core of this process."""
     asked = os.environ.get(VARIABLE, "")
     if not asked:
         # Only Linux knows which cores this process may use.
@@ -89,7 +90,7 @@ def _cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_cores(), thread_name_prefix="chamfer", initializer=_mark_as_worker)
+    return ThreadPoolExecutor(cores(), thread_name_prefix="chamfer", initializer=_mark_as_worker)
 
 
 def _mark_as_worker() -> None:

@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +31,12 @@ class Vocabulary:
 
     tokens: tuple[str, ...]
     special_ids: frozenset[int]
+
+    @classmethod
+    def of(cls, ids: Mapping[str, int], special_ids: Iterable[int]) -> Self:
+        """Internal: the vocabulary of a tokenizer, from the id of each token; an id without a token has an empty one."""
+        by_id = {index: token for token, index in ids.items()}
+        return cls(tuple(by_id.get(index, "") for index in range(max(by_id) + 1)), frozenset(special_ids))
 
     def __len__(self) -> int:
         return len(self.tokens)
