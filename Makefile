@@ -8,7 +8,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-mixed-cost bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
 
@@ -180,6 +180,12 @@ bench-reproduce: .venv/installed
 	$(BIN)/python benchmarks/render.py
 
 # The server under load, and the overhead of HTTP. Takes two minutes and needs an idle machine.
+# Seconds until a new process answers, compared with an older checkout that has its own .venv: make bench-cold
+# BEFORE=../older
+bench-cold: .venv/installed
+	$(BIN)/python benchmarks/cold.py $(BEFORE) --data $(DATA)
+	$(BIN)/python benchmarks/render.py
+
 bench-serving: .venv/installed
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/render.py

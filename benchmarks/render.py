@@ -99,6 +99,7 @@ def main() -> None:
         "ray-batch": ray_tables.batch(),
         "sharded": ray_tables.shards(),
         "serving": serving_tables.serving(),
+        "cold": serving_tables.cold(),
         "torture": torture_tables.campaign(),
         "safety-costs": torture_tables.safety_costs(),
     }

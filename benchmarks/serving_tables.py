@@ -1,9 +1,10 @@
-"""Latency, throughput and memory of the server, from ``results/serving.json``."""
+"""Latency, throughput and memory of the server, and the time until a new process answers."""
 
 import json
 from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results" / "serving.json"
+FOLDER = Path(__file__).parent / "results"
+RESULTS, COLD = FOLDER / "serving.json", FOLDER / "cold.json"
 
 
 def serving() -> str:
@@ -31,3 +32,14 @@ def serving() -> str:
             *rows,
         ]
     )
+
+
+def cold() -> str:
+    """Seconds until a new process answers, before queries were encoded without torch, and now."""
+    found = json.loads(COLD.read_text())
+    rows = ["| command | before, s | now, s | |", "| --- | ---: | ---: | ---: |"]
+    for name, sides in found["commands"].items():
+        before, now = (sides[side]["median_seconds"] for side in ("before", "now"))
+        command, comma, rest = name.partition(",")
+        rows.append(f"| `chamfer {command}`{comma}{rest} | {before:.1f} | {now:.1f} | {before / now:.1f}x |")
+    return "\n".join(rows)

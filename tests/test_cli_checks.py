@@ -139,4 +139,4 @@ def test_a_model_from_a_hub_is_announced(
         monkeypatch.setattr(sys, "argv", ["chamfer", *arguments])
         with pytest.raises(SystemExit):
             main()
-        assert ("loading the model nobody/nothing from the model hub" in capsys.readouterr().err) == said
+        assert ("loading the model nobody/nothing ..." in capsys.readouterr().err) == said

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from chamfer.cli.options import AsJson
-from chamfer.cli.terminal import print_json, results, say
+from chamfer.cli.terminal import print_json, results
 
 MARKS = {"fine": "ok  ", "differs": "note", "wrong": "BAD "}
 
@@ -20,7 +20,6 @@ def doctor(
 
     Example: chamfer doctor colbert-ir/colbertv2.0
     """
-    say(f"loading {checkpoint}")
     from chamfer.encode.doctor import diagnose
 
     diagnosis = diagnose(checkpoint)

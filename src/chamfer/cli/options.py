@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from chamfer.cli.terminal import say
+from chamfer.cli.terminal import say_once
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
@@ -39,7 +39,7 @@ FirstStage: TypeAlias = Annotated[
 def _announce(context: typer.Context, name: str) -> str:
     """Say that a model comes from a hub: a download takes long, and so does finding out that no hub can be reached."""
     if not context.resilient_parsing and name != MINILM and not Path(name).is_dir():
-        say(f"loading the model {name} from the model hub, or from its cache")
+        say_once(f"loading the model {name} ...")
     return name
 
 

@@ -54,13 +54,23 @@ def loading() -> Iterator[None]:
 
 class _Said(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
+        say_once(record.getMessage())
+
+
+_said: set[str] = set()
+
+
+def say_once(text: str) -> None:
+    """Print a message that is not the result, unless it was printed before."""
+    if text not in _said:
+        _said.add(text)
+        say(text)
 
 
 @contextmanager
 def notes() -> Iterator[None]:
     """Print what the library warns of as notes, each once."""
-    told: set[str] = set()
+    _said.clear()
 
     def show(
         message: Warning | str,
@@ -72,9 +82,8 @@ def notes() -> Iterator[None]:
     ) -> None:
         if not issubclass(category, InputWarning):
             others(message, category, filename, lineno, file, line)
-        elif str(message) not in told:
-            told.add(str(message))
-            say(f"note: {message}")
+        else:
+            say_once(f"note: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", InputWarning)

@@ -34,7 +34,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, ids: Mapping[str, int], special_ids: Iterable[int]) -> Self:
-        """Internal: the vocabulary of a tokenizer, from the id of each token; an id without a token has an empty one."""
+        """Internal: the vocabulary of a tokenizer, from the id of each token; ids without one have an empty one."""
         by_id = {index: token for token, index in ids.items()}
         return cls(tuple(by_id.get(index, "") for index in range(max(by_id) + 1)), frozenset(special_ids))
 
