@@ -50,9 +50,8 @@ class TestCollections:
         [
             ('{"_id": "1", "text": "a"}\n{"_id"', "line 2: not a JSON object"),
             ("[1]\n", "line 1: not a JSON object but list"),
-            (b"\xff\xfe\n", "not UTF-8"),
-            ('{"text": "a"}\n', "line 1: the id is missing; write a string under '_id'"),
-            ('{"_id": 7, "text": "a"}\n', "'_id' must be a string, not the integer 7"),
+            (b"caf\xe9\n", "not UTF-8"),
+            ('{"_id": 7.5, "text": "a"}\n', "'_id' must be a string, not float"),
             ('{"_id": "1", "text": ["a"]}\n', "'text' of '1' must be a string, not list"),
             ('{"_id": "1", "title": 7}\n', "'title' of '1' must be a string, not int"),
             ('{"_id": "1", "text": "\\ud800"}\n', "line 1: not a JSON object"),

@@ -20,7 +20,7 @@ followed: AbstractContextManager[object] = atheris.instrument_imports(["chamfer"
 with followed:
     import numpy as np
 
-    from chamfer.data.documents import read_documents
+    from chamfer.data.corpus import documents_from
     from chamfer.data.judgements import judgements_from
     from chamfer.data.queries import queries_from
     from chamfer.data.runs import read_run
@@ -45,7 +45,11 @@ PARSERS: dict[str, tuple[str, Callable[[Path], object], bytes]] = {
     "judgements": (".tsv", judgements_from, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t0\n"),
     "judgements of TREC": (".txt", judgements_from, b"q1 0 d1 1\nq2 0 d2 0\n"),
     "runs": (".trec", read_run, b"q1 Q0 d1 1 0.5 chamfer\nq1 Q0 d2 2 0.25 chamfer\n"),
-    "documents": (".jsonl", lambda path: list(read_documents(path)), b'{"_id": "a", "title": "t", "text": "x"}\n'),
+    "documents": (
+        ".jsonl",
+        lambda path: list(documents_from(path).read()),
+        b'{"_id": "a", "title": "t", "text": "x"}\n',
+    ),
     "queries": (".jsonl", queries_from, b'{"_id": "a", "text": "x", "metadata": {}}\n'),
 }
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chamfer.data.documents import corpus_file, read_documents
+from chamfer.data.corpus import documents_from
+from chamfer.data.documents import corpus_file
 from chamfer.data.judgements import Judgements, is_relevant, judgements_from
 from chamfer.data.queries import is_own_document, queries_from
+from chamfer.data.reading import USUAL, Reading
 from chamfer.errors import InputError
 
 
@@ -98,7 +100,7 @@ def load_collection(
             f"{path} is not a folder; a judged collection is a folder with corpus.jsonl, queries.jsonl and qrels/"
             + ("; chamfer learn also takes a corpus file with --queries and --qrels" if path.is_file() else "")
         )
-    documents = load_documents(path, allow_empty=allow_empty)
+    documents = load_documents(corpus_file(path), allow_empty=allow_empty)
     texts, fields = queries_from(queries or path / "queries.jsonl")
     judgements = {str(file): judgements_from(file, texts) for file in qrels}
     if queries is None:
@@ -106,12 +108,12 @@ def load_collection(
     return Collection(path.resolve().name, documents, texts, judgements, fields)
 
 
-def load_documents(path: str | Path, *, allow_empty: bool = False) -> dict[str, str]:
-    """Read the texts of a corpus: JSON lines with ``_id``, ``title`` and ``text``, or a folder with a corpus.jsonl."""
-    path = Path(path)
-    documents = {document.id: document.content for document in read_documents(path, allow_empty=allow_empty)}
+def load_documents(path: str | Path, *, reading: Reading = USUAL, allow_empty: bool = False) -> dict[str, str]:
+    """Titles and texts of a corpus, by id; see :func:`chamfer.data.corpus.documents_from`."""
+    corpus = documents_from(path, reading=reading, allow_empty=allow_empty)
+    documents = {document.id: document.content for document in corpus.read()}
     if not any(documents.values()):
         raise InputError(
-            f"{corpus_file(path)} holds no documents with text; a line is an object with '_id', 'title' and 'text'"
+            f"{path} holds no documents with text; a line of JSON lines is an object with '_id', 'title' and 'text'"
         )
     return documents

@@ -1,20 +1,29 @@
-"""A corpus that is checked once and can be read again: from memory, or from a file by the positions of its lines."""
+"""A corpus that is checked once and can be read again: from memory, from JSON lines by position, or from a copy."""
 
 import hashlib
 import json
 import os
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from chamfer.data.documents import Document, checked, corpus_file, document_from, metadata_json
+from chamfer.data.documents import STANDARD, Columns, Document, checked, corpus_file, document_from, metadata_json
 from chamfer.data.fingerprint import fingerprint
-from chamfer.data.frames import is_frame, rows_of
-from chamfer.data.jsonlines import open_lines, parse_json_lines
+from chamfer.data.frames import is_frame, records_of
+from chamfer.data.jsonlines import lines_of, open_lines, parse_json_lines
+from chamfer.data.readers.datasets import is_dataset, read_dataset
+from chamfer.data.readers.files import read_file
+from chamfer.data.readers.folder import read_folder
+from chamfer.data.readers.formats import format_of
+from chamfer.data.reading import USUAL, Reading
+from chamfer.data.recognised import documents_of
+from chamfer.data.records import Records
+from chamfer.data.spool import OnDisk, copied, spooled
 from chamfer.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,19 +52,27 @@ class Corpus(Protocol):
 Source: TypeAlias = "str | Path | Corpus | Mapping[str, str] | Iterable[Document | Mapping[str, Any]] | pd.DataFrame"
 """What :func:`documents_from` takes."""
 
+STANDARD_INPUT = "-"
+
 
 def documents_from(
-    source: Source, *, allow_empty: bool = False, check: Callable[[Document], None] | None = None
+    source: Source,
+    *,
+    reading: Reading = USUAL,
+    allow_empty: bool = False,
+    check: Callable[[Document], None] | None = None,
 ) -> Corpus:
     """Read and check documents from any supported source.
 
-    A file is read once, from beginning to end. Only the positions of its lines stay in memory, so that its documents
-    can be read again.
+    A source is read once, from beginning to end. Of JSON lines, only the positions of the lines stay in memory, so that
+    documents can be read again; what has no such positions is written to a temporary file.
 
     Args:
         source: a mapping from ids to texts; a list of dicts (``id`` or ``_id``, ``text``, ``title``, anything else
-            is metadata); a list of documents; a DataFrame with such columns; a path to JSON lines or to a BEIR folder;
-            or a corpus that this function returned earlier, which is returned unchanged.
+            is metadata); a list of documents; a DataFrame with such columns; a dataset of ``datasets``; a path to a
+            file, to a BEIR folder, or to a folder of text, Markdown, HTML or PDF files; ``-`` for standard input; or a
+            corpus that this function returned earlier, which is returned unchanged.
+        reading: the format, and which columns hold ids, texts and titles; recognised by default.
         allow_empty: accept documents without text, which rank last.
         check: called with each document; raises an error if the document cannot be used.
 
@@ -63,15 +80,72 @@ def documents_from(
     >>> len(corpus), [document.metadata for document in corpus.read()]
     (2, [{'year': 2021}, {}])
     """
-    if isinstance(source, InMemory | InFile):
+    if isinstance(source, InMemory | InFile | OnDisk):
         return source
+    keep = _Checks(reading, allow_empty, check)
     if isinstance(source, str | Path):
-        return _read_file(corpus_file(Path(source)), allow_empty=allow_empty, check=check)
-    documents = tuple(checked(_given(source), allow_empty=allow_empty))
-    if check is not None:
-        for document in documents:
-            check(document)
-    return InMemory(documents)
+        return _from_path(source, keep)
+    if reading.format is not None or reading.delimiter is not None:
+        raise InputError("a format and a delimiter are those of a file; leave them out, or give a path")
+    if is_dataset(source):
+        return _on_disk(read_dataset(source), "the dataset", keep)
+    if is_frame(source):
+        return InMemory(tuple(keep.documents(records_of(source), "the DataFrame")[1]))
+    if reading.fields:
+        return InMemory(tuple(keep.documents(Records(_dicts(source)), "the list")[1]))
+    return InMemory(tuple(keep.checked(_given(source), STANDARD)))
+
+
+class _Checks(NamedTuple):
+    """From records to documents that passed all checks."""
+
+    reading: Reading
+    allow_empty: bool
+    check: Callable[[Document], None] | None
+
+    def documents(self, records: Records, name: str) -> tuple[Columns, Iterator[Document]]:
+        """The columns of a source, and its documents, which are read and checked one by one."""
+        columns, documents = documents_of(records, self.reading, name)
+        return columns, self.checked(documents, columns)
+
+    def checked(self, documents: Iterable[tuple[str, Document]], columns: Columns) -> Iterator[Document]:
+        """Documents that passed all checks."""
+        for document in checked(documents, allow_empty=self.allow_empty, columns=columns):
+            if self.check is not None:
+                self.check(document)
+            yield document
+
+
+def _from_path(given: str | Path, keep: _Checks) -> Corpus:
+    path, reading = Path(given), keep.reading
+    if str(given) == STANDARD_INPUT:
+        with copied(sys.stdin.buffer) as copy:
+            return _from_file(copy, "standard input", keep)
+    if path.is_dir():
+        if not corpus_file(path).is_file():
+            return _on_disk(read_folder(path, str(path), reading.format), str(path), keep)
+        path = corpus_file(path)
+    if path.exists() and not path.is_file():  # a pipe
+        with path.open("rb") as file, copied(file) as copy:
+            return _from_file(copy, str(path), keep)
+    if not path.is_file():
+        link = " (a link to a file that is not there)" if path.is_symlink() else ""
+        raise InputError(f"there is no file {path}{link}")
+    return _from_file(path, str(path), keep)
+
+
+def _from_file(path: Path, name: str, keep: _Checks) -> Corpus:
+    form = format_of(path, name, keep.reading.format)
+    if form == "jsonl" and str(path) == name and keep.reading.delimiter is None:
+        return _read_lines(path, keep)
+    return _on_disk(read_file(path, name, form, keep.reading), name, keep)
+
+
+def _on_disk(records: Records, name: str, keep: _Checks) -> Corpus:
+    corpus = spooled(keep.documents(records, name)[1], typed=records.typed)
+    if not len(corpus):
+        raise InputError(f"{name} holds no documents" + ("" if records.names is None else ", only names of columns"))
+    return corpus
 
 
 @dataclass(frozen=True)
@@ -109,12 +183,14 @@ class InFile:
         digest: digest of its bytes.
         starts: byte offset of each document's line.
         state: size and modification time when it was checked.
+        columns: which fields hold the id, the text and the title.
     """
 
     path: Path
     digest: str
     starts: "array[int]"
     state: tuple[int, int]
+    columns: Columns = STANDARD
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -125,8 +201,8 @@ class InFile:
             with open_lines(self.path) as file:
                 self._check_unchanged(file.fileno())
                 file.seek(self.starts[start])
-                for _, record in parse_json_lines(file, str(self.path)):
-                    yield document_from(record, str(self.path))
+                for row, (_, record) in enumerate(parse_json_lines(file, str(self.path)), start + 1):
+                    yield document_from(record, str(self.path), self.columns, row)
 
     def take(self, places: Sequence[int]) -> list[Document]:
         """See :class:`Corpus`."""
@@ -135,7 +211,8 @@ class InFile:
             self._check_unchanged(file.fileno())
             for place in places:
                 file.seek(self.starts[place])
-                documents.append(document_from(json.loads(file.readline()), str(self.path)))
+                record = json.loads(file.readline())
+                documents.append(document_from(record, str(self.path), self.columns, place + 1))
         return documents
 
     def _check_unchanged(self, file: int) -> None:
@@ -143,7 +220,7 @@ class InFile:
             raise InputError(f"{self.path} was changed while it was being read; try again")
 
 
-def _read_file(path: Path, *, allow_empty: bool, check: Callable[[Document], None] | None) -> InFile:
+def _read_lines(path: Path, keep: _Checks) -> InFile:
     digest = hashlib.sha256()
     starts = array("q")
     start = end = 0
@@ -155,15 +232,14 @@ def _read_file(path: Path, *, allow_empty: bool, check: Callable[[Document], Non
             start, end = end, end + len(line)
             yield line
 
+    name = str(path)
     with open_lines(path) as file:
         state = _state(file.fileno())
-        records = ((f"{path}, line {number}", record) for number, record in parse_json_lines(observed(file), str(path)))
-        documents = ((where, document_from(record, where)) for where, record in records)
-        for document in checked(documents, allow_empty=allow_empty):
-            if check is not None:
-                check(document)
+        lines = parse_json_lines(observed(lines_of(file, name)), name)
+        columns, documents = keep.documents(Records((f"{name}, line {n}", record) for n, record in lines), name)
+        for _ in documents:
             starts.append(start)
-    return InFile(path, digest.hexdigest()[:16], starts, state)
+    return InFile(path, digest.hexdigest()[:16], starts, state, columns)
 
 
 def _state(file: int) -> tuple[int, int]:
@@ -173,9 +249,6 @@ def _state(file: int) -> tuple[int, int]:
 
 def _given(source: Any) -> Iterator[tuple[str, Document]]:  # noqa: ANN401 -- anything a user may pass
     """Documents that are in memory already, each with its origin for error messages."""
-    if is_frame(source):
-        yield from ((where, document_from(row, where)) for where, row in rows_of(source))
-        return
     if isinstance(source, Mapping):
         yield from ((f"documents[{identifier!r}]", Document(identifier, text)) for identifier, text in source.items())
         return
@@ -195,3 +268,13 @@ def _given(source: Any) -> Iterator[tuple[str, Document]]:  # noqa: ANN401 -- an
                 f"{where} must be a dict with 'id' and 'text', or a Document, not {type(one).__name__}; "
                 "texts alone have no ids, so give a mapping from ids to texts"
             )
+
+
+def _dicts(source: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- anything a user may pass
+    """Dicts whose fields the user names."""
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise InputError("fields are those of dicts, rows or files; leave them out, or give a list of dicts")
+    for place, one in enumerate(source):
+        if not isinstance(one, Mapping):
+            raise InputError(f"documents[{place}] must be a dict, because fields are named; not {type(one).__name__}")
+        yield f"documents[{place}]", dict(one)

@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from chamfer.data.jsonlines import read_json_lines
 from chamfer.errors import InputError
 
 ID, OTHER_ID, TITLE, TEXT, METADATA = "_id", "id", "title", "text", "metadata"
@@ -65,38 +64,34 @@ def corpus_file(path: Path) -> Path:
     return path / "corpus.jsonl" if path.is_dir() else path
 
 
-def read_documents(path: Path, *, allow_empty: bool = False) -> Iterator[Document]:
-    """Read and check a corpus line by line.
-
-    Args:
-        path: a file of JSON lines, or a folder with a corpus.jsonl.
-        allow_empty: accept documents without text, which rank last.
-    """
-    path = corpus_file(path)
-    lines = ((f"{path}, line {number}", record) for number, record in read_json_lines(path))
-    return checked(((where, document_from(record, where)) for where, record in lines), allow_empty=allow_empty)
-
-
-def checked(documents: Iterable[tuple[str, Document]], *, allow_empty: bool) -> Iterator[Document]:
+def checked(
+    documents: Iterable[tuple[str, Document]], *, allow_empty: bool, columns: "Columns | None" = None
+) -> Iterator[Document]:
     """Yield documents; raise an error for an id that was used before, or for a document without text.
 
     Args:
         documents: documents, each with its origin for error messages.
         allow_empty: accept documents without text.
+        columns: where their texts come from, for error messages.
     """
+    columns = columns or STANDARD
     known: set[str] = set()
     for where, document in documents:
         check_new(document.id, known, where)
         known.add(document.id)
         if not allow_empty and not document.content.strip():
-            others = ", ".join(map(repr, list(document.metadata)[:SHOWN_FIELDS]))
-            raise InputError(
-                f"{where}: document {document.id!r} has no text"
-                + (f" under 'text' (its other fields: {others})" if others else "")
-                + "; remove it, or keep such documents, ranked last, with allow_empty=True (--allow-empty on the "
-                "command line)"
-            )
+            raise InputError(f"{where}: {no_text(document, columns)}")
         yield document
+
+
+def no_text(document: Document, columns: "Columns") -> str:
+    """The sentence about a document without text."""
+    others = ", ".join(map(repr, list(document.metadata)[:SHOWN_FIELDS]))
+    return (
+        f"document {document.id!r} has no text"
+        + (f" under {' or '.join(map(repr, columns.texts))} (its other fields: {others})" if others else "")
+        + "; remove it, or keep such documents, ranked last, with allow_empty=True (--allow-empty on the command line)"
+    )
 
 
 def check_new(identifier: str, known: "Mapping[str, Any] | set[str]", where: str) -> None:
@@ -105,37 +100,72 @@ def check_new(identifier: str, known: "Mapping[str, Any] | set[str]", where: str
         raise InputError(f"{where}: the id {identifier!r} was used before; ids must be unique")
 
 
-def document_from(record: Mapping[str, Any], where: str) -> Document:
-    """Make a document from a record: a JSON object, a dict or a row of a DataFrame.
+class Columns(NamedTuple):
+    """The columns of a source, or the fields of its records, that are no metadata."""
+
+    id: str | None = None
+    """Column of ids; None for ``_id``, or ``id`` if there is no ``_id``."""
+    texts: tuple[str, ...] = (TEXT,)
+    """Columns of texts, which are joined by blank lines."""
+    title: str | None = TITLE
+    """Column of titles, if there is one."""
+    numbered: bool = False
+    """Whether the number of the row serves as id."""
+
+
+STANDARD = Columns()
+
+
+def document_from(record: Mapping[str, Any], where: str, columns: Columns = STANDARD, row: int = 0) -> Document:
+    """Make a document from a record: a JSON object, a dict or a row of a table.
 
     Fields other than the id, title and text are metadata. An object under ``metadata`` is merged with them, and wins.
 
     Args:
-        record: ``_id`` or ``id``, ``title``, ``text``, ``metadata`` and any other fields.
+        record: the fields, by name.
         where: origin of the record, for error messages.
+        columns: which fields hold the id, the text and the title.
+        row: number of the record, from 1.
 
     >>> document_from({"id": "a", "text": "Cats sleep.", "year": 2021, "metadata": {"lang": "en"}}, "line 1").metadata
     {'year': 2021, 'lang': 'en'}
+    >>> faq = Columns(texts=("answer",), title="question", numbered=True)
+    >>> document_from({"question": "Why?", "answer": "Because.", "topic": "life"}, "line 2", faq, row=1)
+    Document(id='1', text='Because.', title='Why?', metadata={'topic': 'life'})
     """
-    identifier = id_of(record, where)
-    title, text = texts_of(record, identifier, where)
+    identifier = str(row) if columns.numbered else id_of(record, where, columns.id)
+    texts = [_text(record, name, identifier, where) for name in columns.texts]
+    title = "" if columns.title is None else _text(record, columns.title, identifier, where)
     inner = record.get(METADATA) or {}
+    own = {*columns.texts, columns.title, METADATA}
+    if not columns.numbered:
+        own |= {ID, _id_field(record)} if columns.id is None else {columns.id}
     if not isinstance(inner, Mapping):
-        raise InputError(f"{where}: 'metadata' must be an object, not {type(inner).__name__}")
-    own = {_id_field(record), ID, TITLE, TEXT, METADATA}
+        raise InputError(f"{where}: 'metadata' must be an object, not {type(inner).__name__}; give it another name")
     outer = {key: value for key, value in record.items() if key not in own}
-    return Document(identifier, text, title, {**outer, **inner})
+    return Document(identifier, "\n\n".join(filter(None, texts)), title, {**outer, **inner})
 
 
-def id_of(record: Mapping[str, Any], where: str) -> str:
-    """The id of a record: a non-empty string under ``_id``, or under ``id`` if there is no ``_id``."""
-    name = _id_field(record)
+def id_of(record: Mapping[str, Any], where: str, name: str | None = None) -> str:
+    """The id of a record, a string that is not empty; an integer becomes one.
+
+    Args:
+        record: the fields, by name.
+        where: origin of the record, for error messages.
+        name: field of the id; by default ``_id``, or ``id`` if there is no ``_id``.
+    """
+    fallback = name is None
+    name = name or _id_field(record)
     identifier = record.get(name)
     if identifier is None:
-        raise InputError(f"{where}: the id is missing; write a string under '_id' (or 'id')")
+        usual = "write a string under '_id' (or 'id')" if fallback else f"there is nothing under {name!r}"
+        raise InputError(f"{where}: the id is missing; {usual}")
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        return str(identifier)
     if not isinstance(identifier, str):
         raise InputError(
-            f"{where}: '{name}' must be a string, not {_named(identifier)}; write it as a string, {str(identifier)!r}"
+            f"{where}: '{name}' must be a string, not {type(identifier).__name__}; write it as a string, "
+            f"{str(identifier)!r}"
         )
     if not identifier:
         raise InputError(f"{where}: '{name}' must not be empty")
@@ -144,11 +174,14 @@ def id_of(record: Mapping[str, Any], where: str) -> str:
 
 def texts_of(record: Mapping[str, Any], identifier: str, where: str) -> tuple[str, str]:
     """Title and text of a record, stripped; empty where they are missing."""
-    for key in (TITLE, TEXT):
-        value = record.get(key)
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{where}: '{key}' of {identifier!r} must be a string, not {type(value).__name__}")
-    return (record.get(TITLE) or "").strip(), (record.get(TEXT) or "").strip()
+    return _text(record, TITLE, identifier, where), _text(record, TEXT, identifier, where)
+
+
+def _text(record: Mapping[str, Any], name: str, identifier: str, where: str) -> str:
+    value = record.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: '{name}' of {identifier!r} must be a string, not {type(value).__name__}")
+    return (value or "").strip()
 
 
 def _id_field(record: Mapping[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """pandas DataFrames as records. pandas is not imported here: whoever has a DataFrame has imported it already."""
 
-import math
 from collections.abc import Iterator
-from datetime import date
 from typing import Any
+
+from chamfer.data.plain import plain
+from chamfer.data.records import Records, check_names
 
 
 def is_frame(source: object) -> bool:
@@ -15,16 +16,14 @@ def rows_of(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401
     """Each row as a dict of plain Python values, with its label for error messages; missing values are left out."""
     names = [str(name) for name in frame.columns]
     for label, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
-        plain = ((name, _plain(value)) for name, value in zip(names, values, strict=True))
-        yield f"row {label}", {name: value for name, value in plain if value is not None}
+        cells = ((name, plain(value)) for name, value in zip(names, values, strict=True))
+        yield f"row {label}", {name: value for name, value in cells if value is not None}
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 -- a cell
-    """A cell as a value that JSON can hold; None for NaN, NaT and NA."""
-    if type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, date):  # timestamps too
-        return value.isoformat()
-    if hasattr(value, "tolist"):  # NumPy scalars and arrays
-        return value.tolist()
-    return value
+def records_of(frame: Any) -> Records:  # noqa: ANN401 -- a DataFrame
+    """The rows of a DataFrame of documents; an index with a name is a column."""
+    if frame.index.name is not None and frame.index.name not in frame.columns:
+        frame = frame.reset_index()
+    names = [str(name) for name in frame.columns]
+    check_names(names, "the DataFrame")
+    return Records(rows_of(frame), names)

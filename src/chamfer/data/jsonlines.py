@@ -7,6 +7,9 @@ from typing import IO, Any
 
 from chamfer.errors import InputError
 
+LONGEST_LINE = 64 << 20
+"""Bytes of the longest line that is read: far more than any document has, and far less than memory."""
+
 
 def open_lines(path: Path) -> IO[bytes]:
     """Open a file of JSON lines."""
@@ -15,10 +18,23 @@ def open_lines(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the object of each line, skipping blank lines."""
+def read_json_lines(path: Path, name: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and the object of each line, skipping blank lines; ``name`` is for error messages."""
     with open_lines(path) as file:
-        yield from parse_json_lines(file, str(path))
+        yield from parse_json_lines(lines_of(file, name or str(path)), name or str(path))
+
+
+def lines_of(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """The lines of a file; one that is too long to be held in memory is an error."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"{name}, line {number}: the line is longer than {LONGEST_LINE >> 20} MiB; split it, or check that the "
+                "file has line breaks"
+            )
+        yield line
 
 
 def parse_json_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:

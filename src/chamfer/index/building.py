@@ -1,7 +1,7 @@
 """From texts to an index: encoded in chunks, each one a commit, so that an interrupted build can continue."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -14,6 +14,7 @@ from chamfer.cache.encoding import encode_corpus
 from chamfer.cache.text_encoder import TRUNCATED, TextEncoder
 from chamfer.data.corpus import Corpus, Source, documents_from
 from chamfer.data.documents import Document
+from chamfer.data.reading import Reading
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
@@ -46,6 +47,11 @@ def build_index(
     precision: Precision = "float16",
     pool: int = 1,
     dimensions: int | None = None,
+    id_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
+    title_field: str | None = None,
+    format: str | None = None,  # noqa: A002 -- what every library calls it
+    delimiter: str | None = None,
     allow_empty: bool = False,
     progress: bool | None = None,
     ray: str | None = None,
@@ -53,18 +59,24 @@ def build_index(
     """Build an index, or continue a build that was interrupted.
 
     All documents are checked before the first one is encoded. A file is read in chunks: memory grows by the ids and
-    8 bytes for each document, not by the texts.
+    8 bytes for each document, not by the texts; only a file of JSON is read as a whole.
 
     Args:
         folder: folder of the index.
         documents: a mapping from ids to texts; a list of dicts (``id`` or ``_id``, ``text``, ``title``, anything else
-            is metadata); a list of :class:`chamfer.Document`; a DataFrame with such columns; or a path to JSON lines
-            or to a BEIR folder.
+            is metadata); a list of :class:`chamfer.Document`; a DataFrame or a dataset of ``datasets`` with such
+            columns; or a path to a file, to a BEIR folder, or to a folder of text, Markdown, HTML or PDF files.
         encoder: the encoder, or the name of one to load. Searching needs the same model.
         precision: ``float16`` stores vectors exactly enough for exact scores; ``int8``, ``4bit`` and ``2bit`` are
             smaller.
         pool: tokens of a document per stored vector.
         dimensions: dimensions to project vectors to; all by default.
+        id_field: column of ids; ``row`` numbers the rows. Columns are recognised if they have usual names.
+        text_field: column of texts, or several, which are joined by blank lines.
+        title_field: column of titles. Every other column is metadata.
+        format: format of a file: ``jsonl``, ``json``, ``csv``, ``tsv``, ``parquet``, ``markdown``, ``html``, ``text``
+            or ``pdf``; recognised by default.
+        delimiter: character between the fields of CSV or TSV; recognised by default.
         allow_empty: accept documents without text, which rank last.
         progress: show a progress bar; by default, if stderr is a terminal.
         ray: address of a Ray cluster that encodes, or ``local``; this process by default.
@@ -76,7 +88,8 @@ def build_index(
     """
     folder = Path(folder)
     check_unfinished(read_manifest(folder), folder)
-    corpus = documents_from(documents, allow_empty=allow_empty, check=check_storable)
+    reading = Reading(id_field, text_field, title_field, format, delimiter)
+    corpus = documents_from(documents, reading=reading, allow_empty=allow_empty, check=check_storable)
     if isinstance(encoder, str):
         encoder = load_for_building(folder, encoder)
     settings = settings_for(encoder, precision=precision, pool=pool, dimensions=dimensions)

@@ -1,13 +1,14 @@
 """The public handle of an index: read it, and change it."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from chamfer.data.corpus import Source, documents_from
 from chamfer.data.documents import Document
+from chamfer.data.reading import Reading
 from chamfer.errors import InputError, InputWarning
 from chamfer.index.description import describe
 from chamfer.index.filters import as_filter
@@ -126,6 +127,11 @@ class Index:
         documents: Source,
         *,
         replace: bool = False,
+        id_field: str | None = None,
+        text_field: str | Sequence[str] | None = None,
+        title_field: str | None = None,
+        format: str | None = None,  # noqa: A002 -- what every library calls it
+        delimiter: str | None = None,
         allow_empty: bool = False,
         progress: bool | None = None,
         ray: str | None = None,
@@ -137,11 +143,17 @@ class Index:
         Args:
             documents: see :func:`chamfer.build_index`.
             replace: replace documents that have the same ids; otherwise such an id is an error.
+            id_field: column of ids; this and the four below are explained at :func:`chamfer.build_index`.
+            text_field: column of texts, or several.
+            title_field: column of titles.
+            format: format of a file.
+            delimiter: character between the fields of CSV or TSV.
             allow_empty: accept documents without text, which rank last.
             progress: show a progress bar; by default, if stderr is a terminal.
             ray: address of a Ray cluster that encodes, or ``local``; this process by default.
         """
-        corpus = documents_from(documents, allow_empty=allow_empty, check=check_storable)
+        reading = Reading(id_field, text_field, title_field, format, delimiter)
+        corpus = documents_from(documents, reading=reading, allow_empty=allow_empty, check=check_storable)
         if not len(corpus):
             return BuildReport(0, 0)
 

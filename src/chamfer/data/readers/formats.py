@@ -1,0 +1,111 @@
+"""The format of a file: by its suffix, and checked against what it holds."""
+
+import json
+from pathlib import Path
+
+from chamfer.data.documents import ID, OTHER_ID, TEXT
+from chamfer.data.readers.text import BYTE_ORDER_MARKS
+from chamfer.data.reading import FORMATS, note
+from chamfer.errors import InputError
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".txt": "text",
+    ".text": "text",
+    ".rst": "text",
+    ".pdf": "pdf",
+}
+"""Formats by suffix."""
+
+# How files of other formats begin, what they are, and what to do with them.
+OTHERS = (
+    (b"\x1f\x8b", "compressed with gzip", "unpack it with gunzip"),
+    (b"BZh", "compressed with bzip2", "unpack it with bunzip2"),
+    (b"\xfd7zXZ\x00", "compressed with xz", "unpack it with unxz"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with unzstd"),
+    (b"PK\x03\x04", "a ZIP archive or an Office document", "unpack it, or save the table as CSV or the text as PDF"),
+    (b"\xd0\xcf\x11\xe0", "an Office document", "save the table as CSV, or the text as PDF"),
+    (b"ARROW1", "an Arrow file", "save it as Parquet"),
+    (b"SQLite format 3", "an SQLite database", "export a table as CSV"),
+)
+HEAD = 1 << 16
+
+
+def format_of(path: Path, name: str, asked: str | None = None) -> str:
+    """The format of a file, one of :data:`chamfer.data.reading.FORMATS`.
+
+    Args:
+        path: a file that can be read more than once.
+        name: its name, for messages.
+        asked: the format that the user says.
+    """
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    form = asked or SUFFIXES.get(Path(name).suffix.lower())
+    held = _binary(head)
+    if held in FORMATS:
+        if form not in (None, held):
+            raise InputError(f"{name} is not {FORMATS[form]}, but {FORMATS[held]}; {_give(held)}")
+        return held
+    if held is not None:
+        raise InputError(f"{name} is {held}")
+    if form in ("parquet", "pdf"):
+        what = "is empty" if not head else f"is not {FORMATS[form]}, although it is called so"
+        raise InputError(f"{name} {what}; write or download it again")
+    encoding = BYTE_ORDER_MARKS.get(head[:2])
+    if encoding is not None:
+        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
+    if b"\0" in head:
+        raise InputError(f"{name} holds NUL bytes, so it is not {FORMATS[form] if form else 'text'}; check the file")
+    if form != "jsonl" and not head.strip():
+        raise InputError(f"{name} is empty; it holds no documents")
+    if form in (None, "json"):
+        return _of_json(head, name, form, asked)
+    return form
+
+
+def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str:
+    """Whether a file is JSON or JSON lines; without a suffix, it must begin as one of them."""
+    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if asked or begins.startswith(b"[") or (form == "json" and not begins.startswith(b"{")):
+        return "json"
+    if not begins.startswith(b"{"):
+        raise InputError(
+            f"the format of {name} cannot be recognised; name it with --format (format in Python): {', '.join(FORMATS)}"
+        )
+    first, *rest = begins.splitlines()
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return "json" if form == "json" or len(begins.splitlines()) > 1 else "jsonl"
+    several = any(line.strip() for line in rest)
+    if several or {ID, OTHER_ID} & {*record} or TEXT in record:
+        if form == "json":
+            note(f"{name} holds JSON lines, and is read so")
+        return "jsonl"
+    return "json"
+
+
+def _binary(head: bytes) -> str | None:
+    """What a file that is no text holds: a format, or a sentence about what to do; None for text."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if b"%PDF-" in head[:1024]:
+        return "pdf"
+    return next((f"{what}; {remedy}" for begins, what, remedy in OTHERS if head.startswith(begins)), None)
+
+
+def _give(form: str) -> str:
+    return f"read it with --format {form} (format={form!r} in Python)"

@@ -1,0 +1,68 @@
+"""A file of JSON: an array of objects, or an object of texts or objects by id. It is read into memory as a whole."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from chamfer.data.documents import ID, OTHER_ID, TEXT
+from chamfer.data.readers.text import decoded
+from chamfer.data.records import Records
+from chamfer.errors import InputError
+
+RULE = "write an array of objects, an object from ids to texts or objects, or JSON lines"
+
+
+def read_json(path: Path, name: str) -> Records:
+    """Read a file of JSON."""
+    try:
+        value = json.loads(decoded(path.read_bytes(), name, name))
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate can be neither encoded nor written
+    except UnicodeError as error:
+        raise InputError(f"{name} holds half a surrogate pair; remove it") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}, line {error.lineno}: it is not JSON ({error.msg}); {RULE}") from error
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} cannot be parsed as JSON; {RULE}") from error
+    return Records(_records(value, name))
+
+
+def _records(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- JSON
+    if isinstance(value, list):
+        for place, one in enumerate(value, 1):
+            if not isinstance(one, dict):
+                raise InputError(f"{name}, element {place}: it must be an object, not {_named(one)}; {RULE}")
+            yield f"{name}, element {place}", one
+        return
+    if not isinstance(value, dict):
+        raise InputError(f"{name} holds {_named(value)}; {RULE}")
+    lists = [key for key, one in value.items() if isinstance(one, list)]
+    if lists:
+        raise InputError(f"{name} holds an object whose {lists[0]!r} is an array; save the array alone, or {RULE}")
+    for key, one in value.items():
+        where = f"{name}, {key!r}"
+        if isinstance(one, str):
+            yield where, {ID: key, TEXT: one}
+        elif isinstance(one, Mapping):
+            other = next((one[field] for field in (ID, OTHER_ID) if field in one), key)
+            if str(other) != key:
+                raise InputError(f"{where}: the object has another id, {other!r}; remove one of the two")
+            yield where, {ID: key, **{field: part for field, part in one.items() if field not in (ID, OTHER_ID)}}
+        else:
+            raise InputError(f"{where}: it must be a text or an object, not {_named(one)}; {RULE}")
+
+
+def _named(value: object) -> str:
+    if value is None:
+        return "null"
+    kinds = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
+    return kinds.get(type(value), type(value).__name__)

@@ -1,0 +1,49 @@
+"""Files that are one document each."""
+
+from pathlib import Path
+from typing import Any
+
+from chamfer.data.documents import ID, METADATA, TEXT, TITLE
+from chamfer.data.readers.html import html_parts
+from chamfer.data.readers.markdown import markdown_parts
+from chamfer.data.readers.parts import Parts
+from chamfer.data.readers.pdf import pdf_parts
+from chamfer.data.readers.text import BYTE_ORDER_MARKS, decoded
+from chamfer.data.records import Records
+from chamfer.errors import InputError
+
+LARGEST = 1 << 30
+"""Bytes of the largest file: it is in memory while it is read."""
+
+
+def read_one(path: Path, name: str, form: str) -> Records:
+    """Read a file as one document, whose id is the name of the file."""
+    return Records(iter([record_of(path, name, form, path.name)]), (ID, TITLE, TEXT))
+
+
+def record_of(path: Path, name: str, form: str, identifier: str) -> tuple[str, dict[str, Any]]:
+    """A file as a record, with its origin for error messages."""
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise InputError(f"{name} has {size:,} bytes, and a document may have {LARGEST:,}; split it")
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{name} cannot be read ({error.strerror}); remove it, or correct its permissions") from error
+    parts = _parts(content, name, form)
+    where = name if parts.text or form != "pdf" else f"{name} (pages without text; OCR adds it, for example ocrmypdf)"
+    return where, {ID: identifier, TITLE: parts.title, TEXT: parts.text, METADATA: parts.metadata}
+
+
+def _parts(content: bytes, name: str, form: str) -> Parts:
+    if form == "pdf":
+        return pdf_parts(content, name)
+    encoding = BYTE_ORDER_MARKS.get(content[:2])
+    if encoding is not None:
+        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
+    if b"\0" in content:
+        raise InputError(f"{name} holds NUL bytes, so it is not text; remove it")
+    if form == "html":
+        return html_parts(content, name)
+    text = decoded(content, name, name)
+    return markdown_parts(text, name) if form == "markdown" else Parts("", text.strip())

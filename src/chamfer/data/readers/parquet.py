@@ -1,0 +1,66 @@
+"""Parquet, some rows at a time. Needs the extra ``chamfer[parquet]``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from chamfer.data.plain import has_bytes, plain
+from chamfer.data.reading import note
+from chamfer.data.records import Records, check_names
+from chamfer.errors import InputError, first_line
+
+# Most rows, and about how many bytes, are in memory at a time.
+ROWS, BYTES = 1024, 4 << 20
+
+
+def read_parquet(path: Path, name: str) -> Records:
+    """Read a table. Nested columns become nested metadata."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise InputError(f"{name} is Parquet, which needs pyarrow; run: pip install 'chamfer[parquet]'") from error
+    try:
+        file = pq.ParquetFile(path, buffer_size=BYTES // 4, pre_buffer=False)
+        names = list(file.schema_arrow.names)
+    except (pa.ArrowException, OSError) as error:
+        raise _broken(name, error) from error
+    check_names(names, name)
+
+    def rows() -> Iterator[tuple[str, dict[str, Any]]]:
+        without: set[str] = set()
+        number = 0
+        groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+        widest = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=1)
+        size = int(min(ROWS, max(1, BYTES // max(1, widest))))
+        batches = file.iter_batches(batch_size=size, use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                found = batch.to_pylist()
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise _broken(name, error) from error
+            for row in found:
+                number += 1
+                yield f"{name}, row {number}", _cells(row, name, without)
+
+    return Records(rows(), names)
+
+
+def _cells(row: dict[str, Any], name: str, without: set[str]) -> dict[str, Any]:
+    cells = {}
+    for column, value in row.items():
+        cell = plain(value)
+        if has_bytes(cell):
+            if column not in without:
+                without.add(column)
+                note(f"{name}: column {column!r} holds bytes, which are neither text nor metadata, and is left out")
+        elif cell is not None:
+            cells[column] = cell
+    return cells
+
+
+def _broken(name: str, error: Exception) -> InputError:
+    return InputError(f"{name} cannot be read as Parquet ({first_line(error)}); write it again, or download it again")
