@@ -408,7 +408,7 @@ class TestDescriptions:
         assert again.engine == load_encoder(manifest.settings, "query", "cpu").engine == "openvino"
         with writing(tmp_path) as writer:
             add_documents(writer, [Document("new", "night")], again)
-        for module in ("openvino", "encoder"):
+        for module in ("openvino", "loading"):
             monkeypatch.setattr(f"chamfer.encode.{module}.has_openvino", lambda: False)
         assert load_encoder(manifest.settings, "query", "cpu").engine == "torch"
         with pytest.raises(InputError, match="not installed"):
@@ -571,8 +571,8 @@ class CountingLines:
             self._count(len(line))
             yield line
 
-    def readline(self) -> bytes:
-        line: bytes = self._file.readline()
+    def readline(self, most: int = -1) -> bytes:
+        line: bytes = self._file.readline(most)
         self._count(len(line))
         return line
 

@@ -14,6 +14,7 @@ from chamfer.index.manifest import check_finished
 from chamfer.index.report import BuildReport
 from chamfer.index.writing import Writer
 from chamfer.support.progress import Advance, ignore
+from chamfer.tokens.unread import unread, warn_of_unread
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 
@@ -42,6 +43,7 @@ def add_documents(
     check_finished(writer.manifest)
     check_encoder(writer.manifest.settings, encoder)  # before an hour of encoding
     added = tokens = truncated = skipped = replaced = 0
+    not_read: list[str] = []
     sent: deque[list[Document]] = deque()
 
     def tables() -> Iterator[Table]:
@@ -62,4 +64,8 @@ def add_documents(
         added += len(chunk)
         tokens += len(encoded.tokens.vectors)
         truncated += sum(encoded.was_truncated)
-    return BuildReport(added, tokens, truncated, skipped, replaced=replaced, seconds=monotonic() - started)
+        texts = [document.content for document in chunk]
+        not_read += [chunk[place].id for place in unread(texts, encoded.tokens, encoder.vocabulary)]
+    warn_of_unread(not_read, added, encoder.name)
+    seconds = monotonic() - started
+    return BuildReport(added, tokens, truncated, skipped, replaced=replaced, seconds=seconds, unread=len(not_read))

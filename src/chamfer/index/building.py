@@ -19,7 +19,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.encoder import described, load_for_building
-from chamfer.index.encoding import MakeRows, columns_of_rows, texts_and_known
+from chamfer.index.encoding import UNREAD, MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, begun_build, check_unfinished, read_manifest
 from chamfer.index.report import BuildReport
 from chamfer.index.rows import Rows
@@ -29,6 +29,7 @@ from chamfer.index.trained import Trained, check_projection, sample_size
 from chamfer.index.writing import Writer, writing
 from chamfer.support.progress import Progress, quiet, shown
 from chamfer.support.sampling import draw
+from chamfer.tokens.unread import warn_of_unread
 from chamfer.workers.connect import workers_at
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
@@ -147,6 +148,7 @@ def build(
                 mean = len(sample.tokens.vectors) / max(1, len(sample))
                 writer.train(sample.tokens, tokens=max(1, round(mean * len(corpus))))
         resumed, truncated = building["done"], 0
+        not_read: list[str] = []
         with progress("encoding documents", len(corpus)) as advance:
             advance(resumed)
             sent: deque[list[Document]] = deque()  # each chunk is read once, and kept here until it is written
@@ -162,9 +164,12 @@ def build(
                 building = {**building, "done": building["done"] + len(chunk)}
                 writer.add_rows(Rows(chunk, columns_of_rows(made, settings)), building=building)
                 truncated += made[TRUNCATED][0]
+                not_read += [chunk[place].id for place in made[UNREAD][0]]
         writer.set_building(None)  # which also removes the sample
         tokens = sum(entry.tokens for entry in writer.manifest.segments)
-    return BuildReport(len(corpus), tokens, truncated, resumed=resumed, seconds=monotonic() - started)
+    warn_of_unread(not_read, len(corpus) - resumed, encoder.name)
+    seconds = monotonic() - started
+    return BuildReport(len(corpus), tokens, truncated, resumed=resumed, seconds=seconds, unread=len(not_read))
 
 
 def chunks_of(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:

@@ -16,6 +16,7 @@ from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch, TokenIds
+from chamfer.tokens.unread import unread
 from chamfer.workers.jobs import Table
 from chamfer.workers.token_columns import as_bytes, from_bytes
 
@@ -23,6 +24,7 @@ from chamfer.workers.token_columns import as_bytes, from_bytes
 TEXT = "text"
 KNOWN_VECTORS, KNOWN_TOKEN_IDS = "known_vectors", "known_token_ids"
 KNOWN_DISTINCT, KNOWN_TRUNCATED = "known_distinct", "known_truncated"
+UNREAD = "unread"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ class MakeRows:
         ]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in self.settings.columns}
         truncated = tokenized.truncated + sum(table[KNOWN_TRUNCATED])
-        return {**{name: [as_bytes(values)] for name, values in joined.items()}, TRUNCATED: [truncated]}
+        not_read = unread(table[TEXT], tokens, self.encoder.vocabulary)
+        columns = {name: [as_bytes(values)] for name, values in joined.items()}
+        return {**columns, TRUNCATED: [truncated], UNREAD: [not_read]}
 
     def _with_known(
         self, encoded: TokenBatch, distinct: Sequence[TokenIds], table: Table

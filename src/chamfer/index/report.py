@@ -13,6 +13,7 @@ class BuildReport:
         documents: documents that were indexed, those of an interrupted run included.
         tokens: token vectors that are stored for them.
         truncated: documents of this run that were cut at the encoder's maximum length.
+        unread: documents of this run whose words the encoder's tokenizer mostly does not know; a warning names one.
         skipped: documents that were skipped, because the index already held them unchanged.
         resumed: documents that an interrupted run had already indexed.
         replaced: documents that replaced others with the same ids.
@@ -30,6 +31,7 @@ class BuildReport:
     resumed: int = 0
     replaced: int = 0
     seconds: float = 0.0
+    unread: int = 0
 
     def _repr_html_(self) -> str:
         rows = ((name, round(value, 1) if name == "seconds" else value) for name, value in asdict(self).items())

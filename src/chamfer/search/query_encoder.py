@@ -16,6 +16,7 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.search.rerank import weigh
 from chamfer.tokens.batch import TokenBatch
+from chamfer.tokens.unread import unread, unread_note
 from chamfer.weights.mix import Evidence
 from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, cache_key, check_weights, weights_by_name
 from chamfer.weights.token_weights import TokenWeights
@@ -79,13 +80,15 @@ class QueryEncoder:
         """Encode texts as the index stores its documents: pooled and projected, but not rounded."""
         return self.index.trained.projected(pool(self.encoder.encode(texts), self.index.settings.pool))
 
-    @staticmethod
-    def notes(queries: Queries, place: int) -> list[str]:
+    def notes(self, queries: Queries, place: int) -> list[str]:
         """Warnings about one of several weighted queries, in one sentence each."""
-        if queries.weights_of(place).any():
-            return []
         text = reprlib.repr(queries.texts[place])
-        return [f"no token of the query {text} has a weight above 0, so every document has the same score"]
+        told = []
+        if not queries.weights_of(place).any():
+            told.append(f"no token of the query {text} has a weight above 0, so every document has the same score")
+        if unread([queries.texts[place]], queries.tokens[place : place + 1], self.encoder.vocabulary):
+            told.append(unread_note(f"the query {text}", self.encoder.name))
+        return told
 
     def resolve(self, weights: str | TokenWeights) -> TokenWeights:
         """Turn the name of weights, or a weights file, into weights that fit the encoder.

@@ -194,7 +194,7 @@ class Searcher:
 
         Returns:
             :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. An
-            ``InputWarning`` says if no document can match a part of the filter, or if no token of a query has a weight.
+            ``InputWarning`` says if no document can match a part of the filter, or what is odd about a query.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))

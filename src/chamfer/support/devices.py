@@ -92,9 +92,6 @@ def one_torch_thread() -> Iterator[None]:
 
     Torch's threads wait for each other after every operation, so on a busy machine the work takes many times as long.
     """
-    if "torch" not in sys.modules:
-        yield
-        return
     before = torch_threads()
     set_torch_threads(1)
     try:
