@@ -50,7 +50,7 @@ class Readable:
         texts = [token.lstrip("#Ġ▁") for token in vocabulary.tokens]
         self._unknown = np.array([token in UNKNOWN for token in vocabulary.tokens], np.bool_)
         names = [unicodedata.name(text, "") if len(text) == 1 and text.isalpha() else "" for text in texts]
-        words = WORDS_OF_ONE_LETTER
+        words: tuple[str, ...] = WORDS_OF_ONE_LETTER
         if sum(name.startswith(EAST_ASIAN) for name in names) >= IDEOGRAPHS:
             words += EAST_ASIAN
         self._letters = np.array([bool(name) and not name.startswith(words) for name in names], np.bool_)
