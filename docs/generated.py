@@ -28,6 +28,7 @@ GROUPS = {
     "explain": "Explanations",
     "evaluate": "Evaluation",
     "learn": "Learning",
+    "client": "Asking a server",
     "errors": "Errors",
 }
 

@@ -174,7 +174,7 @@ def test_a_command_line_has_only_options_of_its_command(line: str) -> None:
 def test_the_reference_holds_every_public_name_command_and_endpoint() -> None:
     api = "\n".join(generated.python_api())
     got = ("System", "Comparison", "Match", "Word", "Difference", "LearningReport", "HeldOut", "LeftOut", "Tokenized")
-    errors = ("DamagedError", "InputWarning", "UnknownNameError", "WorkerError")
+    errors = ("DamagedError", "InputWarning", "ServerError", "UnknownNameError", "WorkerError")
     for name in (*chamfer.__all__, *got, *errors):
         assert re.search(rf"^::: chamfer\.\S+\.{name}$", api, re.MULTILINE), name
     commands = "\n".join(generated.command_line())

@@ -28,6 +28,7 @@ ROOMS = [
     "evaluate",
     "learn",
     "reproduce",
+    "client",
     "serve",
     "integrations",
     "cli",

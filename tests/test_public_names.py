@@ -31,7 +31,7 @@ def test_the_names_stand_in_the_order_in_which_data_flows() -> None:
     assert " ".join(chamfer.__all__) == (
         "InputError Document Collection load_collection TokenBatch Vocabulary Encoder DocumentFrequencies "
         "count_frequencies TokenWeights Mix Adapter Ranking rerank Index build_index BuildReport Searcher Hit Hits "
-        "Explanation explain Evaluation evaluate Learnt learn"
+        "Explanation explain Evaluation evaluate Learnt learn Client AsyncClient"
     )
 
 

@@ -346,6 +346,7 @@ class TestRerank:
             {
                 "index": 1,
                 "relevance_score": found["results"][0]["relevance_score"],
+                "score": found["results"][0]["score"],
                 "document": {"text": "cats sleep", "url": "here"},
             }
         ]

@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chamfer.client.asynchronous import AsyncClient
+    from chamfer.client.client import Client
     from chamfer.data.collection import Collection, load_collection
     from chamfer.data.documents import Document
     from chamfer.data.ranking import Ranking
@@ -65,6 +67,8 @@ _HOME = {
     "evaluate": "evaluate.experiment",
     "Learnt": "learn.learnt",
     "learn": "learn.learning",
+    "Client": "client.client",
+    "AsyncClient": "client.asynchronous",
 }
 
 __all__ = [  # noqa: RUF022 -- in the order in which data flows
@@ -94,6 +98,8 @@ __all__ = [  # noqa: RUF022 -- in the order in which data flows
     "evaluate",
     "Learnt",
     "learn",
+    "Client",
+    "AsyncClient",
 ]
 
 

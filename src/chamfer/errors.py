@@ -38,6 +38,13 @@ class WorkerError(RuntimeError):
     """
 
 
+class ServerError(RuntimeError):
+    """A server cannot be reached, takes too long or fails to answer, although the input may be fine.
+
+    The command line prints the message and exits with code 1.
+    """
+
+
 def first_line(error: Exception) -> str:
     """The first line of an error's message, without a full stop; libraries put hints and details after it."""
     return _lines(error)[0].rstrip(".")

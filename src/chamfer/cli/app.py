@@ -10,7 +10,7 @@ from chamfer import __version__
 from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
 from chamfer.cli.commands import Command, Group
 from chamfer.cli.terminal import loading, notes, say
-from chamfer.errors import InputError, WorkerError
+from chamfer.errors import InputError, ServerError, WorkerError
 from chamfer.support.devices import AUTO, CPU, VARIABLE
 
 app = typer.Typer(
@@ -54,13 +54,13 @@ def root(
 
 
 def main() -> None:
-    """Run the command: bad input prints one sentence and exits with code 2, a failed worker exits with code 1."""
+    """Run the command: bad input prints a sentence and exits with code 2, a failed worker or server with code 1."""
     try:
         with notes(), loading():
             app()
     except InputError as error:
         fail(str(error))
-    except WorkerError as error:
+    except (ServerError, WorkerError) as error:
         fail(str(error), code=1)
     except OSError as error:
         fail(f"{error.strerror or error}" + (f", at {error.filename}" if error.filename else ""))

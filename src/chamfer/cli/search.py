@@ -15,7 +15,7 @@ from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO
-from chamfer.search.hits import DEFAULT_K, json_score
+from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_score
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def search(
 
     check_stage(first_stage)
 
-    from chamfer.search.searcher import QUERY_BATCH, Searcher
+    from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(index, weights=weights, first_stage=first_stage, form=form)
     ids = list(asked)

@@ -13,13 +13,12 @@ from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO, check_stage
 from chamfer.serve.limits import SHARD_SECONDS, Limits
+from chamfer.support.api_key import VARIABLE
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 from chamfer.weights.zero_shot import NAMES
 
 if TYPE_CHECKING:
     from chamfer.search.query_encoder import QueryEncoder
-
-KEY = "CHAMFER_API_KEY"
 
 
 def serve(
@@ -111,7 +110,7 @@ def serve(
         raise InputError(f"--versions needs a folder, but {versions} is a file")
     if weights is not None and Versions.exist_in(versions):
         raise InputError(f"{versions} already holds versions of weights; omit --weights, or choose another folder")
-    key = os.environ.get(KEY) or None
+    key = os.environ.get(VARIABLE) or None
     hosts = hosts_of(host, allow_host or (), has_key=key is not None)
     at = listen(host, port)
     say(f"{'verifying' if verify else 'opening'} {folder}")
@@ -124,7 +123,7 @@ def serve(
     from chamfer.serve.single import IndexBackend
 
     if host not in LOOPBACK and key is None:
-        say(f"note: anyone who can reach {host} may search and change the weights; set {KEY} to require a key")
+        say(f"note: anyone who can reach {host} may search and change the weights; set {VARIABLE} to require a key")
     limits = Limits(seconds=seconds, waiting=waiting)
 
     def checked_versions(queries: "QueryEncoder") -> Versions:

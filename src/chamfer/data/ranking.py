@@ -1,6 +1,6 @@
 """A ranking: documents in order of their scores."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.support.notebook import table
+from chamfer.support.strings import list_of_strings
+
+Scores = Sequence[float] | npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Ranking:
         cls,
         query_id: str,
         document_ids: Sequence[str],
-        scores: Sequence[float] | npt.NDArray[np.floating],
+        scores: Scores,
         k: int | None = None,
     ) -> Self:
         """Sort documents by score, and keep the top ``k``.
@@ -62,3 +65,20 @@ class Ranking:
     def _repr_html_(self) -> str:
         rows = zip(range(1, len(self) + 1), self.document_ids, self.scores, strict=True)
         return table(["", "document", "score"], rows, caption=self.query_id)
+
+
+def rank_texts(
+    documents: Mapping[str, str] | Sequence[str],
+    score: Callable[[Sequence[str]], Scores],
+    *,
+    k: int | None,
+    query_id: str = "query",
+) -> Ranking:
+    """Rank texts by their scores; a list of texts gets positions as ids, by which ties are broken."""
+    if isinstance(documents, Mapping):
+        return Ranking.of(query_id, list(documents), score(list(documents.values())), k)
+    texts = list_of_strings(documents, "documents")
+    # Ids of equal length, so that ties, which are broken by id, fall in the order of the list.
+    width = len(str(len(texts)))
+    ranking = Ranking.of(query_id, [f"{position:0{width}}" for position in range(len(texts))], score(texts), k)
+    return Ranking(query_id, tuple(str(int(position)) for position in ranking.document_ids), ranking.scores)

@@ -13,7 +13,8 @@ from chamfer.evaluate.measures import DEPTH, measure
 from chamfer.evaluate.own_documents import own_documents
 from chamfer.evaluate.rankings import without_document
 from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
-from chamfer.search.searcher import QUERY_BATCH, Searcher
+from chamfer.search.hits import QUERY_BATCH
+from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.special import DEFAULT
 from chamfer.weights.token_weights import TokenWeights

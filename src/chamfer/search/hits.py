@@ -15,6 +15,12 @@ from chamfer.support.notebook import table
 DEFAULT_K = 10
 """Number of documents that a search returns by default."""
 
+COMPARED = 2
+"""Documents that are explained if none are named: the best one, and the one that it beats."""
+
+QUERY_BATCH = 64
+"""Queries to search at once, of many."""
+
 # Characters of a text that are shown in a notebook.
 SHOWN_CHARACTERS = 300
 

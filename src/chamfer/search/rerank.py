@@ -1,18 +1,17 @@
 """`rerank`: rank texts for a query, encoding both on the fly."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.ranking import Ranking
+from chamfer.data.ranking import Ranking, rank_texts
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels import dispatch
 from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
-from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.means import mean_vectors
 from chamfer.weights.mix import without_corpus
@@ -80,23 +79,6 @@ def weigh(tokens: TokenBatch, texts: Sequence[str], weights: TokenWeights, form:
         form: ``l2`` or ``cosine``.
     """
     return Queries(texts, weights.adapt(tokens), weights.of(tokens), form, weights.mix)
-
-
-def rank_texts(
-    documents: Mapping[str, str] | Sequence[str],
-    score: Callable[[Sequence[str]], Scores],
-    *,
-    k: int | None,
-    query_id: str = "query",
-) -> Ranking:
-    """Rank texts by their scores; a list of texts gets positions as ids, by which ties are broken."""
-    if isinstance(documents, Mapping):
-        return Ranking.of(query_id, list(documents), score(list(documents.values())), k)
-    texts = list_of_strings(documents, "documents")
-    # Ids of equal length, so that ties, which are broken by id, fall in the order of the list.
-    width = len(str(len(texts)))
-    ranking = Ranking.of(query_id, [f"{position:0{width}}" for position in range(len(texts))], score(texts), k)
-    return Ranking(query_id, tuple(str(int(position)) for position in ranking.document_ids), ranking.scores)
 
 
 def score_texts(

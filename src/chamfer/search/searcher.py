@@ -8,7 +8,7 @@ from typing import Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.ranking import Ranking
+from chamfer.data.ranking import Ranking, rank_texts
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError, InputWarning
 from chamfer.explain.explanation import Explanation
@@ -23,18 +23,12 @@ from chamfer.retrieve.ranker import Ranker, whole
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
 from chamfer.retrieve.word_counts import WordCounts
-from chamfer.search.hits import DEFAULT_K, Hits, make_hits
+from chamfer.search.hits import COMPARED, DEFAULT_K, Hits, make_hits
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.search.rerank import rank_texts, score_texts
+from chamfer.search.rerank import score_texts
 from chamfer.support.devices import AUTO as AUTO_DEVICE
 from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
-
-QUERY_BATCH = 64
-"""Queries to search at once, of many."""
-
-COMPARED = 2
-"""Documents that are explained if none are named: the best one, and the one that it beats."""
 
 
 class Searcher:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from fastapi import FastAPI, Response
 
 from chamfer import __version__
-from chamfer.errors import InputError
 from chamfer.search.searcher import Searcher
 from chamfer.serve.asgi import Application
 from chamfer.serve.batches import BusyError
@@ -29,6 +28,7 @@ from chamfer.serve.routes.search import search_routes
 from chamfer.serve.routes.weights import weights_routes
 from chamfer.serve.service import Service
 from chamfer.serve.single import service_of
+from chamfer.support.api_key import check_key
 from chamfer.weights.files import largest_size
 
 # Seconds between checks for a newer commit of the index.
@@ -52,8 +52,8 @@ def create_app(
         hosts: host names to answer to, besides IP addresses and localhost; any by default. Without a key, name them,
             or web pages can reach the server through their visitors' browsers (DNS rebinding).
     """
-    if key is not None and not (key.isascii() and key.isprintable()):
-        raise InputError("an API key may contain only printable ASCII characters; choose another key")
+    if key is not None:
+        check_key(key)
     service = service_of(source) if isinstance(source, Searcher) else source
     limits, metrics = limits or Limits(), Metrics()
     encoder = service.backend.reader.queries.encoder

@@ -7,6 +7,7 @@ import numpy as np
 
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
+from chamfer.kernels import dispatch
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
@@ -40,10 +41,17 @@ class Texts(NamedTuple):
     weights: str | TokenWeights
 
 
-class ScoredTexts(NamedTuple):
-    """Normalised score of each text, the number of tokens of all texts, and the query for the next texts."""
+class TextScore(NamedTuple):
+    """The score of a text, and the same divided by the total weight."""
 
-    scores: dict[str, float]
+    score: float
+    normalised: float
+
+
+class ScoredTexts(NamedTuple):
+    """Scores of each text, the number of tokens of all texts, and the query for the next texts."""
+
+    scores: dict[str, TextScore]
     tokens: int
     query: Weighted
 
@@ -125,10 +133,11 @@ class Service:
                 encoder.encode_texts(texts),
                 device=encoder.encoder.scoring_device,
                 lexical=None if query.counts is None else query.counts.scores(query.texts[0], texts.texts),
-                normalise=True,
-            )
+            ).astype(np.float64)
+            normalised = dispatch.normalised(scores, query.weights_of(0), query.form)
             read = dict(zip(texts.texts, map(len, texts.token_ids), strict=True))
-            found = dict(zip(texts.texts, scores.tolist(), strict=True))
+            pairs = zip(scores.tolist(), normalised.tolist(), strict=True)
+            found = dict(zip(texts.texts, (TextScore(*pair) for pair in pairs), strict=True))
             answers.append(ScoredTexts(found, sum(read[text] for text in one.texts), weighted))
         return answers
 
@@ -239,7 +248,11 @@ def _explained(one: ExplainedDocument) -> explain_schemas.ExplainedDocument | No
         metadata=dict(one.document.metadata),
         matches=[
             explain_schemas.MatchedToken(
-                word=match.word, span=match.span, distance=match.distance, contribution=match.contribution
+                matched=match.matched,
+                word=match.word,
+                span=match.span,
+                distance=match.distance,
+                contribution=match.contribution,
             )
             for match in explanation.matches
         ],

@@ -5,12 +5,13 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Response
 
+from chamfer.search.hits import json_score
 from chamfer.search.relevance import relevance
 from chamfer.serve.answers import as_json, public_name
 from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.rerank import Ranked, RerankRequest, RerankResponse, TextDocument
-from chamfer.serve.service import Service, Texts, Weighted
+from chamfer.serve.service import Service, Texts, TextScore, Weighted, weights_for
 
 # Texts of a request that are encoded at a time, so that searches get their turn in between.
 SLICE = 32
@@ -26,18 +27,18 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
         "/rerank", response_model=RerankResponse, summary="Rank texts for a query, as Cohere's and Jina's endpoints do."
     )
     async def rerank(asked: RerankRequest) -> Response:
-        weights = service.versions.current.weights
+        weights = weights_for(asked.weights, service.versions.current)
         sent = [document if isinstance(document, str) else document.text for document in asked.documents]
         distinct = list(dict.fromkeys(sent))  # equal texts must score alike, whichever slice they are in
         query: str | Weighted = asked.query
-        scores: dict[str, float] = {}
+        scores: dict[str, TextScore] = {}
         tokens, missing = 0, list[str]()
         for start in range(0, len(distinct), SLICE):
             scored = await queues.texts.ask(Texts(query, distinct[start : start + SLICE], weights))
             query, missing = scored.query, scored.query.missing
             scores |= scored.scores
             tokens += scored.tokens
-        order = sorted(range(len(sent)), key=lambda place: (-scores[sent[place]], place))[: asked.top_n]
+        order = sorted(range(len(sent)), key=lambda place: (-scores[sent[place]].normalised, place))[: asked.top_n]
         meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}}
         if missing:
             meta["warnings"] = [f"words were counted without the documents of {', '.join(missing)}"]
@@ -45,14 +46,7 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
             RerankResponse(
                 id=str(uuid4()),
                 model=public_name(service.queries.encoder.name),
-                results=[
-                    Ranked(
-                        index=place,
-                        relevance_score=relevance(scores[sent[place]]),
-                        document=_as_document(asked.documents[place]) if asked.return_documents else None,
-                    )
-                    for place in order
-                ],
+                results=[_ranked(asked, place, scores[sent[place]]) for place in order],
                 meta=meta,
                 usage={"total_tokens": tokens},
             )
@@ -66,6 +60,15 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
             operation_id=path.strip("/").replace("/", "_"),
         )(rerank)
     return router
+
+
+def _ranked(asked: RerankRequest, place: int, scored: TextScore) -> Ranked:
+    return Ranked(
+        index=place,
+        relevance_score=relevance(scored.normalised),
+        score=json_score(scored.normalised if asked.normalise else scored.score),
+        document=_as_document(asked.documents[place]) if asked.return_documents else None,
+    )
 
 
 def _as_document(document: str | TextDocument) -> dict[str, Any]:

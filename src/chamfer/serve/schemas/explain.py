@@ -65,6 +65,7 @@ class QueryToken(BaseModel):
 class MatchedToken(BaseModel):
     """What one query token matched in one document."""
 
+    matched: Annotated[str, Field(description="The document token, as the tokenizer spells it.")]
     word: Annotated[str, Field(description="The document word that the matched token belongs to.")]
     span: Annotated[
         tuple[int, int] | None,

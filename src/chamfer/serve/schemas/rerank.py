@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from chamfer.serve.schemas.fields import WHOLE, Query, Text
+from chamfer.serve.schemas.fields import WHOLE, Query, Text, Weighting
 
 MOST_DOCUMENTS = 1000
 
@@ -26,7 +26,10 @@ Sent = Annotated[
 
 
 class RerankRequest(BaseModel):
-    """Texts to rank for a query, as Cohere's and Jina's endpoints take them; their other fields are ignored."""
+    """Texts to rank for a query, as Cohere's and Jina's endpoints take them; their other fields are ignored.
+
+    `weights` and `normalise` are as in `/search`.
+    """
 
     model_config = ConfigDict(strict=True)
     query: Query
@@ -35,6 +38,8 @@ class RerankRequest(BaseModel):
         Annotated[int, Field(ge=1), WHOLE] | None, Field(description="Number of documents to return; all by default.")
     ] = None
     return_documents: bool = False
+    weights: Weighting = "current"
+    normalise: Annotated[bool, Field(description="Whether to divide `score` by the total weight.")] = False
     model: Annotated[str | None, Field(description="Ignored: the server has one model.")] = None
 
 
@@ -43,6 +48,7 @@ class Ranked(BaseModel):
 
     index: Annotated[int, Field(description="Position among the documents that were sent, from 0.")]
     relevance_score: Annotated[float, Field(description="From 0 to 1; a perfect match on every token is 1.")]
+    score: Annotated[float | None, Field(description="Score, as `/search` gives it. Null for a text without tokens.")]
     document: Annotated[dict[str, Any] | None, Field(description="The document, if `return_documents` is set.")] = None
 
 

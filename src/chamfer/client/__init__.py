@@ -1,0 +1,1 @@
+"""Asking a running server, with the results of the library; knows nothing of models."""

@@ -1,0 +1,77 @@
+"""The JSON of a server as results of the library."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chamfer.data.ranking import Ranking, rank_texts
+from chamfer.errors import InputError, ServerError
+from chamfer.explain.explanation import Explanation
+from chamfer.explain.matches import EvidencePart, Match
+from chamfer.search.hits import Hit, Hits
+
+Json = Mapping[str, Any]
+
+
+def hits(answer: Json) -> Hits:
+    """The documents that were found."""
+    return Hits(
+        (Hit(**{name: one[name] for name in Hit._fields} | {"score": _score(one["score"])}) for one in answer["hits"]),
+        query_was_truncated=answer["query_was_truncated"],
+    )
+
+
+def explanations(answer: Json) -> list[Explanation]:
+    """Every explanation, best document first."""
+    return [_explanation(document, answer) for document in answer["documents"]]
+
+
+def explanations_of(ids: Sequence[str], answer: Json) -> list[Explanation]:
+    """The explanations of some documents, in their order."""
+    found = {one.document_id: one for one in explanations(answer)}
+    for identifier in ids:
+        if identifier in found:
+            continue
+        if missing := answer["missing_shards"]:
+            raise ServerError(
+                f"document {identifier!r} was not found, and {', '.join(missing)} did not answer; try again"
+            )
+        raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
+    return [found[identifier] for identifier in ids]
+
+
+def _explanation(document: Json, answer: Json) -> Explanation:
+    pairs = zip(answer["tokens"], document["matches"], strict=True)
+    return Explanation(
+        tuple(_match(token, matched) for token, matched in pairs),
+        form=answer["form"],
+        document_id=document["id"],
+        document=document["text"],
+        query_was_truncated=answer["query_was_truncated"],
+        evidence=tuple(EvidencePart(**part) for part in document["evidence"]),
+    )
+
+
+def _match(token: Json, matched: Json) -> Match:
+    both = {**token, **matched, "of_word": token["word"]}
+    span = both["span"] and tuple(both["span"])
+    return Match(**{name: both[name] for name in Match._fields} | {"span": span})
+
+
+def ranking(documents: Mapping[str, str] | Sequence[str], k: int | None, answer: Json) -> Ranking:
+    """The ranking of the texts that were sent."""
+    scores = {one["index"]: _score(one["score"]) for one in answer["results"]}
+    return rank_texts(documents, lambda texts: [scores[place] for place in range(len(texts))], k=k)
+
+
+def notes(answer: Json) -> list[str]:
+    """What the server says of the request, such as a filter on an unknown field, or shards that did not answer."""
+    said = [*answer.get("notes", ()), *answer.get("meta", {}).get("warnings", ())]
+    if missing := answer.get("missing_shards"):
+        said.append(f"the documents of {', '.join(missing)} are missing, because these shards did not answer")
+    return said
+
+
+def _score(score: float | None) -> float:
+    """JSON has no infinity."""
+    return -math.inf if score is None else score

@@ -1,0 +1,191 @@
+"""`AsyncClient`: the methods of `Client` as coroutines."""
+
+import asyncio
+import warnings
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar, overload
+
+from chamfer.client import questions
+from chamfer.client.connection import SECONDS, Connection, body_of, needed_httpx
+from chamfer.client.outcomes import Turns
+from chamfer.client.questions import Question, Searching
+from chamfer.data.ranking import Ranking
+from chamfer.errors import InputWarning
+from chamfer.explain.explanation import Explanation
+from chamfer.search.hits import DEFAULT_K, Hits
+
+if TYPE_CHECKING:
+    import httpx
+
+    from chamfer.client.outcomes import Outcome
+
+Result = TypeVar("Result")
+
+
+class AsyncClient:
+    """A :class:`chamfer.Client` for asyncio: its methods are coroutines, with the same arguments, results and errors.
+
+    Args:
+        url: address of the server, such as ``http://localhost:8000``.
+        key: API key, if the server requires one.
+        timeout: seconds that a call may take.
+        transport: how requests are sent, such as ``httpx.ASGITransport(app)``; over the network if not given.
+
+    >>> import asyncio
+    >>> from chamfer import AsyncClient
+    >>> async def main():
+    ...     async with AsyncClient("http://localhost:8000") as client:
+    ...         return repr(client)
+    >>> asyncio.run(main())
+    "AsyncClient('http://localhost:8000')"
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = SECONDS,
+        transport: "httpx.AsyncBaseTransport | None" = None,
+    ) -> None:
+        self._connection = Connection(url, key, timeout)
+        self._http: httpx.AsyncClient = needed_httpx().AsyncClient(**self._connection.settings(), transport=transport)
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._connection.url!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    @overload
+    async def search(
+        self,
+        query: str,
+        k: int = DEFAULT_K,
+        *,
+        weights: str | None = None,
+        where: str | None = None,
+        normalise: bool = False,
+    ) -> Hits: ...
+
+    @overload
+    async def search(
+        self,
+        query: list[str],
+        k: int = DEFAULT_K,
+        *,
+        weights: str | None = None,
+        where: str | None = None,
+        normalise: bool = False,
+    ) -> list[Hits]: ...
+
+    async def search(
+        self,
+        query: str | list[str],
+        k: int = DEFAULT_K,
+        *,
+        weights: str | None = None,
+        where: str | None = None,
+        normalise: bool = False,
+    ) -> Hits | list[Hits]:
+        """Find the top ``k`` documents for one query, or for each of several.
+
+        The first stage and its depth are the server's.
+
+        Args:
+            query: query text, or a list of query texts.
+            k: number of documents to return.
+            weights: name of weights to use instead of those that the server uses, such as ``uniform``.
+            where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
+            normalise: whether to divide scores by the total weight, as in :meth:`chamfer.Searcher.search`.
+
+        Returns:
+            :class:`chamfer.Hits`, best first; a list of them for a list of queries. An ``InputWarning`` repeats what
+            the server notes about the request.
+        """
+        settings = Searching(k, weights, where, normalise)
+        if isinstance(query, str):
+            return await self._ask(questions.search(query, settings))
+        return [await self._ask(questions.search(one, settings)) for one in query]
+
+    @overload
+    async def explain(self, query: str, document: str, *, weights: str | None = None) -> Explanation: ...
+
+    @overload
+    async def explain(
+        self, query: str, document: list[str] | None = None, *, weights: str | None = None
+    ) -> list[Explanation]: ...
+
+    async def explain(
+        self, query: str, document: str | list[str] | None = None, *, weights: str | None = None
+    ) -> Explanation | list[Explanation]:
+        """Explain the score of a document: what each query token matched, and what that contributed.
+
+        Args:
+            query: query text.
+            document: id of a document that has tokens, or a list of ids; by default the top two documents.
+            weights: name of weights to use instead of those that the server uses.
+
+        Returns:
+            An :class:`chamfer.Explanation`; a list of them for a list of ids.
+        """
+        if document is None:
+            return await self._ask(questions.explain_best(query, weights))
+        if isinstance(document, str):
+            [explanation] = await self._ask(questions.explain(query, [document], weights))
+            return explanation
+        return await self._ask(questions.explain(query, document, weights))
+
+    async def rerank(
+        self,
+        query: str,
+        documents: Mapping[str, str] | Sequence[str],
+        k: int | None = None,
+        *,
+        weights: str | None = None,
+        normalise: bool = False,
+    ) -> Ranking:
+        """Rank texts for a query as if they were documents of the server's index.
+
+        Args:
+            query: query text.
+            documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
+            k: number of texts to return; all if not given.
+            weights: name of weights to use instead of those that the server uses.
+            normalise: as in :meth:`search`.
+
+        Returns:
+            A :class:`chamfer.Ranking`, best first.
+        """
+        return await self._ask(questions.rerank(query, documents, k, weights=weights, normalise=normalise))
+
+    async def _ask(self, question: Question[Result]) -> Result:
+        turns, body = Turns(self._connection.seconds), body_of(question)
+        while True:
+            outcome = await self._send(question.path, body, turns.seconds)
+            pause = turns.pause_after(outcome)
+            if pause is None:
+                break
+            await asyncio.sleep(pause)
+        result, notes = self._connection.read(question, outcome)
+        for note in notes:
+            warnings.warn(note, InputWarning, stacklevel=3)
+        return result
+
+    async def _send(self, path: str, body: bytes, seconds: float) -> "Outcome":
+        import httpx
+
+        try:
+            return await self._http.post(path, content=body, timeout=seconds)
+        except httpx.RequestError as error:
+            return error

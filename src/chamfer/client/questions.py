@@ -1,0 +1,84 @@
+"""What a client asks: a path, a body, and how the answer becomes a result of the library."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from chamfer.client import answers
+from chamfer.data.ranking import Ranking
+from chamfer.errors import InputError
+from chamfer.explain.explanation import Explanation
+from chamfer.search.hits import COMPARED, Hits
+
+Result = TypeVar("Result")
+Json = Mapping[str, Any]
+
+# The server's name for the weights that it uses.
+CURRENT = "current"
+
+
+@dataclass(frozen=True)
+class Question(Generic[Result]):
+    """A request, and what its answer means. All of these only read, so each may be sent again.
+
+    Args:
+        path: path of the endpoint.
+        body: JSON to send.
+        read: turns the JSON of the answer into the result.
+    """
+
+    path: str
+    body: Json
+    read: Callable[[Json], Result]
+
+
+class Searching(NamedTuple):
+    """The settings of a search."""
+
+    k: int
+    weights: str | None
+    where: str | None
+    normalise: bool
+
+
+def search(query: str, settings: Searching) -> Question[Hits]:
+    """Ask for the top documents."""
+    body = {"query": query, **settings._asdict(), "weights": _named(settings.weights)}
+    return Question("/search", body, answers.hits)
+
+
+def explain(query: str, ids: Sequence[str], weights: str | None) -> Question[list[Explanation]]:
+    """Ask for the explanations of documents."""
+    body = {"query": query, "ids": list(ids), "weights": _named(weights)}
+    return Question("/explain", body, partial(answers.explanations_of, ids))
+
+
+def explain_best(query: str, weights: str | None) -> Question[list[Explanation]]:
+    """Ask for the explanations of the top documents; the server adds those that uniform weights prefer."""
+    body = {"query": query, "k": COMPARED, "weights": _named(weights)}
+    return Question("/explain", body, lambda answer: answers.explanations(answer)[:COMPARED])
+
+
+def rerank(
+    query: str,
+    documents: Mapping[str, str] | Sequence[str],
+    k: int | None,
+    *,
+    weights: str | None,
+    normalise: bool,
+) -> Question[Ranking]:
+    """Ask for the scores of texts. Ties are broken here: the server does not know the ids."""
+    texts = [*documents.values()] if isinstance(documents, Mapping) else documents
+    body = {"query": query, "documents": texts, "weights": _named(weights), "normalise": normalise}
+    return Question("/rerank", body, partial(answers.ranking, documents, k))
+
+
+def _named(weights: object) -> str:
+    if weights is None:
+        return CURRENT
+    if not isinstance(weights, str):
+        raise InputError(
+            f"a server takes weights by name, not {type(weights).__name__}; upload them with PUT /weights/file"
+        )
+    return weights

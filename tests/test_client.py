@@ -1,0 +1,309 @@
+"""The Python client: the answers of a server are those of the library, and every failure is one sentence."""
+
+import asyncio
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+pytest.importorskip("httpx", reason="the extra chamfer[client] is not installed")
+
+import httpx
+
+from chamfer import AsyncClient, Client, Document, Encoder, Explanation, InputError, Searcher, TokenWeights, build_index
+from chamfer.client import outcomes
+from chamfer.errors import InputWarning, ServerError, UnknownNameError
+from chamfer.serve.app import create_app
+from chamfer.serve.limits import Limits
+from chamfer.support.devices import one_torch_thread
+from tests.conftest import DOCUMENTS
+from tests.threaded_server import Address, serving
+
+QUERY = "why do cats sleep"
+URL = "http://localhost:8000"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """As in the server: with several threads, torch rounds differently."""
+    with one_torch_thread():
+        yield
+
+
+@pytest.fixture(scope="module")
+def searcher(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    documents = [Document(name, text, metadata={"length": len(text)}) for name, text in DOCUMENTS.items()]
+    folder = tmp_path_factory.mktemp("client") / "index"
+    build_index(folder, [*documents, Document("empty", "")], encoder, allow_empty=True)
+    return Searcher.open(folder, encoder=encoder)
+
+
+@pytest.fixture(scope="module")
+def server(searcher: Searcher) -> Iterator[Address]:
+    with serving(create_app(searcher, key="secret"), Limits()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: Address) -> Iterator[Client]:
+    with Client(server.url, key="secret") as client:
+        yield client
+
+
+def answering(*answers: httpx.Response | Exception, **settings: Any) -> tuple[Client, list[httpx.Request]]:
+    """A client whose requests get these answers in turn, and what it asked."""
+    asked: list[httpx.Request] = []
+    waiting = list(answers)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        found = waiting.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return Client(URL, transport=httpx.MockTransport(answer), **settings), asked
+
+
+def problem(status: int, message: str, **headers: str) -> httpx.Response:
+    return httpx.Response(status, json={"message": message}, headers=headers)
+
+
+FOUND = {"hits": [], "query_was_truncated": False, "notes": [], "missing_shards": []}
+
+
+class TestParity:
+    @pytest.mark.parametrize(
+        "settings",
+        [{}, {"k": 100}, {"k": 2, "weights": "uniform"}, {"where": "length > 20"}, {"normalise": True}],
+    )
+    def test_a_search_finds_what_the_library_finds(
+        self, client: Client, searcher: Searcher, settings: dict[str, Any]
+    ) -> None:
+        found, expected = client.search(QUERY, **settings), searcher.search(QUERY, **settings)
+        assert (found, found.query_was_truncated) == (expected, expected.query_was_truncated)
+        assert type(found) is type(expected)
+
+    def test_several_queries_get_a_list_of_answers(self, client: Client, searcher: Searcher) -> None:
+        queries = [QUERY, "blue sky"]
+        assert client.search(queries, 2) == [searcher.search(query, 2) for query in queries]
+
+    def test_a_document_without_tokens_has_no_score(self, client: Client) -> None:
+        assert client.search(QUERY, 100)[-1][:2] == ("empty", -math.inf)
+
+    def test_an_explanation_is_that_of_the_library(self, client: Client, searcher: Searcher) -> None:
+        assert client.explain(QUERY, "d1") == searcher.explain(QUERY, "d1")
+        ids = ["d5", "d1", "d1"]
+        assert client.explain(QUERY, ids, weights="idf") == searcher.explain(QUERY, ids, weights="idf")
+        assert client.explain(QUERY) == searcher.explain(QUERY)
+        explanation: Explanation = client.explain(QUERY, "d1")
+        assert explanation.evidence
+        assert explanation.as_json() == searcher.explain(QUERY, "d1").as_json()
+
+    @pytest.mark.parametrize("settings", [{}, {"k": 3}, {"normalise": True}, {"weights": "uniform"}])
+    @pytest.mark.parametrize("documents", [{"z": "a dog", "a": "cats sleep", "b": "a dog"}, ["a dog", "", "cats"] * 15])
+    def test_texts_are_ranked_as_the_library_ranks_them(
+        self, client: Client, searcher: Searcher, documents: Any, settings: dict[str, Any]
+    ) -> None:
+        found, expected = (one.rerank(QUERY, documents, **settings) for one in (client, searcher))
+        assert found.document_ids == expected.document_ids
+        assert found.scores == pytest.approx(expected.scores, abs=1e-5)
+
+    def test_coroutines_do_the_same(self, searcher: Searcher) -> None:
+        async def ask() -> None:
+            transport = httpx.ASGITransport(create_app(searcher, key="secret"))
+            async with AsyncClient(URL, key="secret", transport=transport) as client:
+                assert await client.search(QUERY, 3) == searcher.search(QUERY, 3)
+                assert await client.search([QUERY, "dog"], 3) == [searcher.search(one, 3) for one in (QUERY, "dog")]
+                assert await client.explain(QUERY, "d1") == searcher.explain(QUERY, "d1")
+                assert await client.explain(QUERY, ["d1"]) == searcher.explain(QUERY, ["d1"])
+                assert await client.explain(QUERY) == searcher.explain(QUERY)
+                ranking = await client.rerank(QUERY, {"a": "a dog", "b": "cats"})
+                assert ranking.document_ids == searcher.rerank(QUERY, {"a": "a dog", "b": "cats"}).document_ids
+                with pytest.warns(InputWarning, match="no document has the field 'size'") as told:
+                    await client.search(QUERY, where="size > 2")
+                assert told[0].filename == __file__
+                with pytest.raises(InputError, match="has no tokens; give some text"):
+                    await client.search(" ")
+
+        asyncio.run(ask())
+
+    def test_connections_are_used_again(self, server: Address) -> None:
+        with Client(server.url, key="secret") as client:
+            client.search([QUERY] * 3)
+            [connection] = client._http._transport._pool.connections  # type: ignore[attr-defined]
+            assert "Request Count: 3" in repr(connection)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("call", "error", "told"),
+        [
+            (lambda client: client.search(QUERY, 0), InputError, "k must be at least 1, not 0"),
+            (lambda client: client.search(QUERY, where="length >"), InputError, "a filter needs a value"),
+            (lambda client: client.search(QUERY, weights="heavy"), InputError, "weights must be"),
+            (lambda client: client.search("\ud800"), InputError, "the request body is not valid JSON"),
+            (lambda client: client.explain(QUERY, "none"), UnknownNameError, "there is no document 'none'"),
+            (lambda client: client.explain(QUERY, "empty"), InputError, "document 'empty' has no tokens"),
+            (lambda client: client.rerank(QUERY, "text"), InputError, "documents must be a list"),
+            (lambda client: client.rerank(QUERY, [b"text"]), InputError, "cannot be written as JSON"),
+        ],
+    )
+    def test_the_server_says_what_is_wrong(
+        self, client: Client, call: Callable[[Client], object], error: type[Exception], told: str
+    ) -> None:
+        with pytest.raises(error, match=re.escape(told)):
+            call(client)
+
+    def test_weights_are_named(self, client: Client, encoder: Encoder) -> None:
+        weights: Any = TokenWeights.uniform(encoder.vocabulary)
+        with pytest.raises(InputError, match="a server takes weights by name, not TokenWeights; upload them"):
+            client.search(QUERY, weights=weights)
+
+    def test_notes_are_warnings_of_the_caller(self, client: Client) -> None:
+        with pytest.warns(InputWarning, match="no document has the field 'size'") as told:
+            client.search(QUERY, where="size > 2")
+        assert told[0].filename == __file__
+
+    @pytest.mark.parametrize(
+        ("key", "told"), [(None, "requires an API key; give one with"), ("x", "refuses the API key")]
+    )
+    def test_a_key_that_is_missing_or_wrong(self, server: Address, key: str | None, told: str) -> None:
+        with Client(server.url, key=key) as client, pytest.raises(InputError, match=told):
+            client.search(QUERY)
+
+    def test_a_wrong_host_is_told_by_the_server(self, searcher: Searcher) -> None:
+        async def ask() -> None:
+            app = create_app(searcher, hosts=())
+            async with AsyncClient("http://search.example", transport=httpx.ASGITransport(app)) as client:
+                await client.search(QUERY)
+
+        with pytest.raises(InputError, match=r"this server does not answer to search\.example"):
+            asyncio.run(ask())
+
+    def test_nobody_listens(self) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+            with Client(url) as client, pytest.raises(ServerError, match=f"cannot connect to {url} .*refused.*; check"):
+                client.search(QUERY)
+
+    @pytest.mark.parametrize(
+        ("outcome", "error", "told"),
+        [
+            (httpx.ConnectError("[Errno -2] Name unknown"), ServerError, r"cannot connect to .* \(\[Errno -2\] Name"),
+            (httpx.ConnectTimeout(""), ServerError, r"cannot connect to .* \(ConnectTimeout\); check the address"),
+            (httpx.ReadTimeout(""), ServerError, "did not answer within 60 seconds; ask for less at a time"),
+            (httpx.PoolTimeout(""), ServerError, "did not answer within 60 seconds"),
+            (httpx.DecodingError("bad"), ServerError, r"the connection to .* broke \(bad\); try again"),
+            (httpx.Response(200, text="<html>"), InputError, r"does not answer as chamfer serve .*\(HTTP 200\); check"),
+            (httpx.Response(200, content=b"\xff"), InputError, "does not answer as chamfer serve"),
+            (httpx.Response(200, json=[]), InputError, "does not answer as chamfer serve"),
+            (httpx.Response(200, json={"hits": [5]}), InputError, "does not answer as chamfer serve"),
+            (httpx.Response(404, json={"detail": "Not Found"}), InputError, r"\(HTTP 404\); check the address"),
+            (httpx.Response(301, headers={"location": "https://a/"}), InputError, "redirects to https://a/; give"),
+            (problem(404, "there is no document 'x'"), UnknownNameError, "there is no document 'x'"),
+            (problem(413, "too large"), InputError, "too large"),
+            (problem(503, "files are damaged"), ServerError, "files are damaged"),
+            (problem(500, "its log has the reason"), ServerError, "its log has the reason"),
+        ],
+    )
+    def test_a_failure_is_one_sentence(self, outcome: Any, error: type[Exception], told: str) -> None:
+        client, asked = answering(outcome)
+        with pytest.raises(error, match=told):
+            client.search(QUERY)
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize(
+        "url", ["localhost:8000", "ftp://a", "http://", "http://a:b", "http://a?b=c", "http://[", ""]
+    )
+    def test_an_address_is_checked_at_once(self, url: str) -> None:
+        with pytest.raises(InputError, match="is not the address of a server; give one such as http://localhost:8000"):
+            Client(url)
+
+    def test_a_key_and_a_time_are_checked_at_once(self) -> None:
+        with pytest.raises(InputError, match="only printable ASCII"):
+            Client(URL, key="s\n")
+        with pytest.raises(InputError, match="timeout must be more than 0 seconds, not 0"):
+            Client(URL, timeout=0)
+
+    def test_httpx_is_named_if_it_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "httpx", None)
+        with pytest.raises(InputError, match=r"pip install 'chamfer\[client\]'"):
+            Client(URL)
+
+
+class TestRetries:
+    @pytest.fixture
+    def pauses(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        pauses: list[float] = []
+        monkeypatch.setattr("chamfer.client.client.time.sleep", pauses.append)
+        return pauses
+
+    def test_a_busy_server_is_asked_again_when_it_says(self, pauses: list[float]) -> None:
+        busy = {"retry-after": "2"}
+        client, asked = answering(
+            problem(429, "busy", **busy), problem(503, "slow", **busy), httpx.Response(200, json=FOUND)
+        )
+        assert client.search(QUERY) == []
+        assert (pauses, len(asked)) == ([2.0, 2.0], 3)
+        assert len({request.content for request in asked}) == 1
+
+    def test_it_is_asked_three_times(self, pauses: list[float]) -> None:
+        client, asked = answering(*[problem(429, "busy", **{"retry-after": "1"})] * 4)
+        with pytest.raises(ServerError, match="busy"):
+            client.search(QUERY)
+        assert len(asked) == outcomes.TRIES == 3
+
+    def test_no_pause_is_longer_than_the_call(self, pauses: list[float]) -> None:
+        client, asked = answering(problem(429, "busy", **{"retry-after": "90"}))
+        with pytest.raises(ServerError, match="busy"):
+            client.search(QUERY)
+        assert (pauses, len(asked)) == ([], 1)
+
+    def test_an_idle_connection_that_was_closed_is_opened_again(self, pauses: list[float]) -> None:
+        client, _ = answering(httpx.RemoteProtocolError("closed"), httpx.Response(200, json=FOUND))
+        assert client.search(QUERY) == []
+
+    def test_shards_that_did_not_answer_are_a_warning(self) -> None:
+        client, _ = answering(httpx.Response(200, json={**FOUND, "missing_shards": ["shard-2"]}))
+        with pytest.warns(InputWarning, match="documents of shard-2 are missing, because"):
+            client.search(QUERY)
+        explained = {"documents": [], "tokens": [], "form": "l2", "query_was_truncated": False}
+        client, _ = answering(httpx.Response(200, json={**explained, "missing_shards": ["shard-2"]}))
+        with pytest.raises(ServerError, match="'d1' was not found, and shard-2 did not answer; try again"):
+            client.explain(QUERY, "d1")
+
+
+def test_what_is_sent(tmp_path: Path) -> None:
+    client, asked = answering(httpx.Response(200, json=FOUND), key="secret")
+    client.search("é", where="a = 1")
+    [request] = asked
+    assert (str(request.url), request.headers["authorization"]) == (f"{URL}/search", "Bearer secret")
+    sent = {"query": "é", "k": 10, "weights": "current", "where": "a = 1", "normalise": False}
+    assert json.loads(request.content) == sent
+    under, asked = answering(httpx.Response(200, json=FOUND))
+    under = Client(f"{URL}/behind/a/proxy/", transport=under._http._transport)
+    with warnings.catch_warnings():
+        under.search(QUERY)
+    assert asked[0].url == f"{URL}/behind/a/proxy/search"
+
+
+def test_the_client_imports_no_model() -> None:
+    code = (
+        "import sys, chamfer, httpx\n"
+        "found = {'hits': [], 'query_was_truncated': False}\n"
+        "transport = httpx.MockTransport(lambda _: httpx.Response(200, json=found))\n"
+        "chamfer.Client('http://localhost', transport=transport).search('cats')\n"
+        "assert not {'torch', 'sentence_transformers', 'transformers', 'scipy', 'fastapi'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
