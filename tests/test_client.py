@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import os
 import re
 import socket
 import subprocess
@@ -20,12 +21,13 @@ pytest.importorskip("httpx", reason="the extra chamfer[client] is not installed"
 import httpx
 
 from chamfer import AsyncClient, Client, Document, Encoder, Explanation, InputError, Searcher, TokenWeights, build_index
+from chamfer.cli.app import main
 from chamfer.client import outcomes
 from chamfer.errors import InputWarning, ServerError, UnknownNameError
 from chamfer.serve.app import create_app
 from chamfer.serve.limits import Limits
 from chamfer.support.devices import one_torch_thread
-from tests.conftest import DOCUMENTS
+from tests.conftest import DOCUMENTS, write_lines
 from tests.threaded_server import Address, serving
 
 QUERY = "why do cats sleep"
@@ -296,6 +298,72 @@ def test_what_is_sent(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         under.search(QUERY)
     assert asked[0].url == f"{URL}/behind/a/proxy/search"
+
+
+class TestCommand:
+    """``chamfer search --server``."""
+
+    @pytest.fixture
+    def run(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> Callable[..., tuple[str, str]]:
+        monkeypatch.setenv("CHAMFER_API_KEY", "secret")
+
+        def call(*arguments: object) -> tuple[str, str]:
+            monkeypatch.setattr(sys, "argv", ["chamfer", "search", *map(str, arguments)])
+            with pytest.raises(SystemExit):
+                main()
+            return capsys.readouterr()
+
+        return call
+
+    @pytest.mark.parametrize(
+        "arguments", [["-k", 2], ["--json"], ["--weights", "idf", "--normalise"], ["--where", "length > 20"]]
+    )
+    def test_it_prints_what_a_search_of_the_index_prints(
+        self, run: Callable[..., tuple[str, str]], server: Address, searcher: Searcher, arguments: list[object]
+    ) -> None:
+        local = run(searcher.index.folder, QUERY, *arguments)
+        assert run("--server", server.url, QUERY, *arguments) == local
+        assert local[0]
+
+    def test_many_queries(
+        self, run: Callable[..., tuple[str, str]], server: Address, searcher: Searcher, tmp_path: Path
+    ) -> None:
+        write_lines(tmp_path / "queries.jsonl", [{"_id": "q1", "text": QUERY}, {"_id": "q2", "text": "a dog " * 50}])
+        shown, said = run("--queries", tmp_path / "queries.jsonl", "--server", server.url)
+        assert [json.loads(line)["id"] for line in shown.splitlines()] == ["q1", "q2"]
+        assert said == "note: 1 of 2 queries were truncated to what the model reads\n"
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["--server", URL, "index", "cat"], "a server has its own index; leave out either index or --server"),
+            (["--server", URL], "give either a query or --queries FILE"),
+            (["--server", URL, "cat", "--depth", "5"], "--depth is the server's; leave it out with --server"),
+            (["--server", URL, "cat", "--form", "l2"], "--form is the server's"),
+            (["--server", "localhost", "cat"], "'localhost' is not the address of a server"),
+            (["--server", URL, " "], "the query is empty"),
+            ([], "give the folder of an index, or the address of a server with --server"),
+        ],
+    )
+    def test_mistakes(self, run: Callable[..., tuple[str, str]], arguments: list[str], told: str) -> None:
+        shown, said = run(*arguments)
+        assert (shown, said.startswith(f"error: {told}"), said.count("\n")) == ("", True, 1), said
+
+    def test_it_imports_no_model_and_answers_at_once(self, server: Address, searcher: Searcher) -> None:
+        code = (
+            "import sys; from chamfer.cli.app import main\n"
+            "try: main()\n"
+            "finally: assert not {'torch', 'sentence_transformers', 'scipy', 'faiss', 'fastapi'} & set(sys.modules)"
+        )
+        words = ["search", "--server", server.url, QUERY, "--json"]
+        settings = {**os.environ, "CHAMFER_API_KEY": "secret"}
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, *words], capture_output=True, text=True, env=settings
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [hit["id"] for hit in json.loads(done.stdout)["hits"]] == [hit.id for hit in searcher.search(QUERY)]
 
 
 def test_the_client_imports_no_model() -> None:

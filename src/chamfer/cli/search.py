@@ -1,7 +1,9 @@
 """``chamfer search``."""
 
 import json
+import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,26 +11,35 @@ import typer
 from rich.text import Text
 
 from chamfer.cli.checks import check_query
-from chamfer.cli.options import FirstStage, FormOption, IndexFolder, WeightsName, Where
+from chamfer.cli.options import FirstStage, FormOption, WeightsName, Where
 from chamfer.cli.terminal import results, say_truncated
 from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
-from chamfer.retrieve.stages import AUTO
+from chamfer.retrieve.stages import AUTO, check_stage
 from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_score
+from chamfer.support.api_key import VARIABLE
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chamfer.search.hits import Hit
+    from chamfer.search.hits import Hit, Hits
 
 SNIPPET_LENGTH = 300
 INDENT = " " * 4
 
 
+Find = Callable[[list[str]], "list[Hits]"]
+"""Answers a list of queries."""
+
+# Options that a server has decided already.
+OF_INDEX = {"first_stage": "--first-stage", "depth": "--depth", "form": "--form"}
+
+
 def search(
-    folder: IndexFolder,
+    context: typer.Context,
+    folder: Annotated[str | None, typer.Argument(help="Index folder, unless --server is given.")] = None,
     query: Annotated[str | None, typer.Argument(help="Query text.")] = None,
     queries: Annotated[
         Path | None,
@@ -46,47 +57,88 @@ def search(
         bool, typer.Option("--normalise", help="Divide scores by the total weight: 0 is a perfect match.")
     ] = False,
     form: FormOption = DEFAULT_FORM,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            help="Ask a running chamfer serve, with its weights unless --weights names others.",
+            show_default="none",
+            metavar="URL",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per query.")] = False,
 ) -> None:
-    """Search an index.
+    """Search an index, or ask a server that has one.
+
+    A server's API key is read from the environment variable CHAMFER_API_KEY.
 
     Example: chamfer search index/ "how do vaccines work" -k 5 --where "year > 2020"
     """
+    if server is not None:
+        if query is not None:
+            raise InputError(f"a server has its own index; leave out either {folder} or --server")
+        folder, query = None, folder
+    elif folder is None:
+        raise InputError("give the folder of an index, or the address of a server with --server")
     if (query is None) == (queries is None):
         raise InputError("give either a query or --queries FILE")
     if query is not None:
         check_query(query)
     asked = {"query": query} if query is not None else queries_from(queries or Path()).texts
 
+    if server is not None:
+        for name, option in OF_INDEX.items():
+            if _was_typed(context, name):
+                raise InputError(f"{option} is the server's; leave it out with --server")
+
+        from chamfer.client.client import Client
+
+        named = weights if _was_typed(context, "weights") else None
+        with Client(server, key=os.environ.get(VARIABLE) or None) as client:
+
+            def ask(texts: list[str]) -> "list[Hits]":
+                return client.search(texts, k, weights=named, where=where, normalise=normalise)
+
+            _print_all(asked, ask, None, as_json=as_json or queries is not None)
+        return
+
     from chamfer.index.filters import as_filter
     from chamfer.index.index import Index
 
-    index = Index.open(folder)
+    index = Index.open(folder or "")
     len(index)  # an unfinished or damaged index is an error
     as_filter(where)  # a mistake in it is an error
     check_file(weights, form)
-
-    from chamfer.retrieve.stages import check_stage
-
     check_stage(first_stage)
 
     from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(index, weights=weights, first_stage=first_stage, form=form)
-    ids = list(asked)
-    truncated = 0
+
+    def find(texts: list[str]) -> "list[Hits]":
+        return searcher.search(texts, k, depth=depth, where=where, normalise=normalise)
+
+    _print_all(asked, find, searcher.encoder.query_length, as_json=as_json or queries is not None)
+
+
+def _was_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option is more than its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_json: bool) -> None:
+    """Answer queries by id, a batch at a time."""
+    ids, truncated = list(asked), 0
     for start in range(0, len(ids), QUERY_BATCH):
         batch = ids[start : start + QUERY_BATCH]
-        found = searcher.search(
-            [asked[identifier] for identifier in batch], k, depth=depth, where=where, normalise=normalise
-        )
-        for identifier, hits in zip(batch, found, strict=True):
+        for identifier, hits in zip(batch, find([asked[one] for one in batch]), strict=True):
             truncated += hits.query_was_truncated
-            if as_json or queries is not None:
+            if as_json:
                 sys.stdout.write(json.dumps(_as_json(identifier, hits), ensure_ascii=False) + "\n")
             else:
                 print_hits(hits)
-    say_truncated("queries", truncated, len(ids), searcher.encoder.query_length)
+    say_truncated("queries", truncated, len(ids), length)
 
 
 def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:

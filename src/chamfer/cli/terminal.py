@@ -91,10 +91,11 @@ def notes() -> Iterator[None]:
         yield
 
 
-def say_truncated(what: str, truncated: int, total: int, length: int) -> None:
-    """Report how many texts were longer than the encoder reads, if any."""
+def say_truncated(what: str, truncated: int, total: int, length: int | None) -> None:
+    """Report how many texts were longer than the encoder reads, if any; a server does not say how much that is."""
     if truncated:
-        say(f"note: {truncated} of {total} {what} were truncated to {length} tokens")
+        limit = "what the model reads" if length is None else f"{length} tokens"
+        say(f"note: {truncated} of {total} {what} were truncated to {limit}")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- JSON
