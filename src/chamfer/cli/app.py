@@ -7,7 +7,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from chamfer import __version__
-from chamfer.cli import demo, doctor, encode, evaluate, explain, index, learn, reproduce, rerank, search, serve, weights
+from chamfer.cli import (
+    demo,
+    doctor,
+    encode,
+    evaluate,
+    explain,
+    index,
+    learn,
+    mcp,
+    reproduce,
+    rerank,
+    search,
+    serve,
+    weights,
+)
 from chamfer.cli.commands import Command, Group
 from chamfer.cli.terminal import loading, notes, say
 from chamfer.errors import InputError, ServerError, WorkerError
@@ -28,6 +42,7 @@ app.add_typer(index.app, name="index")
 app.command("search", cls=Command)(search.search)
 app.command("explain", cls=Command)(explain.explain)
 app.command("serve", cls=Command)(serve.serve)
+app.command("mcp", cls=Command)(mcp.mcp)
 app.command("rerank", cls=Command)(rerank.rerank)
 app.command("evaluate", cls=Command)(evaluate.evaluate)
 app.command("learn", cls=Command)(learn.learn)
