@@ -34,7 +34,7 @@ test-long: .venv/installed browser
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
 
-# The files that only run elsewhere: workflows, templates, hooks.
+# The files that only run elsewhere: workflows, templates, hooks, the image.
 lint-workflows: .venv/installed
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yml
@@ -44,6 +44,8 @@ lint-workflows: .venv/installed
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --offline --quiet .github/workflows
 	$(BIN)/pre-commit validate-config
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
 # Attacks on everything, with a seed: kills, power losses, damage, forgeries, full disks, floods. Takes half an hour and
 # needs an idle machine.

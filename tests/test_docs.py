@@ -139,7 +139,7 @@ def test_files_that_are_named_exist(page: str) -> None:
 
 
 # Options of other programs.
-FOREIGN = {"--address", "--data-binary"}
+FOREIGN = {"--address", "--data-binary", "--rm"}
 
 
 def test_options_that_are_named_exist() -> None:

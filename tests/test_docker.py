@@ -1,0 +1,69 @@
+"""The image: what hadolint does not look at. Nothing is pulled or built here."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+
+from chamfer import Encoder, Searcher, build_index
+from chamfer.cli.app import app
+from chamfer.serve.app import create_app
+from chamfer.serve.limits import Limits
+from tests.conftest import DOCUMENTS
+from tests.threaded_server import serving
+
+ROOT = Path(__file__).parents[1]
+INSTRUCTIONS = [
+    line.split(maxsplit=1)
+    for line in re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text()).splitlines()
+    if line and not line.startswith("#")
+]
+LAST_STAGE = INSTRUCTIONS[max(at for at, (name, _) in enumerate(INSTRUCTIONS) if name == "FROM") :]
+
+
+def last(name: str) -> str:
+    return [value for instruction, value in LAST_STAGE if instruction == name][-1]
+
+
+def test_the_server_is_no_root_and_its_base_has_a_version() -> None:
+    assert int(last("USER")) >= 10_000
+    bases = [value.split()[0] for name, value in INSTRUCTIONS if name == "FROM"]
+    assert all(re.fullmatch(r"python:3\.\d+-slim-\w+", base) for base in bases)
+
+
+def test_everything_is_installed_with_the_versions_that_were_tested() -> None:
+    installs = [value for name, value in INSTRUCTIONS if name == "RUN" and "pip install" in value]
+    assert all("--constraint constraints.txt" in one and "--no-cache-dir" in one for one in installs)
+    assert "https://download.pytorch.org/whl/cpu torch" in installs[0], "before anything brings the build for CUDA"
+
+
+def test_what_is_copied_gets_into_the_context() -> None:
+    copied = [value.split()[:-1] for name, value in INSTRUCTIONS if name == "COPY" and not value.startswith("--from")]
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    sent = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    assert {path for paths in copied for path in paths} == sent
+    assert all((ROOT / path).exists() for path in sent)
+
+
+def test_the_command_is_one_of_chamfer() -> None:
+    words = [*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))]
+    command = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    assert words[:2] == ["chamfer", "serve"]
+    parsed = command.make_context("serve", words[2:], resilient_parsing=True).params
+    assert (parsed["host"], parsed["port"], str(parsed["folder"])) == ("0.0.0.0", int(last("EXPOSE")), "/index")
+
+
+def test_the_healthcheck_asks_the_server(encoder: Encoder, tmp_path: Path) -> None:
+    build_index(tmp_path / "index", DOCUMENTS, encoder)
+    _, code = json.loads(last("HEALTHCHECK").partition(" CMD ")[2])[1:]
+    assert f":{last('EXPOSE')}/" in code
+    with serving(create_app(Searcher.open(tmp_path / "index", encoder=encoder)), Limits()) as server:
+        here = code.replace(f":{last('EXPOSE')}/", f":{server.port}/")
+        assert subprocess.run([sys.executable, "-c", here], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", here], check=False, stderr=subprocess.DEVNULL).returncode == 1
