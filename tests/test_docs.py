@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import shlex
+import shutil
 import sys
 from contextlib import redirect_stdout
 from functools import cache
@@ -21,11 +22,12 @@ import chamfer
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOTEBOOK = ROOT / "docs" / "tutorial" / "notebook.md"
+RECIPE = ROOT / "docs" / "guides" / "rag.md"
 EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", re.DOTALL)
 EXAMPLES = [
     pytest.param(code, printed, id=f"{page.relative_to(ROOT)}:{place}")
     for page in PAGES
-    if page != NOTEBOOK
+    if page not in (NOTEBOOK, RECIPE)
     for place, (code, printed) in enumerate(EXAMPLE.findall(page.read_text()))
 ]
 
@@ -61,6 +63,19 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytes
         exec(compile(code, "notebook", "exec"), {})
     assert "24 documents, 24 queries" in shown.getvalue()
     assert (tmp_path / "quality.svg").exists()
+
+
+def test_the_recipe_runs_on_the_handbook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each of its blocks continues the one before."""
+    shutil.copytree(ROOT / "tests" / "handbook", tmp_path / "handbook")
+    (tmp_path / "handbook" / "judged.csv").rename(tmp_path / "judged.csv")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code, printed in EXAMPLE.findall(RECIPE.read_text()):
+        exec(compile(code, "recipe", "exec"), names)
+        assert capsys.readouterr().out == printed
 
 
 def _write_collection(folder: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,8 @@ pytest.importorskip("llama_index.core", reason="the extra chamfer[llamaindex] is
 from llama_index.core.schema import ImageNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
 from pydantic import ValidationError
 
-from chamfer import Encoder, InputError, TokenWeights, count_frequencies, rerank
-from chamfer.integrations.llamaindex import WeightedRerank
+from chamfer import Document, Encoder, InputError, Searcher, TokenWeights, build_index, count_frequencies, rerank
+from chamfer.integrations.llamaindex import IndexRetriever, WeightedRerank
 from chamfer.kernels.form import Form
 from tests.conftest import DOCUMENTS, QUERIES
 
@@ -116,3 +117,14 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "llama_index.core.postprocessor.types", None)
     with pytest.raises(InputError, match=r"needs llama-index-core; run: pip install 'chamfer\[llamaindex\]'$"):
         importlib.import_module("chamfer.integrations.llamaindex")
+
+
+def test_a_retriever_finds_what_a_search_finds(encoder: Encoder, tmp_path: Path) -> None:
+    documents = [Document(name, text, metadata={"length": len(text)}) for name, text in DOCUMENTS.items()]
+    build_index(tmp_path / "index", documents, encoder)
+    searcher = Searcher.open(tmp_path / "index", encoder=encoder)
+    found = IndexRetriever(searcher, k=2, where="length > 15").retrieve(QUERY)
+    hits = searcher.search(QUERY, 2, where="length > 15", normalise=True)
+    assert [(node.node_id, node.text, node.metadata) for node in found] == [(one.id, *one[2:]) for one in hits]
+    assert scores(found) == [1 + hit.score / 2 for hit in hits]
+    assert asyncio.run(IndexRetriever(searcher, k=1).aretrieve(QUERY))[0].node_id == searcher.search(QUERY, 1)[0].id

@@ -1,11 +1,14 @@
-"""LlamaIndex: a node postprocessor that re-ranks with token weights."""
+"""LlamaIndex: a node postprocessor that re-ranks with token weights, and a retriever over an index."""
 
-from chamfer import Encoder, InputError, TokenWeights, rerank
+from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
+from chamfer.search.hits import DEFAULT_K
+from chamfer.search.relevance import relevance
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
     from pydantic import Field, InstanceOf, PositiveInt
 except ImportError as error:
     raise InputError(
@@ -64,4 +67,33 @@ class WeightedRerank(BaseNodePostprocessor):
         return [
             NodeWithScore(node=nodes[int(place)].node, score=score)
             for place, score in zip(ranking.document_ids, ranking.scores, strict=True)
+        ]
+
+
+class IndexRetriever(BaseRetriever):
+    """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
+
+    Nodes have the id, text and metadata of the index, and a score from 0 to 1 (a perfect match on every token).
+
+    Args:
+        searcher: searcher over the index; it reads the commit that it opened.
+        k: number of documents to return.
+        where: metadata filter, such as ``year > 2020 and lang = 'en'``.
+
+    >>> from chamfer import build_index
+    >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital.", "b": "Bread is baked from flour."})
+    >>> retriever = IndexRetriever(Searcher.open(getfixture("tmp_path")), k=1)
+    >>> [node.node_id for node in retriever.retrieve("how to make bread")]
+    ['b']
+    """
+
+    def __init__(self, searcher: Searcher, *, k: int = DEFAULT_K, where: str | None = None) -> None:
+        super().__init__()
+        self._searcher, self._k, self._where = searcher, k, where
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self._searcher.search(query_bundle.query_str, self._k, where=self._where, normalise=True)
+        return [
+            NodeWithScore(node=TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata), score=relevance(hit.score))
+            for hit in hits
         ]
