@@ -120,6 +120,10 @@ class TestParity:
         assert found.document_ids == expected.document_ids
         assert found.scores == pytest.approx(expected.scores, abs=1e-5)
 
+    def test_nothing_is_ranked_and_explained_without_asking(self, client: Client, searcher: Searcher) -> None:
+        assert client.rerank(QUERY, {}) == searcher.rerank(QUERY, {})
+        assert client.explain(QUERY, []) == searcher.explain(QUERY, []) == []
+
     def test_coroutines_do_the_same(self, searcher: Searcher) -> None:
         async def ask() -> None:
             transport = httpx.ASGITransport(create_app(searcher, key="secret"))
@@ -309,10 +313,11 @@ class TestCommand:
     ) -> Callable[..., tuple[str, str]]:
         monkeypatch.setenv("CHAMFER_API_KEY", "secret")
 
-        def call(*arguments: object) -> tuple[str, str]:
+        def call(*arguments: object, code: int = 0) -> tuple[str, str]:
             monkeypatch.setattr(sys, "argv", ["chamfer", "search", *map(str, arguments)])
-            with pytest.raises(SystemExit):
+            with pytest.raises(SystemExit) as left:
                 main()
+            assert (left.value.code or 0) == code
             return capsys.readouterr()
 
         return call
@@ -348,8 +353,16 @@ class TestCommand:
         ],
     )
     def test_mistakes(self, run: Callable[..., tuple[str, str]], arguments: list[str], told: str) -> None:
-        shown, said = run(*arguments)
+        shown, said = run(*arguments, code=2)
         assert (shown, said.startswith(f"error: {told}"), said.count("\n")) == ("", True, 1), said
+
+    def test_nobody_listens(self, run: Callable[..., tuple[str, str]]) -> None:
+        shown, said = run("--server", "http://127.0.0.1:1", "cat", code=1)
+        assert (shown, said.startswith("error: cannot connect to http://127.0.0.1:1 "), said.count("\n")) == (
+            "",
+            True,
+            1,
+        )
 
     def test_it_imports_no_model_and_answers_at_once(self, server: Address, searcher: Searcher) -> None:
         code = (

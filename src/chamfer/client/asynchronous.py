@@ -144,6 +144,8 @@ class AsyncClient:
         if isinstance(document, str):
             [explanation] = await self._ask(questions.explain(query, [document], weights))
             return explanation
+        if not document:
+            return []
         return await self._ask(questions.explain(query, document, weights))
 
     async def rerank(
@@ -167,6 +169,8 @@ class AsyncClient:
         Returns:
             A :class:`chamfer.Ranking`, best first.
         """
+        if not documents:
+            return Ranking("query", (), ())
         return await self._ask(questions.rerank(query, documents, k, weights=weights, normalise=normalise))
 
     async def _ask(self, question: Question[Result]) -> Result:

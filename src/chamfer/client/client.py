@@ -145,6 +145,8 @@ class Client:
         if isinstance(document, str):
             [explanation] = self._ask(questions.explain(query, [document], weights))
             return explanation
+        if not document:
+            return []
         return self._ask(questions.explain(query, document, weights))
 
     def rerank(
@@ -168,6 +170,8 @@ class Client:
         Returns:
             A :class:`chamfer.Ranking`, best first.
         """
+        if not documents:
+            return Ranking("query", (), ())
         return self._ask(questions.rerank(query, documents, k, weights=weights, normalise=normalise))
 
     def _ask(self, question: Question[Result]) -> Result:
