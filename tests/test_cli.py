@@ -433,7 +433,7 @@ def test_the_demo_compares_answers_and_draws_a_picture(
     done = run("demo", "--max-documents", "40", "--save", "demo.svg")
     assert done.returncode == 0, done.stderr
     assert "idf-soft" in done.stdout
-    assert "threads" in done.stdout
+    assert "chamfer index build YOUR-FILE" in done.stdout
     assert json.loads(run("demo", "--max-documents", "40", "--json").stdout)["dataset"] == "stdlib-docstrings"
     picture = (tmp_path / "demo.svg").read_text()
     assert picture.startswith("<svg")

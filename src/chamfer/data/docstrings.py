@@ -1,7 +1,6 @@
 """A judged collection that every machine has: docstrings of Python's standard library.
 
-The first sentence of a docstring is a query, and the rest is its one relevant document. Names are removed from both,
-so that no document is found by a name that it shares with its query.
+The first sentence of a docstring is a query, and the rest is its one relevant document.
 """
 
 import ast
@@ -30,7 +29,7 @@ def docstring_collection(most: int | None = None) -> Collection:
         if module is None:
             continue
         for name, docstring in _docstrings(path, module):
-            query, document = split_docstring(docstring, name)
+            query, document = split_docstring(docstring)
             # Two documents with the same text would both be relevant, but only one is judged so.
             if query and query not in seen and document not in seen:
                 seen.update((query, document))
@@ -46,39 +45,28 @@ def docstring_collection(most: int | None = None) -> Collection:
     )
 
 
-def split_docstring(docstring: str, name: str) -> tuple[str, str]:
-    """Split a docstring into its first sentence and the rest, without the parts of its dotted name.
-
-    Both are empty if either is too short.
+def split_docstring(docstring: str) -> tuple[str, str]:
+    """Split a docstring into its first sentence and the rest. Both are empty if either is too short.
 
     >>> text = "Return a sorted copy of the list. Equal items keep the order that they had. "
-    >>> split_docstring(text, "builtins.sorted")
+    >>> split_docstring(text)
     ('', '')
-    >>> split_docstring(text + "A key decides what is compared.", "builtins.sorted")[0]
-    'Return a copy of the list.'
+    >>> split_docstring(text + "A key decides what is compared.")[0]
+    'Return a sorted copy of the list.'
     """
-    parts = {part.lower() for dotted in name.split(".") for part in (dotted, *dotted.split("_")) if len(part) > 2}
-    text = re.sub(r"\s+", " ", docstring).strip()
-    query, _, document = text.partition(". ")
-    without = [
-        re.sub(r" +([.,;:)])", r"\1", re.sub(r"\s+", " ", re.sub(r"\w+", lambda m: _keep(m[0], parts), half))).strip()
-        for half in (query + ".", document)
-    ]
-    if len(without[0].split()) < SHORTEST_QUERY or len(without[1].split()) < SHORTEST_DOCUMENT:
+    query, _, document = re.sub(r"\s+", " ", docstring).strip().partition(". ")
+    if len(query.split()) < SHORTEST_QUERY or len(document.split()) < SHORTEST_DOCUMENT:
         return "", ""
-    return without[0], without[1]
-
-
-def _keep(word: str, names: set[str]) -> str:
-    return "" if word.lower() in names else word
+    return f"{query}.", document
 
 
 def _module_name(path: Path) -> str | None:
-    """The dotted name of a public module, or None for tests and tools."""
+    """The dotted name of a public module, or None for private ones, tests and tools."""
     parts = path.relative_to(sysconfig.get_paths()["stdlib"]).with_suffix("").parts
     if parts[0] not in sys.stdlib_module_names or any(part in ("test", "tests", "idlelib") for part in parts):
         return None
-    return ".".join(part for part in parts if part != "__init__")
+    public = [part for part in parts if part != "__init__"]
+    return None if any(part.startswith("_") for part in public) else ".".join(public)
 
 
 def _docstrings(path: Path, module: str) -> Iterator[tuple[str, str]]:
@@ -94,4 +82,5 @@ def _docstrings(path: Path, module: str) -> Iterator[tuple[str, str]]:
             if docstring:
                 yield name, docstring
             inner = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-            pending += [(f"{name}.{child.name}", child) for child in node.body if isinstance(child, inner)]
+            public = (child for child in node.body if isinstance(child, inner) and not child.name.startswith("_"))
+            pending += [(f"{name}.{child.name}", child) for child in public]
