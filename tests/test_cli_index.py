@@ -142,7 +142,7 @@ class TestSearch:
 
     def test_a_value_of_another_kind_is_told(self, built: Run) -> None:
         done = built("search", "index", "cat", "--where", "year = '2003'")
-        assert "note: the field 'year' holds numbers, never text; write text in single quotes" in done.stderr
+        assert "note: the field 'year' holds numbers, never text; write text in quotes" in done.stderr
         assert done.stderr.count("note:") == 1
 
     def test_a_filter_restricts_what_is_found(self, built: Run) -> None:
@@ -178,7 +178,7 @@ class TestSearch:
             (["index", " "], "the query is empty"),
             (["index", "cat", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["index", "cat", "--weights", "heavy"], "not 'heavy'"),
-            (["index", "cat", "--where", "year >"], "a filter needs a value at position 7"),
+            (["index", "cat", "--where", "year >"], "a value at position 7, not its end\n  year >\n        ^\n"),
             (["nowhere", "cat"], "nowhere holds no index; make one with: chamfer index build"),
         ],
     )

@@ -300,6 +300,7 @@ def test_points_of_others_stay(client: Client, name: str, index: Snapshot) -> No
         "author is null",
         "\"odd name\" = 'x'",
         "nothing = 1",
+        'lang IN ["en", "it\'s"] AND NOT year == 2019',
     ],
 )
 def test_filters_hold_for_the_same_documents(

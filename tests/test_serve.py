@@ -83,14 +83,17 @@ def test_a_searcher_is_served_with_its_own_weights(folder: Path, encoder: Encode
         with TestClient(create_app(searcher), LOCAL) as client:
             assert [one["name"] for one in client.get("/weights").json()["versions"]] == [name]
             found = client.post("/search", json={"query": QUERY, "k": 3}).json()["hits"]
-            assert [one["score"] for one in found] == [hit.score for hit in searcher.search(QUERY, k=3)]
+            # The server encodes few queries with one thread, and torch may round otherwise with more.
+            scores = [hit.score for hit in searcher.search(QUERY, k=3)]
+            assert [one["score"] for one in found] == pytest.approx(scores, abs=1e-6)
 
 
 class TestSearch:
     def test_it_answers_as_the_library_does(self, client: TestClient, searcher: Searcher) -> None:
         found = client.post("/search", json={"query": QUERY, "k": 3}).json()
         hits = searcher.search(QUERY, k=3, weights="idf-soft")
-        assert [(one["id"], one["score"], one["text"]) for one in found["hits"]] == [hit[:3] for hit in hits]
+        assert [(one["id"], one["text"]) for one in found["hits"]] == [(hit.id, hit.text) for hit in hits]
+        assert [one["score"] for one in found["hits"]] == pytest.approx([hit.score for hit in hits], abs=1e-6)
         assert found["hits"][0]["metadata"] == hits[0].metadata
         assert found["weights"] == 1
 
@@ -98,7 +101,8 @@ class TestSearch:
         asked = {"query": QUERY, "weights": "uniform", "where": "length > 20", "normalise": True}
         found = client.post("/search", json=asked).json()
         hits = searcher.search(QUERY, weights="uniform", where="length > 20", normalise=True)
-        assert [(one["id"], one["score"]) for one in found["hits"]] == [hit[:2] for hit in hits]
+        assert [one["id"] for one in found["hits"]] == [hit.id for hit in hits]
+        assert [one["score"] for one in found["hits"]] == pytest.approx([hit.score for hit in hits], abs=1e-6)
         assert found["weights"] is None, "these are no version"
 
     def test_what_is_odd_about_a_request_is_noted(self, client: TestClient, encoder: Encoder, folder: Path) -> None:
@@ -244,9 +248,10 @@ class TestSearch:
             assert client.post(path, json={"query": f"{QUERY} " * 100}).json()["query_was_truncated"]
 
     def test_invalid_filters_are_refused(self, client: TestClient) -> None:
-        answer = client.post("/search", json={"query": QUERY, "where": "length >"})
-        assert answer.status_code == 400
-        assert "a filter needs a value at position 9" in answer.json()["message"]
+        for path in ("/search", "/explain"):
+            answer = client.post(path, json={"query": QUERY, "where": "length >"})
+            told = {"message": "a filter needs a value at position 9, not its end", "position": 9}
+            assert (answer.status_code, answer.json()) == (400, told)
 
     def test_a_filter_over_http_has_at_most_50_comparisons(self, client: TestClient) -> None:
         for count, status in ((50, 200), (51, 400)):

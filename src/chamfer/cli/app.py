@@ -74,7 +74,7 @@ def main() -> None:
         with notes(), loading():
             app()
     except InputError as error:
-        fail(str(error))
+        fail("\n".join([str(error), *getattr(error, "__notes__", ())]))  # a note shows the place in a filter
     except (ServerError, WorkerError) as error:
         fail(str(error), code=1)
     except OSError as error:

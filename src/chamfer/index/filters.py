@@ -1,12 +1,12 @@
 """Filters over metadata: ``year > 2020 and lang = 'en'``.
 
     comparison  = name ("=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=") value
-                | name ["not"] "in" "(" value {"," value} ")"
+                | name ["not"] "in" "(" value {"," value} ")"            or "[" value {"," value} "]"
                 | name ["not"] "like" text          % matches any characters, _ one; a matches A, but ä does not match Ä
                 | name "is" ["not"] "null"
     filter      = comparison | "not" filter | filter "and" filter | filter "or" filter | "(" filter ")"
     name        = year | author.name | "any characters"
-    value       = 3 | -2.5 | 1e6 | 'it''s text' | true | false
+    value       = 3 | -2.5 | 1e6 | 'it''s text' | "text" | true | false
 
 A comparison is true for a document if it is true for any of the field's values. Numbers, texts and booleans are never
 equal to each other and have no order. For a document without the field, every comparison is false, and so is its
@@ -21,6 +21,17 @@ from typing import Literal, NamedTuple, NoReturn
 
 from chamfer.errors import InputError
 from chamfer.index.fields import DEEPEST, Value, kept_as, short, storable
+from chamfer.index.filter_errors import (
+    AFTER_EQUAL,
+    COMPARING,
+    FIELD_FIRST,
+    JOINING,
+    NOTHING,
+    NULL,
+    UNUSUAL,
+    at_position,
+    bare,
+)
 
 # What people write stays far below.
 LONGEST = 10_000
@@ -32,12 +43,13 @@ _TOKENS = re.compile(
       | (?P<word>[^\W\d]\w*(?:\.\w+)*)
       | (?P<text>'(?:[^']|'')*+')
       | (?P<name>"(?:[^"]|"")*+")
-      | (?P<symbol><=|>=|<>|!=|==|[=<>(),])
+      | (?P<symbol><=|>=|<>|!=|==|&&|\|\||[=<>(),\[\]&|!;])
       | (?P<unclosed>['"].*)
-      | (?P<unknown>[^\s'"=<>(),]+)""",
+      | (?P<unknown>[^\s'"=<>(),\[\]&|!;]+)""",
     re.VERBOSE | re.DOTALL,
 )
 _KEYWORDS = {"and", "or", "not", "in", "is", "like", "null", "true", "false"}
+_CLOSING = {"(": ")", "[": "]"}
 _OPERATORS = {"=": "=", "==": "=", "!=": "=", "<>": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "like": "LIKE"}
 
 
@@ -106,7 +118,7 @@ class SlowFilterError(InputError):
 def parse_filter(
     text: str, *, comparisons: int = MOST_COMPARISONS, pattern: int = LONGEST, seconds: float | None = None
 ) -> Filter:
-    """Parse a filter; a syntax error is an `InputError` that names the position.
+    """Parse a filter; a syntax error is a :class:`FilterSyntaxError`, which names and shows the position.
 
     Args:
         text: the filter.
@@ -116,9 +128,11 @@ def parse_filter(
 
     >>> parse_filter("year > 2020 and not lang in ('en', 'de')").compared()
     [('year', 'number'), ('lang', 'text')]
-    >>> parse_filter("lang = en")
-    Traceback (most recent call last):
-    chamfer.errors.InputError: a filter needs a value at position 8, not en; put strings in single quotes: 'en'
+    >>> try:
+    ...     parse_filter("lang = en")
+    ... except InputError as error:
+    ...     print(error)
+    a filter needs a value at position 8, not en; put strings in quotes: 'en'
     """
     if not text.strip():
         raise InputError("a filter needs a comparison, such as year > 2020; leave it out to search all documents")
@@ -153,7 +167,8 @@ class _Parser:
     """A recursive descent parser, which pushes ``not`` down to the comparisons (De Morgan)."""
 
     def __init__(self, text: str, comparisons: int, pattern: int) -> None:
-        self._tokens, self._most, self._longest = list(_tokens(text)), comparisons, pattern
+        self._text, self._tokens = text, list(_tokens(text))
+        self._most, self._longest = comparisons, pattern
         self._place = 0
         self._depth = 0
         self._comparisons = 0
@@ -161,7 +176,7 @@ class _Parser:
     def whole(self) -> Node:
         node = self._any(negated=False)
         if self._next.kind != "end":
-            self._fail("'and', 'or' or its end")
+            self._fail("'and', 'or' or its end", self._joining_hint())
         return node
 
     def _any(self, *, negated: bool) -> Node:
@@ -184,12 +199,11 @@ class _Parser:
             return self._comparison(negated=negated)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise InputError(
-                f"a filter may nest at most {DEEPEST} parentheses, but opens another at position {start}; flatten it"
-            )
+            told = f"a filter may nest at most {DEEPEST} parentheses, but opens another at position {start}; flatten it"
+            raise at_position(told, self._text, start)
         node = self._any(negated=negated)
         if not self._took(")"):
-            self._fail(f"'and', 'or' or the ')' for position {start}")
+            self._fail(f"'and', 'or' or the ')' for position {start}", self._joining_hint())
         self._depth -= 1
         return node
 
@@ -197,20 +211,22 @@ class _Parser:
         self._comparisons += 1
         if self._comparisons > self._most:
             start = self._next.position
-            raise InputError(
+            told = (
                 f"a filter may have at most {self._most} comparisons, but another begins at position {start}; "
                 "write 'field in (a, b)' for many values"
             )
+            raise at_position(told, self._text, start)
         name = self._name()
         if self._took("is"):
             present = self._took("not")
             if not self._took("null"):
-                self._fail("'null'" if present else "'null' or 'not null'")
+                hint = "write 'null'" if self._next.text.lower() in NOTHING else f"write {'!=' if present else '='}"
+                self._fail("'null'" if present else "'null' or 'not null'", hint)
             return Missing(name, negated != present)
         if self._took("not"):
             negated = not negated
             if self._next.text not in ("in", "like"):
-                self._fail("'in' or 'like'")
+                self._fail("'in' or 'like'", "write !=" if self._next.text in ("=", "==") else "")
         if self._took("in"):
             values = list(self._list())
             parts = [
@@ -219,55 +235,65 @@ class _Parser:
             ]
             return _either(parts, negated=negated)
         operator, start = self._operator(), self._next.position
-        kind, value = self._value()
+        kind, value = self._value(operator)
         if operator == "like" and len(str(value)) > self._longest:
-            raise InputError(
+            told = (
                 f"a pattern may have at most {self._longest} characters, but that at position {start} has "
                 f"{len(str(value))}; look for a shorter part of the text"
             )
+            raise at_position(told, self._text, start)
         return Comparison(name, kind, _OPERATORS[operator], (value,), negated != (operator in ("!=", "<>")))
 
     def _operator(self) -> str:
         kind, said, _ = self._next
         if said not in _OPERATORS:
-            hint = "put unusual names in double quotes" if kind == "unknown" else ""
-            self._fail("a comparison (=, !=, <, <=, >, >=, in, like, is)", hint)
+            unusual = UNUSUAL if kind in ("unknown", "word", "name") or said == "[" else ""
+            self._fail("a comparison (=, !=, <, <=, >, >=, in, like, is)", COMPARING.get(said.lower(), unusual))
         self._place += 1
-        if said == "like" and self._next.kind != "text":
-            self._fail("a pattern in single quotes")
+        if said == "like" and self._next.kind not in ("text", "name"):
+            self._fail("a pattern in quotes")
         return said
 
     def _name(self) -> str:
         kind, said, _ = self._next
         if kind not in ("word", "name"):
+            if kind == "number" or (kind == "text" and self._tokens[self._place + 1].text in ("in", "like")):
+                self._fail("the name of a field", FIELD_FIRST)
             other = kind in ("keyword", "text", "unknown")
-            self._fail("the name of a field", f'put unusual names in double quotes: "{_bare(said)}"' if other else "")
+            hint = f'{UNUSUAL}: "{bare(said)}"' if other else "write 'not'" if said == "!" else ""
+            self._fail("the name of a field", hint)
         self._place += 1
         return storable(said if kind == "word" else said[1:-1].replace('""', '"'))
 
     def _list(self) -> Iterator[tuple[str, Value]]:
-        if not self._took("("):
-            self._fail("'(' and a list of values")
+        closing = _CLOSING.get(self._next.text)
+        if closing is None:
+            kind, said, _ = self._next
+            first = {"text": said, "name": said, "number": said, "word": f"'{bare(said)}'"}.get(kind)
+            self._fail("'(' and a list of values", f"write in ({first}, …)" if first else "")
+        self._place += 1
         yield self._value()
         while self._took(","):
             yield self._value()
-        if not self._took(")"):
-            self._fail("',' or ')'")
+        if not self._took(closing):
+            self._fail(f"',' or '{closing}'")
 
-    def _value(self) -> tuple[str, Value]:
+    def _value(self, after: str = "") -> tuple[str, Value]:
         kind, said, _ = self._next
         value: Value
-        if kind == "text":
-            value = said[1:-1].replace("''", "'")
+        if kind in ("text", "name"):
+            value = said[1:-1].replace(said[0] * 2, said[0])
         elif kind == "number":
             # Python does not parse integers with thousands of digits; beyond 64 bits they are rounded to floats anyway.
             value = int(said) if len(said) < 30 and said.lstrip("+-").isdigit() else float(said)
         elif said in ("true", "false"):
             value = said == "true"
+        elif said.lower() in NOTHING:
+            self._fail("a value", NULL)
+        elif kind in ("word", "unknown"):
+            self._fail("a value", f"put strings in quotes: '{bare(said)}'")
         else:
-            bare = kind in ("word", "name", "unknown")
-            hint = "write 'is null' or 'is not null'" if said == "null" else ""
-            self._fail("a value", f"put strings in single quotes: '{_bare(said)}'" if bare else hint)
+            self._fail("a value", AFTER_EQUAL.get(said, "") if after in ("=", "==") else "")
         kept = kept_as(value)
         if kept is None:
             self._fail("a number below 1.8e308")
@@ -284,17 +310,20 @@ class _Parser:
         self._place += found
         return found
 
+    def _joining_hint(self) -> str:
+        before, said = self._tokens[self._place - 1], self._next.text.lower()
+        if before.kind in ("text", "name") and before.text[-2:-1] == "\\":
+            return f"write {2 * before.text[0]} for a quote inside a string"
+        return JOINING.get(said, "")
+
     def _fail(self, expected: str, hint: str = "") -> NoReturn:
         kind, said, position = self._next
         found = "its end" if kind == "end" else short(said)
         hint = f"close the quote with another {said[0]}" if kind == "unclosed" else hint
-        raise InputError(f"a filter needs {expected} at position {position}, not {found}{'; ' if hint else ''}{hint}")
+        told = f"a filter needs {expected} at position {position}, not {found}{'; ' if hint else ''}{hint}"
+        raise at_position(told, self._text, position)
 
 
 def _either(parts: Sequence[Node], *, negated: bool) -> Node:
     """Any of the parts or, if they are negated, all of them."""
     return parts[0] if len(parts) == 1 else Joined("and" if negated else "or", tuple(parts))
-
-
-def _bare(said: str) -> str:
-    return short(said.strip("'\""))

@@ -33,5 +33,5 @@ def _notes(index: Snapshot, where: Filter) -> Iterator[str]:
             there = " and ".join(words for one, words in KINDS.items() if index.has_field(name, one))
             yield (
                 f"the field {short(name)!r} holds {there}, never {KINDS[kind]}; "
-                "write text in single quotes, and numbers, true and false without quotes"
+                "write text in quotes, and numbers, true and false without quotes"
             )

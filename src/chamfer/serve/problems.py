@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from chamfer.errors import DamagedError, InputError, UnknownNameError
+from chamfer.index.filter_errors import FilterSyntaxError
 from chamfer.index.filters import SlowFilterError
 from chamfer.serve.backend import LostError
 from chamfer.serve.batches import BusyError
@@ -67,6 +68,7 @@ def answer_problems(app: FastAPI) -> None:
 
     later = {"Retry-After": str(RETRY_SECONDS)}
     on(InputError, lambda error: _problem(400, str(error)))
+    on(FilterSyntaxError, lambda error: JSONResponse({"message": str(error), "position": error.position}, 400))
     on(DamagedError, lambda error: _problem(503, DAMAGED))  # the backend has it logged, once
     on(UnknownNameError, lambda error: _problem(404, str(error)))
     on(InUseError, lambda error: _problem(409, str(error)))

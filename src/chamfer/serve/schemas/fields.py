@@ -96,6 +96,9 @@ class Message(BaseModel):
     """What went wrong, in one sentence."""
 
     message: str
+    position: Annotated[
+        int | None, Field(description="Where in `where` the mistake is, from 1, if the filter cannot be parsed.")
+    ] = None
 
 
 class Partial(BaseModel):
