@@ -1,5 +1,6 @@
 """Searching an index: every first stage, filters, changes, weights and scores."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -303,6 +304,32 @@ class TestFilters:
     def test_a_filter_that_cannot_be_read_is_refused(self, searcher: Searcher) -> None:
         with pytest.raises(InputError, match="a filter needs a value at position 7"):
             searcher.search("cat", where="year >")
+
+
+class TestPages:
+    @every_stage
+    def test_pages_are_parts_of_one_list_whatever_ties(self, encoder: Encoder, tmp_path: Path, stage: str) -> None:
+        texts = [QUERY, "blue sky", f"{QUERY} or a dog"]
+        build(tmp_path, encoder, [Document(f"d{n:02}", texts[n * n % 3]) for n in range(30)], chunk=8)
+        searcher = Searcher.open(tmp_path, encoder=encoder, first_stage=stage)
+        whole = searcher.search(QUERY, k=30)
+        assert len({hit.score for hit in whole}) < len(whole)
+        for size in (1, 4, 30):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InputWarning)  # bm25 finds some of the documents only
+                pages = [searcher.search(QUERY, k=size, offset=offset) for offset in range(0, 60, size)]
+            assert [hit for page in pages for hit in page] == whole
+        [page] = searcher.search([QUERY], k=5, offset=3)
+        assert page == whole[3:8]
+
+    def test_a_list_that_ends_with_the_candidates_says_so(self, encoder: Encoder, tmp_path: Path) -> None:
+        build(tmp_path, encoder, corpus(30), chunk=8)
+        searcher = Searcher.open(tmp_path, encoder=encoder, first_stage="centroids")
+        assert len(searcher.search(QUERY, k=4, offset=6, depth=10)) == 4
+        with pytest.warns(InputWarning, match="the first stage found no more candidates"):
+            assert len(searcher.search(QUERY, k=4, offset=8, depth=10)) == 2
+        with pytest.raises(InputError, match="offset must be at least 0, not -1"):
+            searcher.search(QUERY, offset=-1)
 
 
 class TestChanges:

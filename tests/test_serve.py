@@ -247,6 +247,58 @@ class TestSearch:
         for path in ("/search", "/explain"):
             assert client.post(path, json={"query": f"{QUERY} " * 100}).json()["query_was_truncated"]
 
+    def test_pages_are_parts_of_one_list(self, client: TestClient, searcher: Searcher) -> None:
+        asked = {"query": QUERY, "where": "length > 1", "mix": {"lexical": 0.0, "pooled": 0.0}}
+        whole = client.post("/search", json={**asked, "k": 100}).json()["hits"]
+        for size in (1, 2, 100):
+            pages: list[Any] = []
+            for offset in range(0, len(whole) + size, size):
+                found = client.post("/search", json={**asked, "k": size, "offset": offset}).json()
+                assert (len(found["hits"]) <= size, found["notes"]) == (True, [])
+                pages += found["hits"]
+            assert pages == whole
+        assert client.post("/search", json={**asked, "offset": 9000.0}).json()["hits"] == []
+        told = client.post("/search", json={**asked, "offset": 9001}).json()["message"]
+        assert told == "offset must be at most 9000, not 9001"
+
+    def test_a_batch_answers_as_its_searches_would(
+        self, client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, sizes = service.search, []
+
+        def counted(asked: Sequence[SearchRequest]) -> Any:
+            sizes.append(len(asked))
+            return real(asked)
+
+        monkeypatch.setattr(service, "search", counted)
+        settings = {"k": 3, "where": "length > 20", "weights": "idf", "mix": {"lexical": 0.1}, "normalise": True}
+        queries = [QUERY, "blue sky", QUERY, f"{QUERY} " * 100, "the dog", "night"]
+        found = client.post("/search/batch", json={"queries": queries, **settings}).json()["results"]
+        assert sizes == [len(queries)]
+        for query, one in zip(queries, found, strict=True):
+            alone = client.post("/search", json={"query": query, **settings}).json()
+            scores = [pytest.approx(hit.pop("score"), abs=1e-6) for hit in alone["hits"]]
+            assert [hit.pop("score") for hit in one["hits"]] == scores
+            assert one == alone
+
+    @pytest.mark.parametrize(
+        ("asked", "status", "told"),
+        [
+            ({"queries": []}, 422, "queries must not be empty"),
+            ({"queries": ["cat"] * 33}, 422, "queries must have at most 32 entries"),
+            ({"queries": ["cat"], "k": 101}, 422, "k must be at most 100, not 101"),
+            ({"queries": ["cat", 5]}, 422, "queries.1 must be a string, not 5"),
+            ({"queries": ["cat", " "]}, 400, "the query ' ' has no tokens"),
+            ({"queries": ["cat"], "where": "length >"}, 400, "needs a value at position 9"),
+            ({"queries": ["cat"], "offset": 1}, 422, "offset is not a known field"),
+        ],
+    )
+    def test_a_mistake_in_a_batch_is_located(
+        self, client: TestClient, asked: dict[str, Any], status: int, told: str
+    ) -> None:
+        answer = client.post("/search/batch", json=asked)
+        assert (answer.status_code, told in answer.json()["message"]) == (status, True), answer.text
+
     def test_invalid_filters_are_refused(self, client: TestClient) -> None:
         for path in ("/search", "/explain"):
             answer = client.post(path, json={"query": QUERY, "where": "length >"})
@@ -267,11 +319,16 @@ class TestSearch:
         told = "a pattern may have at most 200 characters, but that at position 13 has 201; look for a shorter part"
         assert told in answer.json()["message"]
 
-    @pytest.mark.parametrize("path", ["/search", "/explain"])
-    def test_a_slow_filter_times_out(self, client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("path", "asked"),
+        [("/search", {"query": QUERY}), ("/explain", {"query": QUERY}), ("/search/batch", {"queries": [QUERY, "cat"]})],
+    )
+    def test_a_slow_filter_times_out(
+        self, client: TestClient, path: str, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("chamfer.index.texts.STEPS", 1)
         monkeypatch.setattr("chamfer.serve.service.FILTER_SECONDS", 0)
-        answer = client.post(path, json={"query": QUERY, "where": "length > 1"})
+        answer = client.post(path, json={**asked, "where": "length > 1"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.json() == {"message": "the filter timed out; use fewer comparisons or shorter patterns"}
 
@@ -672,7 +729,7 @@ class TestRefusals:
             ('{"query": 5}', 422, "query must be a string, not 5"),
             ('{"query": "a", "k": "ten"}', 422, 'k must be a whole number, not "ten"'),
             ('{"query": "a", "k": 0}', 422, "k must be at least 1, not 0"),
-            ('{"query": "a", "typo": 1}', 422, "typo is not a known field; the known fields are query, k, weights"),
+            ('{"query": "a", "typo": 1}', 422, "typo is not a known field; the known fields are query, k, offset"),
             ('{"query": ""}', 400, "give some text to search for"),
             ('{"query": "   "}', 400, "has no tokens"),
             ('{"query": "\\ud800"}', 400, "not valid JSON (it contains a lone surrogate)"),

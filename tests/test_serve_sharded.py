@@ -133,13 +133,14 @@ class TestTheSameInterface:
         self, client: TestClient, whole: TestClient, weights: str, where: str | None
     ) -> None:
         for query in (QUERY, "blue sky", "the dog barks at night", "zebra"):
-            for k, normalise in ((1, False), (5, True), (100, False)):
+            for k, normalise, offset in ((1, False, 0), (5, True, 0), (100, False, 0), (5, False, 9)):
                 asked = {"query": query, "k": k, "weights": weights, "where": where, "normalise": normalise}
+                asked["offset"] = offset
                 answer, expected = client.post("/search", json=asked), whole.post("/search", json=asked)
                 assert answer.content == expected.content
                 assert not answer.json()["partial"]
                 passing = {None: 58, "number < 12": 11, "number > 1000": 0}[where]
-                assert len(answer.json()["hits"]) == min(k, passing)
+                assert len(answer.json()["hits"]) == min(k, max(0, passing - offset))
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     @pytest.mark.parametrize("precision", ["float16", "int8", "2bit"])
@@ -151,7 +152,10 @@ class TestTheSameInterface:
         with served(tmp_path / "shards", shards, encoder, form=form) as client:
             for query in (QUERY, "blue sky"):
                 found = client.post("/search", json={"query": query, "k": 30}).json()["hits"][:29]
-                assert [(one["id"], one["score"]) for one in found] == [hit[:2] for hit in searcher.search(query, k=29)]
+                hits = searcher.search(query, k=29)
+                assert [one["id"] for one in found] == [hit.id for hit in hits]
+                # The server encodes few queries with one thread, and torch may round otherwise with more.
+                assert [one["score"] for one in found] == pytest.approx([hit.score for hit in hits], abs=1e-6)
 
     def test_explanations_and_re_ranked_texts_too(self, client: TestClient, whole: TestClient) -> None:
         asked: dict[str, Any]
@@ -355,7 +359,7 @@ class TestVersions:
         expected = {}
         for version in (1, 2, 3):
             hits = Searcher.open(tmp_path / str(version), encoder=encoder, weights="idf-soft").search(QUERY, k=20)
-            expected[version] = [hit[:2] for hit in hits]
+            expected[version] = [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits]
         out = tmp_path / "shards"
         split_index(tmp_path / "1", out, shards=SHARDS)
         shards = shards_of(out)

@@ -36,8 +36,12 @@ class Ranker:
         first_stage: str | None = None,
         depth: int | None = None,
         allowed: npt.NDArray[np.bool_] | None = None,
+        offset: int = 0,
     ) -> list[Candidates]:
-        """Find the top k documents for each query: their places and scores.
+        """Find the top ``offset + k`` documents for each query: their places and scores.
+
+        The candidates depend on ``k`` alone, so that pages of ``k`` documents are parts of one list. It ends where the
+        candidates do.
 
         Args:
             queries: queries in the dimensions that the index stores.
@@ -45,9 +49,10 @@ class Ranker:
             first_stage: a first stage to use instead of the ranker's own.
             depth: number of candidates to score exactly; by default as the first stage declares.
             allowed: ``(places,)`` mask of the documents that may be found; by default all that are not deleted.
+            offset: number of documents to find before them.
         """
         with self.index.searching():
-            return self._rank(queries, k, first_stage, depth, allowed)
+            return self._rank(queries, k, first_stage, depth, allowed, offset + k)
 
     def _rank(
         self,
@@ -56,20 +61,21 @@ class Ranker:
         first_stage: str | None,
         depth: int | None,
         allowed: npt.NDArray[np.bool_] | None,
+        top: int,
     ) -> list[Candidates]:
         name = chosen_name(first_stage or self._first_stage, self.index)
         stage = self._stage(name)
         allowed = self.index.live if allowed is None else allowed
         if name == EXACT:
-            return stage.find(queries, k, allowed)
+            return stage.find(queries, top, allowed)
         documents = self.index.manifest.documents
         wanted = depth_of(name) if depth is None else whole(depth, "depth")
         depth = max(k, wanted)
         searched = documents if allowed is None else np.count_nonzero(allowed)
         if searched <= depth and searched < documents:  # a filter leaves no more documents than would be scored anyway
-            return self._stage(EXACT).find(queries, k, allowed)
+            return self._stage(EXACT).find(queries, top, allowed)
         candidates = [found.places for found in stage.find(queries, depth, allowed)]
-        answers = best(self.index, queries, k, candidates, self.evidence.added(queries, candidates))
+        answers = best(self.index, queries, top, candidates, self.evidence.added(queries, candidates))
         self.index.relieve()
         return answers
 
@@ -82,12 +88,26 @@ class Ranker:
         return self._stages[name]
 
 
-def whole(number: int, name: str) -> int:
-    """A whole number of at least 1, or an error that names the argument."""
+def page_notes(found: int, k: int, offset: int, searched: int) -> list[str]:
+    """One sentence if a list ends on a page although more documents were searched.
+
+    Args:
+        found: number of documents on the page.
+        k: number of documents that a page may have.
+        offset: number of documents before the page; without any, the list is as short as the first stage makes it.
+        searched: number of documents that pass the filter.
+    """
+    if not offset or found == k or offset + found >= searched:
+        return []
+    return ["the list ends here because the first stage found no more candidates; a larger k may find more"]
+
+
+def whole(number: int, name: str, *, least: int = 1) -> int:
+    """A whole number, or an error that names the argument."""
     try:
         counted = operator.index(number)
     except TypeError:
-        counted = 0
-    if counted < 1:
-        raise InputError(f"{name} must be at least 1, not {number!r}")
+        counted = least - 1
+    if counted < least:
+        raise InputError(f"{name} must be at least {least}, not {number!r}")
     return counted

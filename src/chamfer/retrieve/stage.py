@@ -68,6 +68,10 @@ class Candidates(NamedTuple):
     places: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
 
+    def after(self, offset: int) -> Self:
+        """All but the first ``offset`` documents."""
+        return self._replace(places=self.places[offset:], scores=self.scores[offset:]) if offset else self
+
 
 class FirstStage(Protocol):
     """Finds candidates for queries."""

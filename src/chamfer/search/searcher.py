@@ -19,7 +19,7 @@ from chamfer.index.manifest import read_manifest
 from chamfer.index.notes import filter_notes
 from chamfer.index.snapshot import Snapshot
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.retrieve.ranker import Ranker, whole
+from chamfer.retrieve.ranker import Ranker, page_notes, whole
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
 from chamfer.retrieve.word_counts import WordCounts
@@ -89,12 +89,6 @@ class Searcher:
                 always verified. Of a larger one, sizes and the files that are needed whole are checked otherwise, so
                 that opening takes no longer for a larger index. Files that this process has verified and that did not
                 change are not read again.
-
-        >>> from chamfer import Encoder, Searcher, build_index
-        >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour."}
-        >>> built = build_index(getfixture("tmp_path"), texts, Encoder.load("minilm"))
-        >>> len(Searcher.open(getfixture("tmp_path"), weights="idf"))
-        2
         """
         if isinstance(folder, Index) and not verify:
             index = folder.snapshot
@@ -139,6 +133,7 @@ class Searcher:
         query: str,
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
@@ -153,6 +148,7 @@ class Searcher:
         query: list[str],
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
@@ -166,6 +162,7 @@ class Searcher:
         query: str | list[str],
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | TokenWeights | None = None,
         first_stage: str | None = None,
         depth: int | None = None,
@@ -178,6 +175,7 @@ class Searcher:
         Args:
             query: query text, or a list of query texts, which are encoded and answered as a batch.
             k: number of documents to return.
+            offset: number of better documents to skip: with ``k=10``, ``offset=10`` is the second page.
             weights: weights to use instead of the searcher's own.
             first_stage: first stage to use instead of the searcher's own.
             depth: number of candidates to score exactly; the default of the first stage if not given.
@@ -188,7 +186,8 @@ class Searcher:
 
         Returns:
             :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. An
-            ``InputWarning`` says if no document can match a part of the filter, or what is odd about a query.
+            ``InputWarning`` says if no document can match a part of the filter, if the first stage found too few
+            candidates for the page, or what is odd about a query.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))
@@ -197,14 +196,17 @@ class Searcher:
         ('a', True)
         """
         texts = [query] if isinstance(query, str) else query
-        k = whole(k, "k")
+        k, offset = whole(k, "k"), whole(offset, "offset", least=0)
         queries = self.queries.encode(texts, weights)
         condition = as_filter(where)
         notes = [note for place in range(len(texts)) for note in self.queries.notes(queries, place)]
-        for note in (*filter_notes(self.index, condition), *notes):
-            warnings.warn(note, InputWarning, stacklevel=2)
+        notes += filter_notes(self.index, condition)
         allowed = self.index.allowed(condition, among)
-        found = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
+        ranked = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
+        found = [one.after(offset) for one in ranked]
+        searched = len(self) if allowed is None else int(allowed.sum())
+        for note in notes + [note for one in found for note in page_notes(len(one.places), k, offset, searched)]:
+            warnings.warn(note, InputWarning, stacklevel=2)
         hits = [
             make_hits(
                 self.index.documents(one.places),
@@ -314,17 +316,10 @@ class Searcher:
         first_stage: str | None = None,
         depth: int | None = None,
         allowed: npt.NDArray[np.bool_] | None = None,
+        offset: int = 0,
     ) -> list[Candidates]:
-        """Internal: rank documents, given by their places, for queries that are already encoded and weighted.
-
-        Args:
-            queries: encoded and weighted queries.
-            k: number of documents to return.
-            first_stage: first stage to use instead of the searcher's own.
-            depth: number of candidates to score exactly.
-            allowed: ``(places,)`` mask of the documents to search; all live documents if not given.
-        """
-        return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed)
+        """Internal: rank documents, given by their places; see :meth:`chamfer.retrieve.ranker.Ranker.rank`."""
+        return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
 
     def explain_places(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
         """Internal: explain documents by place, for one encoded query; None for a document without tokens.

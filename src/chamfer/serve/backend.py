@@ -16,10 +16,18 @@ from chamfer.serve.versions import Versions
 
 
 class Found(NamedTuple):
-    """Rankings, one for each query of each group in order, the shards that did not answer, and notes on the filter."""
+    """Rankings, one for each query of each group in order.
+
+    Args:
+        rankings: the documents of the page that was asked for.
+        missing: the shards that did not answer.
+        searched: number of documents that pass the filter; 0 if unknown.
+        notes: notes on the filter.
+    """
 
     rankings: Sequence[Ranked]
     missing: list[str]
+    searched: int
     notes: Sequence[str] = ()
 
 
@@ -59,13 +67,14 @@ class Reader(Protocol):
     def documents(self) -> int:
         """The number of documents."""
 
-    def find(self, groups: Sequence[Queries], k: int, where: Filter | None) -> Found:
+    def find(self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int = 0) -> Found:
         """Find the top ``k`` documents for each query of each group; the filter is evaluated once for all.
 
         Args:
             groups: encoded and weighted queries; each group has its own mix.
             k: number of documents to return.
             where: filter on metadata.
+            offset: number of documents to skip.
         """
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:

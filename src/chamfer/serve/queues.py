@@ -32,6 +32,7 @@ class Queues:
             alike=settings_of,
             observe=metrics.batches.observe,
         )
+        self.search_batches = Batches(service.search_batches, worker, most=1, waiting=waiting)
         self.texts = Batches(service.score_texts, worker, most=1, waiting=waiting)
         self.explanations = Batches(service.explain, worker, most=1, waiting=waiting)
         self.changes: Batches[Call, Any] = Batches(_call_all, worker, most=1, waiting=waiting)
@@ -39,7 +40,14 @@ class Queues:
 
     def __len__(self) -> int:
         """The number of waiting requests."""
-        queues: tuple[Sized, ...] = (self.searches, self.texts, self.explanations, self.changes, self.learning)
+        queues: tuple[Sized, ...] = (
+            self.searches,
+            self.search_batches,
+            self.texts,
+            self.explanations,
+            self.changes,
+            self.learning,
+        )
         return sum(map(len, queues))
 
     def close(self) -> None:

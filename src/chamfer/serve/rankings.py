@@ -16,8 +16,15 @@ class Ranked(NamedTuple):
     scores: npt.NDArray[np.float32]
 
 
-def merge(found: Sequence[Ranked], k: int) -> Ranked:
-    """The top ``k`` of what several shards found for one query; ties are broken by id, as they are in one index."""
+def merge(found: Sequence[Ranked], k: int, offset: int = 0) -> Ranked:
+    """A page of what several shards found for one query; ties are broken by id, as they are in one index.
+
+    Args:
+        found: the top ``offset + k`` of each shard.
+        k: number of documents on the page.
+        offset: number of documents before it.
+    """
     every = [pair for one in found for pair in zip(one.documents, one.scores.tolist(), strict=True)]
     every.sort(key=lambda pair: (-pair[1], pair[0].id))
-    return Ranked([document for document, _ in every[:k]], np.array([score for _, score in every[:k]], np.float32))
+    page = every[offset : offset + k]
+    return Ranked([document for document, _ in page], np.array([score for _, score in page], np.float32))

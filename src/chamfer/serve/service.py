@@ -8,6 +8,7 @@ import numpy as np
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
 from chamfer.kernels import dispatch
+from chamfer.retrieve.ranker import page_notes
 from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
@@ -99,7 +100,7 @@ class Service:
         where = _filter(asked.where)
         queries = reader.queries.encode([one.query for one in group], weights_for(asked.weights, version))
         queries = _with_mix(queries, asked.mix)
-        found = reader.find([queries], asked.k, where)
+        found = reader.find([queries], asked.k, where, asked.offset)
         return [
             search_schemas.SearchResponse(
                 hits=[
@@ -113,13 +114,32 @@ class Service:
                     )
                 ],
                 query_was_truncated=queries.was_truncated[place],
-                notes=[*found.notes, *reader.queries.notes(queries, place)],
+                notes=[
+                    *found.notes,
+                    *page_notes(len(ranked.documents), asked.k, asked.offset, found.searched),
+                    *reader.queries.notes(queries, place),
+                ],
                 weights=number_of(asked.weights, version),
                 partial=bool(found.missing),
                 missing_shards=found.missing,
             )
             for place, ranked in enumerate(found.rankings)
         ]
+
+    def search_batches(
+        self, asked: Sequence[search_schemas.BatchRequest]
+    ) -> list[search_schemas.BatchResponse | SlowFilterError]:
+        """Answer batches of searches, each of them at once and from one commit."""
+        return [self._search_batch(one) for one in asked]
+
+    def _search_batch(self, asked: search_schemas.BatchRequest) -> search_schemas.BatchResponse | SlowFilterError:
+        settings = {name: getattr(asked, name) for name in type(asked).model_fields if name != "queries"}
+        results = []
+        for answer in self.search([search_schemas.SearchRequest(query=query, **settings) for query in asked.queries]):
+            if isinstance(answer, SlowFilterError):
+                return answer
+            results.append(answer)
+        return search_schemas.BatchResponse(results=results)
 
     def score_texts(self, asked: Sequence[Texts]) -> list[ScoredTexts]:
         """Score texts for queries."""
@@ -192,7 +212,7 @@ def settings_of(asked: search_schemas.SearchRequest) -> tuple[object, ...]:
 
     Each of them may take as long as a filter may, so a request that has timed out meanwhile can be dropped.
     """
-    return asked.k, asked.weights, asked.where, asked.normalise, asked.mix and asked.mix.mix
+    return asked.k, asked.offset, asked.weights, asked.where, asked.normalise, asked.mix and asked.mix.mix
 
 
 def _filter(where: str | None) -> Filter | None:

@@ -36,14 +36,19 @@ class IndexReader:
         """See :class:`chamfer.serve.backend.Reader`."""
         return len(self.searcher)
 
-    def find(self, groups: Sequence[Queries], k: int, where: Filter | None) -> Found:
+    def find(self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int = 0) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
         with index.soundness.noticing_damage():
             allowed = index.allowed(where)
-            found = [one for queries in groups for one in self.searcher.rank(queries, k, allowed=allowed)]
+            found = [
+                one.after(offset)
+                for queries in groups
+                for one in self.searcher.rank(queries, k, allowed=allowed, offset=offset)
+            ]
             rankings = [Ranked(index.documents(one.places), one.scores) for one in found]
-            return Found(rankings, [], filter_notes(index, where))
+            searched = self.documents if allowed is None else int(allowed.sum())
+            return Found(rankings, [], searched, filter_notes(index, where))
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""

@@ -19,6 +19,18 @@ from chamfer.serve.schemas.fields import (
 )
 
 MOST_HITS = 1000
+# Pages reach a little further than this.
+MOST_SKIPPED = 9000
+# The searches of a batch keep others waiting, and its answer is as large as all of theirs.
+MOST_QUERIES, MOST_HITS_OF_EACH = 32, 100
+
+Normalise = Annotated[
+    bool,
+    Field(
+        description="Whether to divide scores by the total weight, so that 0 is a perfect match on every token. "
+        "Evidence of a mix is added to that."
+    ),
+]
 
 
 class SearchRequest(Request):
@@ -26,16 +38,32 @@ class SearchRequest(Request):
 
     query: Query
     k: Annotated[int, Field(ge=1, le=MOST_HITS, description="Number of documents to return."), WHOLE] = DEFAULT_K
+    offset: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MOST_SKIPPED,
+            description="Number of better documents to skip: `k` of 10 and `offset` of 10 are the second page.",
+        ),
+        WHOLE,
+    ] = 0
     weights: Weighting = "current"
     where: Filter = None
     mix: ChosenMix = None
-    normalise: Annotated[
-        bool,
-        Field(
-            description="Whether to divide scores by the total weight, so that 0 is a perfect match on every token. "
-            "Evidence of a mix is added to that."
-        ),
-    ] = False
+    normalise: Normalise = False
+
+
+class BatchRequest(Request):
+    """Several searches with the same settings."""
+
+    queries: Annotated[list[Query], Field(min_length=1, max_length=MOST_QUERIES)]
+    k: Annotated[
+        int, Field(ge=1, le=MOST_HITS_OF_EACH, description="Number of documents to return for each query."), WHOLE
+    ] = DEFAULT_K
+    weights: Weighting = "current"
+    where: Filter = None
+    mix: ChosenMix = None
+    normalise: Normalise = False
 
 
 class Found(BaseModel):
@@ -54,3 +82,9 @@ class SearchResponse(Partial):
     query_was_truncated: Truncated
     notes: Notes
     weights: UsedVersion
+
+
+class BatchResponse(BaseModel):
+    """What `/search` would answer to each query, in order."""
+
+    results: list[SearchResponse]

@@ -68,10 +68,10 @@ class ShardReplica:
         return self._shard.holds(version)
 
     async def rank(
-        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None, offset: int = 0
     ) -> list[Ranked]:
         """See :meth:`Shard.rank`."""
-        return await _run(self._working, self._shard.rank, version, groups, k, where)
+        return await _run(self._working, self._shard.rank, version, groups, k, where, offset)
 
     async def count_words(self, version: ShardVersion, queries: Sequence[str]) -> WordCounts:
         """See :meth:`Shard.count_words`."""

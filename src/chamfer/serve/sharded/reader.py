@@ -33,12 +33,13 @@ class ShardReader:
         """The number of documents in all shards."""
         return self.queries.index.frequencies.documents
 
-    def find(self, groups: Sequence[Queries], k: int, where: Filter | None) -> Found:
+    def find(self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int = 0) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
         counted, missing = self._counted(groups)
-        gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (counted, k, where)))
+        gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (counted, k, where, offset)))
         each = zip(*gathered.answers.values(), strict=True)
-        return Found([merge(answers, k) for answers in each], sorted({*missing, *gathered.missing}))
+        searched = self.documents if where is None and not gathered.missing else 0
+        return Found([merge(answers, k, offset) for answers in each], sorted({*missing, *gathered.missing}), searched)
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""

@@ -92,13 +92,13 @@ class Shard:
             return version in self._opened
 
     def rank(
-        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None, offset: int = 0
     ) -> list[Ranked]:
-        """The top ``k`` documents for each query of each group, among those that pass the filter."""
+        """The top ``offset + k`` documents for each query of each group, among those that pass the filter."""
         ranker = self._ranker(version)
         index = ranker.index
         allowed = index.allowed(where)
-        found = [one for queries in groups for one in ranker.rank(queries, k, allowed=allowed)]
+        found = [one for queries in groups for one in ranker.rank(queries, k, allowed=allowed, offset=offset)]
         return [Ranked(index.documents(one.places), one.scores) for one in found]
 
     def count_words(self, version: ShardVersion, queries: Sequence[str]) -> WordCounts:
