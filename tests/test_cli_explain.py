@@ -92,6 +92,7 @@ def test_a_server_that_cannot_start_says_so_before_it_loads_a_model(
             ([str(index), "--allow-host", "http://search.example"], "not a host name"),
             ([str(tmp_path)], "holds no index"),
             ([str(index), "--ray", "local"], "holds no shards"),
+            ([str(index), "--writable"], "--writable needs an API key, so that not everybody can change documents"),
         ):
             answer = CliRunner().invoke(app, ["serve", *arguments])
             assert isinstance(answer.exception, InputError), arguments

@@ -1,15 +1,20 @@
 """The server on a real port: third-party clients, a stop in the middle of work, generated requests."""
 
+import itertools
 import os
+import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,7 +22,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 
 import httpx
 
-from chamfer import Encoder, InputError, TokenWeights, build_index
+from chamfer import Encoder, Index, InputError, TokenWeights, build_index
 from chamfer.serve import running
 from tests.conftest import DOCUMENTS
 
@@ -35,22 +40,38 @@ def index(plain_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @contextmanager
-def served(index: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(
+    index: Path, *options: str, ends: tuple[int, ...] = STOPPED, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server process, which must stop cleanly."""
-    command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-m", "chamfer.cli.app", "serve", str(index), "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
     with process:
         assert process.stderr is not None
         address = next(line.split(" at ")[1].split()[0] for line in process.stderr if " at http://" in line)
         yield process, address
         process.terminate()
-        assert process.wait(30) in STOPPED
+        assert process.wait(30) in ends
+
+
+class Server(NamedTuple):
+    """A server that changes documents, and its index."""
+
+    process: subprocess.Popen[str]
+    address: str
+    folder: Path
 
 
 @pytest.fixture(scope="module")
-def address(index: Path) -> Iterator[str]:
-    with served(index, CHAMFER_API_KEY="secret") as (_, address):
-        yield address
+def server(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    changed = Path(shutil.copytree(index, tmp_path_factory.mktemp("changed") / "index"))
+    with served(changed, "--writable", ends=(*STOPPED, -signal.SIGKILL), CHAMFER_API_KEY="secret") as running:
+        yield Server(*running, changed)
+
+
+@pytest.fixture(scope="module")
+def address(server: Server) -> str:
+    return server.address
 
 
 def test_coheres_client_ranks_by_changing_a_url(address: str) -> None:
@@ -121,4 +142,31 @@ def test_requests_made_from_the_description_find_nothing(
     }
     tried = subprocess.run([*command, *options, *phases], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert tried.returncode == 0, tried.stdout[-5000:]
-    assert "Tested: 15" in tried.stdout
+    assert "Tested: 17" in tried.stdout
+
+
+def test_a_kill_while_documents_change_leaves_whole_batches(server: Server) -> None:  # the last test of this server
+    process, address, folder = server
+    before, size, answered = set(Index.open(folder)), 40, list[int]()
+
+    def change() -> None:
+        for batch in itertools.count():
+            documents = [{"id": f"batch {batch} {n}", "text": f"{QUERY} {batch} {n}"} for n in range(size)]
+            key = {"authorization": "Bearer secret"}
+            answer = httpx.put(f"{address}/documents", json={"documents": documents}, headers=key, timeout=60)
+            assert (answer.status_code, answer.json()["added"]) == (200, size)
+            answered.append(batch)
+
+    with ThreadPoolExecutor(1) as thread:
+        changing = thread.submit(change)
+        while len(answered) < 2 and not changing.done():
+            time.sleep(0.002)
+        time.sleep(random.uniform(0, 0.1))
+        process.kill()
+        assert isinstance(changing.exception(), httpx.TransportError)
+    left = Index.open(folder)
+    assert left.verify(progress=False) == []
+    assert before <= set(left)
+    batches = Counter(name.split()[1] for name in left if name not in before)
+    assert set(batches.values()) == {size}
+    assert set(map(str, answered)) <= set(batches)

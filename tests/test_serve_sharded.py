@@ -198,6 +198,20 @@ class TestTheSameInterface:
         answer = client.post("/learn", json={"judgements": judgements})
         assert (answer.status_code, "cannot be learnt from shards" in answer.json()["message"]) == (409, True)
 
+    def test_documents_cannot_be_changed(self, client: TestClient) -> None:
+        documents = {"documents": [{"id": "a", "text": "cat"}]}
+        for answer in (
+            client.put("/documents", json=documents),
+            client.request("DELETE", "/documents", json={"ids": ["a"]}),
+        ):
+            assert answer.status_code == 403
+            assert answer.json()["message"].startswith("shards cannot be changed; change the index that was split, and")
+
+    def test_no_flag_makes_them_writable(self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder) -> None:
+        service = Service(backend_of(tmp_path / "shards", shards, encoder), Versions("idf", "idf"))
+        with pytest.raises(InputError, match="shards cannot be changed"):
+            create_app(service, key="secret", writable=True)
+
 
 def fail(replica: int) -> None:
     raise ConnectionError("the replica is gone")

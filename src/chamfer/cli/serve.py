@@ -38,6 +38,10 @@ def serve(
     ] = None,
     first_stage: FirstStage = AUTO,
     form: FormOption = DEFAULT_FORM,
+    writable: Annotated[
+        bool,
+        typer.Option("--writable", help="Let clients with the API key add, replace and delete documents."),
+    ] = False,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
@@ -91,8 +95,15 @@ def serve(
         raise InputError(f"{folder} holds shards; serve them with --ray local, or with the address of a Ray cluster")
     if ray is not None and not holds_shards(folder):
         raise InputError(f"{folder} holds no shards; make some with: chamfer index shard")
+    key = os.environ.get(VARIABLE) or None
+    if writable and ray is not None:
+        raise InputError("shards cannot be changed over HTTP; omit --writable, and change the index that was split")
+    if writable and key is None:
+        raise InputError(f"--writable needs an API key, so that not everybody can change documents; set {VARIABLE}")
     if ray is None:
         check_finished(needed_manifest(folder), folder)
+        if writable and not os.access(folder, os.W_OK):
+            raise InputError(f"--writable needs a folder that this user can write to, but {folder} is read-only")
     check_stage(first_stage)
     first = weights or DEFAULT_WEIGHTS
     check_file(first, form)
@@ -110,10 +121,10 @@ def serve(
         raise InputError(f"--versions needs a folder, but {versions} is a file")
     if weights is not None and Versions.exist_in(versions):
         raise InputError(f"{versions} already holds versions of weights; omit --weights, or choose another folder")
-    key = os.environ.get(VARIABLE) or None
     hosts = hosts_of(host, allow_host or (), has_key=key is not None)
     at = listen(host, port)
     say(f"{'verifying' if verify else 'opening'} {folder}")
+    from chamfer.index.encoder import check_encoder
     from chamfer.search.searcher import Searcher
     from chamfer.serve.backend import Backend
     from chamfer.serve.sharded.backend import ShardBackend
@@ -136,6 +147,8 @@ def serve(
         backend: Backend
         if ray is None:
             searcher = Searcher.open(folder, first_stage=first_stage, form=form, verify=verify)
+            if writable:
+                check_encoder(searcher.index.settings, searcher.encoder)
             kept = checked_versions(searcher.queries)
             backend = IndexBackend(searcher)
         else:
@@ -152,5 +165,5 @@ def serve(
         def started(address: str) -> None:
             say(f"{backend.reader.documents} documents at {address}  (stop with Ctrl-C)")
 
-        app = create_app(Service(backend, kept), limits=limits, key=key, hosts=hosts)
+        app = create_app(Service(backend, kept), limits=limits, key=key, hosts=hosts, writable=writable)
         run(app, at=at, limits=limits, started=started)

@@ -24,6 +24,7 @@ def add_documents(
     encoder: Encoder,
     *,
     replacing: bool = False,
+    chunk: int | None = None,
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
 ) -> BuildReport:
@@ -36,6 +37,7 @@ def add_documents(
         documents: documents to add, which :func:`chamfer.index.texts.check_storable` accepts.
         encoder: the encoder.
         replacing: replace documents that have the same ids; otherwise such an id is an error.
+        chunk: number of documents in a chunk; all their vectors are in memory at once.
         advance: progress callback.
         workers: workers that encode.
     """
@@ -48,20 +50,20 @@ def add_documents(
 
     def tables() -> Iterator[Table]:
         nonlocal skipped
-        for chunk in chunks_of(documents, chunk_for(encoder)):
-            unchanged = writer.present(chunk)
+        for some in chunks_of(documents, chunk or chunk_for(encoder)):
+            unchanged = writer.present(some)
             advance(len(unchanged))
             skipped += len(unchanged)
-            new = [document for document in chunk if document.id not in unchanged]
+            new = [document for document in some if document.id not in unchanged]
             if new:
                 sent.append(new)
                 yield texts_of(new)
 
     for table in workers.map(EncodeDocuments(encoder), tables(), advance=advance, gpu=encoder.may_use_gpu):
-        chunk = sent.popleft()
+        some = sent.popleft()
         encoded = from_table(table)
-        replaced += writer.add(chunk, encoded.tokens, encoded.distinct, replacing=replacing)
-        added += len(chunk)
+        replaced += writer.add(some, encoded.tokens, encoded.distinct, replacing=replacing)
+        added += len(some)
         tokens += len(encoded.tokens.vectors)
         truncated += sum(encoded.was_truncated)
         texts = [document.content for document in chunk]

@@ -130,10 +130,8 @@ class Writer:
         ids = [document.id for document in documents]
         known = self._find(ids)
         if known and not replacing:
-            entry, places = next(iter(known.items()))
-            name = self._segment(entry).database.ids(np.array(places[:1]))[0]
             raise InputError(
-                f"document {name!r} is in the index already, with another text or metadata; replace it "
+                f"document {min(self.known(ids))!r} is in the index already, with another text or metadata; replace it "
                 "with replace=True (--replace on the command line), or delete it first"
             )
         self._counts(tokens.token_ids)  # refuses ids outside the vocabulary
@@ -196,6 +194,11 @@ class Writer:
             removed, entries = self._without(known)
             self._commit(segments=tuple(entries), frequencies=self._frequencies(-removed))
         return found
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Those ids that live documents have."""
+        found = self._find(ids).items()
+        return {name for entry, places in found for name in self._segment(entry).database.ids(np.array(places))}
 
     def present(self, documents: Iterable[Document]) -> set[str]:
         """Ids of those documents that the index already holds, unchanged."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fastapi import FastAPI, Response
 
 from chamfer import __version__
+from chamfer.errors import InputError
 from chamfer.search.searcher import Searcher
 from chamfer.serve.asgi import Application
 from chamfer.serve.batches import BusyError
@@ -19,6 +20,7 @@ from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
 from chamfer.serve.problems import RESPONSES, answer_problems
 from chamfer.serve.queues import Queues
+from chamfer.serve.routes.documents import document_routes
 from chamfer.serve.routes.explain import explain_routes
 from chamfer.serve.routes.health import health_routes
 from chamfer.serve.routes.learning import learning_routes
@@ -41,6 +43,7 @@ def create_app(
     limits: Limits | None = None,
     key: str | None = None,
     hosts: Collection[str] | None = None,
+    writable: bool = False,
 ) -> Application:
     """Make the server, an ASGI application.
 
@@ -51,10 +54,15 @@ def create_app(
         key: API key that clients must send; none by default.
         hosts: host names to answer to, besides IP addresses and localhost; any by default. Without a key, name them,
             or web pages can reach the server through their visitors' browsers (DNS rebinding).
+        writable: whether clients may add, replace and delete documents, for which they need the key.
     """
     if key is not None:
         check_key(key)
+    if writable and key is None:
+        raise InputError("a server that changes documents needs an API key; pass one as key")
     service = service_of(source) if isinstance(source, Searcher) else source
+    if writable and service.backend.read_only is not None:
+        raise InputError(service.backend.read_only)
     limits, metrics = limits or Limits(), Metrics()
     encoder = service.backend.reader.queries.encoder
     largest = largest_size(encoder.vocabulary, encoder.dimensions)
@@ -87,6 +95,7 @@ def create_app(
         search_routes(queues),
         rerank_routes(service, queues),
         explain_routes(queues),
+        document_routes(service, queues, writable=writable),
         weights_routes(service, queues),
         learning_routes(service, queues),
         health_routes(service, metrics),

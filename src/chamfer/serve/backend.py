@@ -1,6 +1,6 @@
 """What a service reads from: an index on this machine, or shards."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from chamfer.data.documents import Document
@@ -10,6 +10,7 @@ from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.rankings import Ranked
+from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.state import Problem
 from chamfer.serve.versions import Versions
@@ -54,6 +55,10 @@ class Counted(NamedTuple):
 
 class LostError(Exception):
     """No shard can be reached."""
+
+
+class UnwritableError(Exception):
+    """The documents cannot be changed now."""
 
 
 class Reader(Protocol):
@@ -117,6 +122,25 @@ class Backend(Protocol):
 
     def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
+
+    @property
+    def read_only(self) -> str | None:
+        """Why no document can ever be changed, in one sentence; None if documents can be changed."""
+
+    def put_documents(self, documents: Sequence[NewDocument], is_abandoned: Callable[[], bool]) -> PutResponse:
+        """Add documents, and replace those that have the same ids: all of them, or none.
+
+        Args:
+            documents: the documents.
+            is_abandoned: whether the client has stopped waiting, so that nothing should be stored.
+        """
+
+    def delete_documents(self, ids: Sequence[str]) -> DeleteResponse:
+        """Delete documents.
+
+        Args:
+            ids: their ids; unknown ones are no error.
+        """
 
     def close(self) -> None:
         """Stop background work."""

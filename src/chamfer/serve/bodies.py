@@ -16,7 +16,12 @@ SMALL = 64 << 10
 # connection closes may lose the answer.
 DISCARDING_SECONDS = 1.0
 
-FILE = "/weights/file"
+FILE, DOCUMENTS = "/weights/file", "/documents"
+
+
+def needs_body(scope: Scope) -> bool:
+    """Whether a request has a body that says what to do."""
+    return scope["method"] in ("POST", "PUT") or (scope["method"] == "DELETE" and scope["path"] == DOCUMENTS)
 
 
 class Bodies:
@@ -48,8 +53,8 @@ class Body:
     def __init__(self, bodies: Bodies, scope: Scope, receive: Receive) -> None:
         self._bodies, self._receive = bodies, receive
         self._is_file = scope["path"] == FILE
-        limits, needed = bodies.limits, scope["method"] in ("POST", "PUT")
-        self._most = (limits.file_bytes if self._is_file else limits.body_bytes) if needed else SMALL
+        limits = bodies.limits
+        self._most = (limits.file_bytes if self._is_file else limits.body_bytes) if needs_body(scope) else SMALL
         self._held = 0
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Mapping
 
 from chamfer.serve.asgi import RETRY, Application, Event, Receive, Refused, Scope, Send
-from chamfer.serve.bodies import Bodies
+from chamfer.serve.bodies import DOCUMENTS, Bodies, needs_body
 from chamfer.serve.hosts import check_host
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
@@ -57,7 +57,8 @@ class Guard:
             await self._application(scope, receive, send)
             return
         path = self._known(scope["path"]) or "other"
-        seconds = self._limits.learning_seconds if path == "/learn" else self._limits.seconds
+        long = {"/learn": self._limits.learning_seconds, DOCUMENTS: self._limits.changing_seconds}
+        seconds = long.get(path, self._limits.seconds)
         body = self._bodies.of(scope, receive)
         status = 0
         started = time.perf_counter()
@@ -116,7 +117,7 @@ class Guard:
         if taken is not None and scope["method"] not in taken and not (scope["method"] == "HEAD" and "GET" in taken):
             allow = ", ".join(sorted(taken))
             raise Refused(405, f"this path supports {allow}, not {scope['method']}", ((b"allow", allow.encode()),))
-        if scope["method"] in ("POST", "PUT"):
+        if needs_body(scope):
             kind = headers.get(b"content-type", b"").decode("latin-1").split(";")[0].strip().lower()
             if kind not in TYPES:  # browsers let a form on a foreign page send other types without a preflight
                 raise Refused(415, f"the content type must be {' or '.join(TYPES)}, not {kind[:100] or 'empty'}")

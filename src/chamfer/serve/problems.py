@@ -13,8 +13,9 @@ from starlette.responses import JSONResponse
 from chamfer.errors import DamagedError, InputError, UnknownNameError
 from chamfer.index.filter_errors import FilterSyntaxError
 from chamfer.index.filters import SlowFilterError
-from chamfer.serve.backend import LostError
+from chamfer.serve.backend import LostError, UnwritableError
 from chamfer.serve.batches import BusyError
+from chamfer.serve.documents import LargeBatchError, TwiceError
 from chamfer.serve.schemas import rerank, weights
 from chamfer.serve.schemas.fields import UNKNOWN_FIELD, Message
 from chamfer.serve.state import DAMAGED
@@ -28,16 +29,18 @@ RETRY_SECONDS = 1
 DESCRIPTIONS = {
     400: "The request is not valid JSON, or a value in it cannot be used.",
     401: "The API key is missing or wrong.",
+    403: "The server does not change documents.",
     404: "A document, token or version in the request does not exist.",
     405: "The path does not support this method; the Allow header lists those it does.",
     408: "The request took too long to arrive.",
-    409: "Nothing can be learnt from these judgements, or the version is in use.",
+    409: "Nothing can be learnt from these judgements, the version is in use, or two documents have the same id.",
     413: "The request is too large.",
     415: "The content type is not supported.",
     421: "The server does not answer to this host name.",
     422: "A field is missing, unknown or invalid.",
     429: "Too many requests, or too many large ones, are waiting; retry after Retry-After seconds.",
-    503: "The request or its filter timed out, no shard can be reached, or files cannot be read or written.",
+    503: "The request or its filter timed out, no shard can be reached, files cannot be read or written, or another "
+    "process is changing the index.",
     507: "The disk of the server is full.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -57,6 +60,10 @@ class ConflictError(Exception):
     """A valid request that the current state does not allow."""
 
 
+class ForbiddenError(Exception):
+    """A request that this server never answers."""
+
+
 def answer_problems(app: FastAPI) -> None:
     """Turn every exception into its response."""
 
@@ -73,6 +80,10 @@ def answer_problems(app: FastAPI) -> None:
     on(UnknownNameError, lambda error: _problem(404, str(error)))
     on(InUseError, lambda error: _problem(409, str(error)))
     on(ConflictError, lambda error: _problem(409, str(error)))
+    on(TwiceError, lambda error: _problem(409, str(error)))
+    on(LargeBatchError, lambda error: _problem(413, str(error)))
+    on(ForbiddenError, lambda error: _problem(403, str(error)))
+    on(UnwritableError, lambda error: _problem(503, str(error), **later))
     on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))
     on(SlowFilterError, lambda error: _problem(503, str(error), **later))
     on(LostError, lambda error: _problem(503, str(error), **later))

@@ -13,7 +13,10 @@ Call = Callable[[], Any]
 
 
 class Queues:
-    """One queue for each kind of work. All but learning share one thread, which runs their batches in turn.
+    """One queue for each kind of work.
+
+    Learning has a thread of its own, and so have changes of documents. The others share one, which runs their batches
+    in turn.
 
     Args:
         service: does the work.
@@ -23,6 +26,7 @@ class Queues:
 
     def __init__(self, service: Service, limits: Limits, metrics: Metrics) -> None:
         self._worker, self._learner = ThreadPoolExecutor(1, "serve-work"), ThreadPoolExecutor(1, "serve-learn")
+        self._writer = ThreadPoolExecutor(1, "serve-write")
         worker, waiting = self._worker, limits.waiting
         self.searches = Batches(
             service.search,
@@ -36,6 +40,7 @@ class Queues:
         self.texts = Batches(service.score_texts, worker, most=1, waiting=waiting)
         self.explanations = Batches(service.explain, worker, most=1, waiting=waiting)
         self.changes: Batches[Call, Any] = Batches(_call_all, worker, most=1, waiting=waiting)
+        self.documents: Batches[Call, Any] = Batches(_call_all, self._writer, most=1, waiting=waiting)
         self.learning: Batches[Call, Any] = Batches(_call_all, self._learner, most=1, waiting=1)
 
     def __len__(self) -> int:
@@ -46,13 +51,14 @@ class Queues:
             self.texts,
             self.explanations,
             self.changes,
+            self.documents,
             self.learning,
         )
         return sum(map(len, queues))
 
     def close(self) -> None:
         """Finish the running batches, and drop the others."""
-        for executor in (self._worker, self._learner):
+        for executor in (self._worker, self._writer, self._learner):
             executor.shutdown(wait=True, cancel_futures=True)
 
 

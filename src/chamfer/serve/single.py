@@ -1,6 +1,6 @@
 """The backend of a server with one index on this machine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from chamfer.errors import InputError
@@ -11,8 +11,10 @@ from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.searcher import Searcher
 from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found
+from chamfer.serve.documents import delete_documents, put_documents
 from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
+from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.service import Service
 from chamfer.serve.state import DAMAGED, Problem, State, still_holds
@@ -113,6 +115,16 @@ class IndexBackend:
         searcher = self.reader.searcher
         with searcher.index.soundness.noticing_damage():
             return learn(searcher, versions, asked)
+
+    read_only = None
+
+    def put_documents(self, documents: Sequence[NewDocument], is_abandoned: Callable[[], bool]) -> PutResponse:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return put_documents(self.reader.searcher, documents, is_abandoned)
+
+    def delete_documents(self, ids: Sequence[str]) -> DeleteResponse:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return delete_documents(self.reader.searcher.index.folder, ids)
 
     def close(self) -> None:
         """See :class:`chamfer.serve.backend.Backend`."""

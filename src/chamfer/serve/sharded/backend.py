@@ -1,7 +1,7 @@
 """The backend of a server of shards: follows their versions, and knows which shards are missing."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Thread
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from chamfer.errors import InputError, last_line
 from chamfer.index.shards import ShardVersion, current_version, holds_shards
 from chamfer.search.query_encoder import QueryEncoder
+from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
 from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
 from chamfer.serve.sharded.head import open_queries
 from chamfer.serve.sharded.reader import ShardReader
@@ -121,6 +122,16 @@ class ShardBackend:
             "weights cannot be learnt from shards; learn them with chamfer learn from the index that was split, and "
             "upload them with PUT /weights/file"
         )
+
+    read_only = "shards cannot be changed; change the index that was split, and split it again with chamfer index shard"
+
+    def put_documents(self, documents: Sequence[NewDocument], is_abandoned: Callable[[], bool]) -> PutResponse:
+        """Refused: shards are parts of an index elsewhere."""
+        raise InputError(self.read_only)
+
+    def delete_documents(self, ids: Sequence[str]) -> DeleteResponse:
+        """Refused: shards are parts of an index elsewhere."""
+        raise InputError(self.read_only)
 
     def _every_shard(self) -> dict[str, Sequence[Any]]:
         return dict.fromkeys(self._scatter.shards, ())

@@ -1,0 +1,106 @@
+"""Changing the documents of the index that is served: each request is one commit, or none."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from chamfer.data.documents import Document
+from chamfer.encode.encoder import Encoder
+from chamfer.errors import DamagedError, InputError
+from chamfer.index.adding import add_documents
+from chamfer.index.building import CHUNK_TOKENS
+from chamfer.index.texts import check_storable
+from chamfer.index.writing import Writer, writing
+from chamfer.search.searcher import Searcher
+from chamfer.serve.backend import UnwritableError
+from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
+from chamfer.support.files import InUseError
+
+
+class LargeBatchError(InputError):
+    """The documents have more tokens than are encoded at once."""
+
+
+class TwiceError(InputError):
+    """Two documents of a request have the same id."""
+
+
+class AbandonedError(Exception):
+    """Nobody waits for the answer any more, so nothing is committed."""
+
+
+def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned: Callable[[], bool]) -> PutResponse:
+    """Add documents, and replace those that have the same ids, in one commit.
+
+    Args:
+        searcher: searcher of the index, for its encoder.
+        sent: the documents.
+        is_abandoned: whether the client has stopped waiting; asked until the documents are encoded.
+    """
+    documents = [Document(one.id, one.text.strip(), one.title.strip(), one.metadata) for one in sent]
+    for document in documents:
+        check_storable(document)
+    [(name, times)] = Counter(document.id for document in documents).most_common(1)
+    if times > 1:
+        raise TwiceError(f"document {name!r} is sent twice; send each id once")
+    _check_size(documents, searcher.encoder)
+
+    def advance(_encoded: int) -> None:
+        if is_abandoned():
+            raise AbandonedError
+
+    with _changing(searcher.index.folder) as writer:
+        advance(0)
+        report = add_documents(
+            writer, documents, searcher.encoder, replacing=True, chunk=len(documents), advance=advance
+        )
+        return PutResponse(
+            added=report.documents - report.replaced,
+            replaced=report.replaced,
+            unchanged=report.skipped,
+            truncated=report.truncated,
+            documents=writer.manifest.documents,
+        )
+
+
+def delete_documents(folder: Path, ids: Sequence[str]) -> DeleteResponse:
+    """Delete documents in one commit.
+
+    Args:
+        folder: folder of the index.
+        ids: their ids; unknown ones are returned.
+    """
+    wanted = list(dict.fromkeys(ids))
+    with _changing(folder) as writer:
+        known = writer.known(wanted)
+        deleted = writer.delete(wanted)
+        unknown = [identifier for identifier in wanted if identifier not in known]
+        return DeleteResponse(deleted=deleted, unknown=unknown, documents=writer.manifest.documents)
+
+
+def _check_size(documents: Sequence[Document], encoder: Encoder) -> None:
+    """Refuse documents whose vectors would take too much memory."""
+    if len(documents) * encoder.document_length <= CHUNK_TOKENS:
+        return
+    read = encoder.tokenize([document.content for document in documents], "document").token_ids
+    tokens = sum(map(len, read))
+    if tokens > CHUNK_TOKENS:
+        raise LargeBatchError(f"the documents have {tokens:,} tokens; send at most {CHUNK_TOKENS:,} at a time")
+
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[Writer]:
+    """Hold the writer lock. What keeps the index from being changed is logged, because it may name paths."""
+    try:
+        with writing(folder) as writer:
+            yield writer
+    except InUseError as error:
+        raise UnwritableError("another process is changing the index; try again later") from error
+    except DamagedError as error:
+        logging.getLogger("chamfer").error("documents cannot be changed: %s", error)
+        raise
+    except InputError as error:
+        logging.getLogger("chamfer").error("documents cannot be changed: %s", error)
+        raise UnwritableError("the index cannot be changed; the log of the server has the reason") from error

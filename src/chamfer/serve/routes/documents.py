@@ -1,0 +1,56 @@
+"""``/documents``: adding, replacing and deleting them."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event
+
+from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel
+
+from chamfer.serve.answers import as_json
+from chamfer.serve.batches import BusyError
+from chamfer.serve.bodies import DOCUMENTS
+from chamfer.serve.json_bodies import PlainJsonRoute
+from chamfer.serve.problems import ForbiddenError
+from chamfer.serve.queues import Queues
+from chamfer.serve.schemas.documents import DeleteRequest, DeleteResponse, PutRequest, PutResponse
+from chamfer.serve.service import Service
+
+NOT_WRITABLE = "this server does not change documents; start it with chamfer serve --writable"
+
+
+def document_routes(service: Service, queues: Queues, *, writable: bool) -> APIRouter:
+    """Change the documents of the index."""
+
+    async def check() -> None:
+        reason = service.backend.read_only or (None if writable else NOT_WRITABLE)
+        if reason is not None:
+            raise ForbiddenError(reason)
+
+    async def change(work: Callable[[Callable[[], bool]], BaseModel]) -> Response:
+        is_abandoned = Event()
+        try:
+            answer = await queues.documents.ask(lambda: work(is_abandoned.is_set))
+        except asyncio.CancelledError:
+            is_abandoned.set()
+            raise
+        with suppress(BusyError, OSError):  # then the server follows the commit a moment later
+            await queues.changes.ask(service.backend.refresh)
+        return as_json(answer)
+
+    router = APIRouter(route_class=PlainJsonRoute, dependencies=[Depends(check)])
+
+    @router.put(
+        DOCUMENTS,
+        response_model=PutResponse,
+        summary="Add documents, and replace those that have the same ids: all of them, or none.",
+    )
+    async def put_documents(asked: PutRequest) -> Response:
+        return await change(lambda is_abandoned: service.backend.put_documents(asked.documents, is_abandoned))
+
+    @router.delete(DOCUMENTS, response_model=DeleteResponse, summary="Delete documents.")
+    async def delete_documents(asked: DeleteRequest) -> Response:
+        return await change(lambda _: service.backend.delete_documents(asked.ids))
+
+    return router
