@@ -180,7 +180,7 @@ def test_searches_in_flight_keep_their_commit(client: TestClient, service: Servi
 def test_changes_at_once_wait_for_each_other(client: TestClient, folder: Path) -> None:
     def change(number: int) -> int:
         document = {"id": f"n{number}", "text": f"{QUERY} {number}"}
-        return put(client, document).status_code
+        return int(put(client, document).status_code)
 
     with ThreadPoolExecutor(6) as threads:
         assert set(threads.map(change, range(6))) == {200}
