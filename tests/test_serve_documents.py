@@ -78,7 +78,7 @@ def test_documents_are_added_and_replaced_in_one_commit_and_found_at_once(client
     before = number_of(folder)
     new = {"id": "new", "text": " sleep all day\n", "title": "cats", "metadata": {"year": 2024, "tags": ["a"]}}
     answer = put(client, new, {"id": "d1", "text": QUERY}, {"id": "d2", "text": DOCUMENTS["d2"]})
-    counts = {"added": 1, "replaced": 1, "unchanged": 1, "truncated": 0, "documents": 6}
+    counts = {"added": 1, "replaced": 1, "unchanged": 1, "truncated": 0, "unread": 0, "documents": 6}
     assert (answer.status_code, answer.json()) == (200, counts)
     assert number_of(folder) == before + 1
     hits = client.post("/search", json={"query": QUERY, "k": 1}).json()["hits"]

@@ -152,10 +152,7 @@ class TestTheSameInterface:
         with served(tmp_path / "shards", shards, encoder, form=form) as client:
             for query in (QUERY, "blue sky"):
                 found = client.post("/search", json={"query": query, "k": 30}).json()["hits"][:29]
-                hits = searcher.search(query, k=29)
-                assert [one["id"] for one in found] == [hit.id for hit in hits]
-                # The server encodes few queries with one thread, and torch may round otherwise with more.
-                assert [one["score"] for one in found] == pytest.approx([hit.score for hit in hits], abs=1e-6)
+                assert [(one["id"], one["score"]) for one in found] == [hit[:2] for hit in searcher.search(query, k=29)]
 
     def test_explanations_and_re_ranked_texts_too(self, client: TestClient, whole: TestClient) -> None:
         asked: dict[str, Any]
@@ -373,7 +370,7 @@ class TestVersions:
         expected = {}
         for version in (1, 2, 3):
             hits = Searcher.open(tmp_path / str(version), encoder=encoder, weights="idf-soft").search(QUERY, k=20)
-            expected[version] = [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits]
+            expected[version] = [hit[:2] for hit in hits]
         out = tmp_path / "shards"
         split_index(tmp_path / "1", out, shards=SHARDS)
         shards = shards_of(out)

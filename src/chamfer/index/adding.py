@@ -66,8 +66,8 @@ def add_documents(
         added += len(some)
         tokens += len(encoded.tokens.vectors)
         truncated += sum(encoded.was_truncated)
-        texts = [document.content for document in chunk]
-        not_read += [chunk[place].id for place in unread(texts, encoded.tokens, encoder.vocabulary)]
+        texts = [document.content for document in some]
+        not_read += [some[place].id for place in unread(texts, encoded.tokens, encoder.vocabulary)]
     warn_of_unread(not_read, added, encoder.name)
     seconds = monotonic() - started
     return BuildReport(added, tokens, truncated, skipped, replaced=replaced, seconds=seconds, unread=len(not_read))

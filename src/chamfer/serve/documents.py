@@ -61,6 +61,7 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
             replaced=report.replaced,
             unchanged=report.skipped,
             truncated=report.truncated,
+            unread=report.unread,
             documents=writer.manifest.documents,
         )
 

@@ -61,6 +61,7 @@ class PutResponse(BaseModel):
     replaced: Annotated[int, Field(description="Number of documents that replaced others.")]
     unchanged: Annotated[int, Field(description="Number of documents that the index already held as they are.")]
     truncated: Annotated[int, Field(description="Number of texts that the model read only the beginning of.")]
+    unread: Annotated[int, Field(description="Number of texts in a script that the model does not know.")]
     documents: Annotated[int, Field(description="Number of documents in the index now.")]
 
 
