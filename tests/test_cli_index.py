@@ -118,7 +118,7 @@ class TestSearch:
         assert [(answer["id"], answer["hits"][0]["id"]) for answer in answers] == [("x", "d2"), ("y", "d4")]
 
     def test_ids_of_queries_in_a_file_are_checked(self, built: Run, tmp_path: Path) -> None:
-        write_lines(tmp_path / "queries.jsonl", [{"_id": 7, "text": "the cat"}])
+        write_lines(tmp_path / "queries.jsonl", [{"_id": ["7"], "text": "the cat"}])
         assert_refused(built("search", "index", "--queries", "queries.jsonl"), "'_id' must be a string")
 
     def test_the_manifest_is_read_once_and_the_filter_parsed_once(self, built: Run) -> None:
@@ -327,8 +327,18 @@ class TestIndex:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["build", "none.jsonl", "--out", "new"], "there is no file none.jsonl; give a JSON Lines file"),
-            (["build", "/dev/stdin", "--out", "new"], "is not a regular file; a corpus is read more than once"),
+            (["build", "none.jsonl", "--out", "new"], "there is no file none.jsonl"),
+            (["build", "/dev/null", "--out", "new"], "/dev/null is empty; it holds no documents"),
+            (
+                ["build", "rows.csv", "--out", "new"],
+                "rows.csv has no column of texts that could be recognised; its col",
+            ),
+            (
+                ["build", "rows.csv", "--out", "new", "--text-field", "b", "--delimiter", "ab"],
+                "a delimiter is one char",
+            ),
+            (["build", "corpus.jsonl", "--out", "new", "--delimiter", ";"], "JSON lines, which has no delimiter"),
+            (["build", "corpus.jsonl", "--out", "new", "--format", "xml"], "the formats are jsonl, json, csv"),
             (["build", ".", "--out", "index"], "index holds a finished index; add to it with: chamfer index add"),
             (["build", "corpus.jsonl", "--out", "new", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to 1 to "),
@@ -347,6 +357,7 @@ class TestIndex:
     def test_misuse_ends_in_one_sentence_and_changes_nothing(
         self, built: Run, tmp_path: Path, arguments: list[str], sentence: str
     ) -> None:
+        (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
         (tmp_path / "broken.jsonl").write_text('{"_id": "1", "text": "a"}\nbroken\n')
         before = built("index", "info", "index").stdout
         assert_refused(built("index", *arguments), sentence)

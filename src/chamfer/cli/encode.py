@@ -2,13 +2,32 @@
 
 import typer
 
-from chamfer.cli.options import AllowEmpty, AsJson, CacheFolder, CorpusPath, DocumentLength, EncoderName, RayAddress
+from chamfer.cli.options import (
+    AllowEmpty,
+    AsJson,
+    CacheFolder,
+    CorpusPath,
+    Delimiter,
+    DocumentLength,
+    EncoderName,
+    FormatName,
+    IdField,
+    RayAddress,
+    TextField,
+    TitleField,
+)
 from chamfer.cli.terminal import print_json, resumable, say, say_truncated
+from chamfer.data.reading import Reading
 from chamfer.encode.settings import MINILM
 
 
 def encode(
     corpus: CorpusPath,
+    id_field: IdField = None,
+    text_field: TextField = None,
+    title_field: TitleField = None,
+    format: FormatName = None,  # noqa: A002 -- the option's name
+    delimiter: Delimiter = None,
     encoder: EncoderName = MINILM,
     document_length: DocumentLength = None,
     cache: CacheFolder = None,
@@ -24,7 +43,8 @@ def encode(
     """
     from chamfer.data.collection import load_documents
 
-    documents = load_documents(corpus, allow_empty=allow_empty)
+    reading = Reading(id_field, text_field, title_field, format, delimiter)
+    documents = load_documents(corpus, reading=reading, allow_empty=allow_empty)
 
     from chamfer.cache.encoded import fill_cache
     from chamfer.encode.encoder import Encoder

@@ -11,14 +11,20 @@ from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
     CorpusPath,
+    Delimiter,
     DocumentLength,
     EncoderName,
+    FormatName,
+    IdField,
     IndexFolder,
     QueryLength,
     RayAddress,
+    TextField,
+    TitleField,
     Where,
 )
 from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
+from chamfer.data.reading import Reading
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.index.settings import PRECISIONS, Precision
@@ -37,6 +43,11 @@ app = typer.Typer(cls=Group, help="Build, update and inspect an index.", no_args
 def build(
     corpus: CorpusPath,
     out: Annotated[Path, typer.Option("--out", help="Folder for the index.")],
+    id_field: IdField = None,
+    text_field: TextField = None,
+    title_field: TitleField = None,
+    format: FormatName = None,  # noqa: A002 -- the option's name
+    delimiter: Delimiter = None,
     encoder: EncoderName = MINILM,
     precision: Annotated[
         Precision,
@@ -66,25 +77,23 @@ def build(
 ) -> None:
     """Build an index from a corpus; run the same command again to resume after an interruption.
 
-    Example: chamfer index build corpus.jsonl --out index/
+    Columns with usual names are recognised; every other column is metadata, for filters.
+
+    Example: chamfer index build faq.csv --title-field question --text-field answer --out index/
     """
     from chamfer.data.corpus import documents_from
-    from chamfer.data.documents import corpus_file
     from chamfer.index.manifest import check_unfinished, read_manifest
     from chamfer.index.texts import check_storable
 
-    if not corpus_file(corpus).is_file():
-        if corpus.exists() and not corpus.is_dir():
-            raise InputError(f"{corpus} is not a regular file; a corpus is read more than once, so save it to a file")
-        raise InputError(f"there is no file {corpus_file(corpus)}; give a JSON Lines file or a BEIR folder")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, but an index is a folder; choose another --out")
 
     check_unfinished(read_manifest(out), out)
     check_stage(first_stage)
-    documents = documents_from(corpus, allow_empty=allow_empty, check=check_storable)
+    reading = Reading(id_field, text_field, title_field, format, delimiter)
+    documents = documents_from(corpus, reading=reading, allow_empty=allow_empty, check=check_storable)
     if not len(documents):
-        raise InputError(f"{corpus_file(corpus)} holds no documents; an index needs at least one")
+        raise InputError(f"{corpus} holds no documents; an index needs at least one")
 
     from chamfer.index.building import build_index
     from chamfer.index.encoder import load_for_building
@@ -108,6 +117,11 @@ def add(
     folder: IndexFolder,
     corpus: CorpusPath,
     replace: Annotated[bool, typer.Option("--replace", help="Replace documents with the same ids.")] = False,
+    id_field: IdField = None,
+    text_field: TextField = None,
+    title_field: TitleField = None,
+    format: FormatName = None,  # noqa: A002 -- the option's name
+    delimiter: Delimiter = None,
     allow_empty: AllowEmpty = False,
     ray: RayAddress = None,
     as_json: AsJson = False,
@@ -120,7 +134,17 @@ def add(
 
     index = Index.open(folder)
     with resumable():
-        report = index.add(corpus, replace=replace, allow_empty=allow_empty, ray=ray)
+        report = index.add(
+            corpus,
+            replace=replace,
+            id_field=id_field,
+            text_field=text_field,
+            title_field=title_field,
+            format=format,
+            delimiter=delimiter,
+            allow_empty=allow_empty,
+            ray=ray,
+        )
     given = report.documents + report.skipped
     if not given:
         raise InputError(f"{corpus} holds no documents; give at least one to add")

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from chamfer.cli.terminal import say_once
+from chamfer.data.reading import FORMATS, ROW
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
@@ -26,7 +27,39 @@ def checked_address(address: str | None) -> str | None:
 IndexFolder: TypeAlias = Annotated[Path, typer.Argument(help="Index folder.")]
 CorpusPath: TypeAlias = Annotated[
     Path,
-    typer.Argument(help="JSON Lines file (_id, title, text, metadata), or BEIR folder.", metavar="CORPUS"),
+    typer.Argument(
+        help="A file (JSON lines, JSON, CSV, TSV, Parquet), a folder of Markdown, HTML, text or PDF files, a "
+        "BEIR folder, or - for standard input.",
+        metavar="CORPUS",
+    ),
+]
+IdField: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--id-field",
+        help=f"Column of ids; {ROW} numbers the rows.",
+        show_default="_id or id, or else the row's number",
+        metavar="NAME",
+    ),
+]
+TextField: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--text-field", help="Column of texts; give several to join them.", show_default="text", metavar="NAME"
+    ),
+]
+TitleField: TypeAlias = Annotated[
+    str | None, typer.Option("--title-field", help="Column of titles.", show_default="title", metavar="NAME")
+]
+FormatName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--format", help=f"Format: {', '.join(FORMATS)}.", show_default="recognised", metavar="NAME"),
+]
+Delimiter: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help="Character between the fields of CSV, or tab.", show_default="recognised", metavar="CHAR"
+    ),
 ]
 WEIGHTS_HELP = f"Token weights: {', '.join(NAMES)}, or a weights file."
 WeightsName: TypeAlias = Annotated[str, typer.Option("--weights", help=WEIGHTS_HELP, metavar="NAME")]

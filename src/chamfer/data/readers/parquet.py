@@ -10,7 +10,7 @@ from chamfer.data.records import Records, check_names
 from chamfer.errors import InputError, first_line
 
 # Most rows, and about how many bytes, are in memory at a time.
-ROWS, BYTES = 1024, 4 << 20
+ROWS, BYTES = 1024, 1 << 20
 
 
 def read_parquet(path: Path, name: str) -> Records:
@@ -40,6 +40,8 @@ def read_parquet(path: Path, name: str) -> Records:
                 if batch is None:
                     return
                 found = batch.to_pylist()
+            except MemoryError:
+                raise
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise _broken(name, error) from error
             for row in found:
