@@ -102,11 +102,15 @@ class TestSearch:
         assert [len(line) - len(line.lstrip()) for line in others] == [4] * 4
         assert others[-1].strip() == 'tags: a, b · by: {"name": "Ada"} · open: true · title: Owls'
 
+    def test_a_title_is_a_headline(self, capsys: pytest.CaptureFixture[str]) -> None:
+        print_hits([Hit("d1", -0.5, "hoot at night", {}, "Owls [of Europe]")])
+        assert capsys.readouterr().out.splitlines() == [" 1  -0.5000  d1  Owls [of Europe]", "    hoot at night"]
+
     def test_programs_read_a_line_of_json(self, built: Run) -> None:
         [line] = built("search", "index", "blue sky", "-k", "3", "--json").stdout.splitlines()
         answer = json.loads(line)
         assert answer["id"] == "query"
-        assert [set(hit) for hit in answer["hits"]] == [{"id", "score", "text", "metadata"}] * 3
+        assert [set(hit) for hit in answer["hits"]] == [{"id", "score", "title", "text", "metadata"}] * 3
         scores = [hit["score"] for hit in answer["hits"]]
         assert scores == sorted(scores, reverse=True)
 

@@ -101,7 +101,9 @@ LOAD_ONCE = cache(chamfer.Encoder.load)
 HERE_DOCUMENT = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END\n", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/index.md", "docs/guides/evaluation.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tutorial/index.md", "docs/guides/evaluation.md", "docs/guides/documents.md"]
+)
 def test_what_a_terminal_is_told_works_as_it_stands(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.data.documents import Document
 from chamfer.errors import InputWarning
-from chamfer.index import memory
+from chamfer.index import memory, texts
 from chamfer.index.fields import fields_of
 from chamfer.index.index import Index
 from chamfer.index.manifest import MANIFEST
@@ -42,7 +42,7 @@ class TestReading:
             False,
             False,
         )
-        assert index["a"] == Document("a", "The cat sat on a mat", metadata={"year": 2019})
+        assert index["a"] == Document("a", "sat on a mat", "The cat", {"year": 2019})
         with pytest.raises(InputError, match="there is no document 'x' in the index"):
             index["x"]
         assert repr(index) == f"Index({str(folder)!r}, documents=3)"
@@ -231,3 +231,35 @@ class TestOpening:
         for one, two in zip(snapshot.segments, other.segments, strict=True):
             assert one.columns is two.columns
             np.testing.assert_array_equal(one.offsets, two.offsets)
+
+
+TITLED = [Document("a", "sleep all day", "Cats"), Document("b", "", "Dogs"), Document("c", "Birds sing")]
+
+
+def test_titles_come_back_apart_from_texts(encoder: Encoder, tmp_path: Path) -> None:
+    build_index(tmp_path, TITLED, encoder)
+    index = Index.open(tmp_path)
+    assert [index[name] for name in index] == TITLED
+    assert index.add(TITLED).skipped == 3
+    with pytest.raises(InputError, match="document 'a' is in the index already"):
+        index.add([Document("a", "all day", "Cats sleep")])
+    index.compact()
+    hits = {hit.id: (hit.title, hit.text) for hit in Searcher.open(index).search("cats")}
+    assert hits == {"a": ("Cats", "sleep all day"), "b": ("Dogs", ""), "c": ("", "Birds sing")}
+    assert Searcher.open(index).explain("cats", ["a"])[0].title == "Cats"
+
+
+def test_an_index_without_titles_is_read_and_added_to(
+    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As versions before titles built them."""
+    with monkeypatch.context() as patched:
+        patched.setattr(texts, "SCHEMA", texts.SCHEMA.replace("title INTEGER NOT NULL", "other INTEGER"))
+        build_index(tmp_path, TITLED, encoder)
+    index = Index.open(tmp_path)
+    assert index["a"] == Document("a", "Cats sleep all day")
+    assert index.add(TITLED).skipped == 3, "what is unchanged is not encoded again"
+    index.add([Document("d", "swim", "Fish")])
+    index.compact()
+    assert (index["a"].title, index["d"].title) == ("", "Fish")
+    assert index.verify() == []

@@ -72,8 +72,9 @@ def explain(
         print_json({"query": query, "weights": weights, **_as_json(explained, uniform)})
         return
     for explanation, plain in zip(explained, uniform, strict=True):
+        title = f"  {escape(explanation.title)}" if explanation.title else ""
         results.print(
-            f"[bold]{escape(explanation.document_id)}[/]  score [cyan]{explanation.score:.4f}[/], "
+            f"[bold]{escape(explanation.document_id)}[/]{title}  score [cyan]{explanation.score:.4f}[/], "
             f"{explanation.special_share:.0%} of it from special tokens; with uniform weights {plain.score:.4f}"
         )
         results.print(_words(explanation, plain), "", sep="\n")

@@ -152,7 +152,7 @@ def print_hits(hits: "Sequence[Hit]") -> None:
     for rank, hit in enumerate(hits, start=1):
         text = " ".join(hit.text.split())
         results.print(f"[bold]{rank:>2}[/]  [cyan]{hit.score:.4f}[/]  ", end="")
-        results.print(hit.id, markup=False, style="bold")
+        results.print(Text.assemble((hit.id, "bold"), f"  {hit.title}".rstrip()), soft_wrap=True)
         _print_indented(text if len(text) <= SNIPPET_LENGTH else text[:SNIPPET_LENGTH].rsplit(" ", 1)[0] + " …")
         if hit.metadata:
             _print_indented(" · ".join(f"{name}: {_spelt(value)}" for name, value in hit.metadata.items()), style="dim")

@@ -22,7 +22,7 @@ class Document:
     Args:
         id: a non-empty string, unique in its corpus.
         text: the text.
-        title: the title, if there is one; encoded and stored in front of the text.
+        title: the title, if there is one; it is shown apart from the text, and encoded in front of it.
         metadata: values by name, of any type that JSON can hold; filters read them.
 
     >>> Document("a", "sleep all day", title="Cats", metadata={"year": 2021}).content
@@ -50,7 +50,7 @@ class Document:
 
     @property
     def content(self) -> str:
-        """Title and text joined by a space: what is encoded and stored."""
+        """Title and text joined by a space: what is encoded."""
         return f"{self.title} {self.text}" if self.title and self.text else self.title or self.text
 
 

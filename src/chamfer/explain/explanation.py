@@ -23,9 +23,10 @@ class Explanation:
         matches: one match for each query token, in order.
         form: ``l2`` or ``cosine``.
         document_id: id of the document; empty if it has none.
-        document: text of the document; None if unknown.
+        document: title and text of the document, joined by a space; None if unknown.
         query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
         evidence: what counts beside the tokens, if the weights have a mix.
+        title: title of the document, if there is one.
 
     >>> from chamfer import Encoder, explain
     >>> why = explain("capital of France", "Paris is the French capital.", encoder=Encoder.load("minilm"))
@@ -41,6 +42,7 @@ class Explanation:
     document: str | None = None
     query_was_truncated: bool = False
     evidence: tuple[EvidencePart, ...] = ()
+    title: str = ""
 
     @property
     def score(self) -> float:
@@ -95,6 +97,7 @@ class Explanation:
         """A dict that ``json.dumps`` accepts."""
         return {
             "id": self.document_id,
+            "title": self.title,
             "score": self.score,
             "form": self.form,
             "special_share": self.special_share,
@@ -113,7 +116,7 @@ class Explanation:
         ]
         caption = f"score {self.score:.4f}, {self.special_share:.0%} from special tokens"
         if self.document_id:
-            caption = f"{self.document_id}: {caption}"
+            caption = f"{self.document_id}{self.title and f' ({self.title})'}: {caption}"
         shown = table(["query word", "weight", "matched", "contribution", "share"], rows, caption=caption)
         if self.document is None:
             return shown

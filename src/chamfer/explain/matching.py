@@ -78,6 +78,7 @@ def explain_tokens(
     read: Sequence[tuple[int, Span | None]] | None = None,
     document_id: str = "",
     document_text: str | None = None,
+    document_title: str = "",
     query_was_truncated: bool = False,
 ) -> Explanation:
     """Explain the score of a document from token vectors, without encoding anything.
@@ -92,7 +93,8 @@ def explain_tokens(
         read: tokens of the document text with their spans, from :meth:`Encoder.spans`; the token ids of ``document``,
             without spans, if not given.
         document_id: id of the document.
-        document_text: text of the document.
+        document_text: text of the document, which begins with its title.
+        document_title: its title.
         query_was_truncated: whether the query was longer than the model reads.
     """
     if len(query) != 1 or len(document) != 1 or len(document.vectors) == 0:
@@ -134,6 +136,7 @@ def explain_tokens(
         document_text,
         query_was_truncated,
         evidence,
+        document_title,
     )
 
 

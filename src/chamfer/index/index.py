@@ -111,7 +111,7 @@ class Index:
         return isinstance(identifier, str) and bool(self.snapshot.find([identifier]))
 
     def __getitem__(self, identifier: str) -> Document:
-        """A document by id; its text is title and text joined by a space."""
+        """A document by id."""
         [document] = self.snapshot.documents(self.snapshot.places([identifier]))
         return document
 

@@ -28,8 +28,12 @@ TEXTS = "documents.sqlite"
 # take 10 ms for a long value; looking more often would be measurably slower.
 STEPS = 100
 
+# The text begins with the title, and `title` is the number of its characters. Older indexes lack that column,
+# and their documents have no titles; what reads only the text reads both alike.
 SCHEMA = """
-    CREATE TABLE documents (place INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL);
+    CREATE TABLE documents (
+        place INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL, title INTEGER NOT NULL
+    );
     CREATE TABLE fields (name TEXT NOT NULL, kind TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL);
 """
 INDEXES = """
@@ -78,8 +82,11 @@ class TextWriter:
         self._next += len(documents)
         with self._errors():
             self._connection.executemany(
-                "INSERT INTO documents VALUES (?, ?, ?, ?)",
-                ((place, *stored(document)) for place, document in zip(places, documents, strict=True)),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+                (
+                    (place, *stored(document), len(document.title))
+                    for place, document in zip(places, documents, strict=True)
+                ),
             )
             self._connection.executemany(
                 "INSERT INTO fields VALUES (?, ?, ?, ?)",
@@ -135,13 +142,14 @@ class Texts:
             self._connection = sqlite3.connect(
                 f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
             )
-        self._ask("SELECT place FROM documents LIMIT 1", ())  # opens the file now, so that a writer may unlink it later
+        # This opens the file now, so that a writer may unlink it later.
+        self.titled = "title" in [name for _, name, *_ in self._ask("PRAGMA table_info(documents)", ())]
+        """Whether titles are known; they are not in indexes that an earlier version built."""
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
         """The documents at some places, in the given order."""
         return [
-            self._document(identifier, text, metadata)
-            for identifier, text, metadata in self._at(places, "id, text, metadata")
+            self._document(*row) for row in self._at(places, f"id, text, metadata, {'title' if self.titled else 0}")
         ]
 
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
@@ -208,9 +216,11 @@ class Texts:
         if answer != [("ok",)]:
             raise damaged(self._path, answer[0][0])
 
-    def _document(self, identifier: str, text: str, metadata: str) -> Document:
+    def _document(self, identifier: str, text: str, metadata: str, title: int) -> Document:
         try:
-            return Document(identifier, text, metadata=json.loads(metadata))
+            if title and (title < 0 or text[title : title + 1] not in ("", " ")):
+                raise ValueError("a title does not fit its text")
+            return Document(identifier, text[title + bool(title) :], text[:title], json.loads(metadata))
         except (ValueError, TypeError) as error:
             raise damaged(self._path, error) from error
 

@@ -206,8 +206,10 @@ class Writer:
         return {
             found.id
             for entry, places in self._find(list(given)).items()
-            for found in self._segment(entry).database.documents(np.array(places))
+            for database in [self._segment(entry).database]
+            for found in database.documents(np.array(places))
             if stored(found) == stored(given[found.id])
+            and not (database.titled and found.title != given[found.id].title)
         }
 
     def matching(self, where: Filter) -> list[str]:

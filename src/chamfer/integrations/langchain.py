@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.search.hits import DEFAULT_K
+from chamfer.search.hits import DEFAULT_K, Hit
 from chamfer.search.relevance import relevance
 
 try:
@@ -60,7 +60,7 @@ class WeightedReranker(BaseDocumentCompressor):
 class IndexRetriever(BaseRetriever):
     """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
-    Documents have the id, text and metadata of the index, and a ``relevance_score`` in their metadata.
+    Documents have the id, the title above the text, and the metadata of the index, with a ``relevance_score`` in it.
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.
@@ -74,7 +74,13 @@ class IndexRetriever(BaseRetriever):
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         hits = self.searcher.search(query, self.k, where=self.where, normalise=True)
-        return [_scored(Document(id=hit.id, page_content=hit.text, metadata=hit.metadata), hit.score) for hit in hits]
+        return [_scored(_document(hit), hit.score) for hit in hits]
+
+
+def _document(hit: Hit) -> Document:
+    """A hit with its title above its text, because only the content of a document reaches a prompt."""
+    content = "\n\n".join(filter(None, (hit.title, hit.text)))
+    return Document(id=hit.id, page_content=content, metadata=hit.metadata)
 
 
 def _scored(document: Document, score: float) -> Document:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
-from chamfer.support.notebook import table
+from chamfer.support.notebook import Row, table
 
 DEFAULT_K = 10
 """Number of documents that a search returns by default."""
@@ -38,9 +38,11 @@ class Hit(NamedTuple):
     score: float
     """Higher is closer; ``-inf`` for a document without tokens."""
     text: str
-    """Text of the document."""
+    """Text of the document, without its title."""
     metadata: dict[str, Any]
     """Metadata of the document."""
+    title: str = ""
+    """Title of the document, if there is one."""
 
 
 class Hits(list[Hit]):
@@ -62,11 +64,12 @@ class Hits(list[Hit]):
         self.query_was_truncated = query_was_truncated
 
     def _repr_html_(self) -> str:
-        rows = []
+        titled = any(hit.title for hit in self)
+        rows: list[Row] = []
         for rank, hit in enumerate(self, 1):
             text = hit.text if len(hit.text) <= SHOWN_CHARACTERS else f"{hit.text[:SHOWN_CHARACTERS]} …"
-            rows.append((rank, hit.id, hit.score, text))
-        return table(["", "document", "score", "text"], rows)
+            rows.append((rank, hit.id, hit.score, *([hit.title] if titled else []), text))
+        return table(["", "document", "score", *(["title"] if titled else []), "text"], rows)
 
 
 def json_score(score: float) -> float | None:
@@ -102,7 +105,7 @@ def make_hits(
     if normalise:
         scores = dispatch.normalised(scores, weights, form)
     hits = (
-        Hit(document.id, float(score), document.text, dict(document.metadata))
+        Hit(document.id, float(score), document.text, dict(document.metadata), document.title)
         for document, score in zip(documents, scores, strict=True)
     )
     return Hits(hits, query_was_truncated=query_was_truncated)

@@ -118,7 +118,7 @@ class QueryEncoder:
 
         Args:
             query: one encoded and weighted query.
-            document: the document, for its id and text.
+            document: the document, for its id, title and text.
             tokens: its token vectors.
             evidence: the value of each piece of evidence that the mix of the query counts.
         """
@@ -131,8 +131,9 @@ class QueryEncoder:
             self.encoder.vocabulary,
             form=self.form,
             evidence=evidence_parts(query.mix, query.weights, evidence),
-            read=self.encoder.spans(document.text),
+            read=self.encoder.spans(document.content),
             document_id=document.id,
-            document_text=document.text,
+            document_text=document.content,
+            document_title=document.title,
             query_was_truncated=any(query.was_truncated),
         )

@@ -236,7 +236,9 @@ def number_of(name: str, version: WeightsVersion) -> int | None:
 
 
 def _found(hit: Hit) -> search_schemas.Found:
-    return search_schemas.Found(id=hit.id, score=json_score(hit.score), text=hit.text, metadata=hit.metadata)
+    return search_schemas.Found(
+        id=hit.id, score=json_score(hit.score), title=hit.title, text=hit.text, metadata=hit.metadata
+    )
 
 
 def _query_tokens(query: Queries, weights: TokenWeights, vocabulary: Vocabulary) -> list[explain_schemas.QueryToken]:
@@ -264,7 +266,8 @@ def _explained(one: ExplainedDocument) -> explain_schemas.ExplainedDocument | No
         id=one.document.id,
         score=explanation.score,
         special_share=explanation.special_share,
-        text=one.document.text,
+        title=one.document.title,
+        text=one.document.content,
         metadata=dict(one.document.metadata),
         matches=[
             explain_schemas.MatchedToken(

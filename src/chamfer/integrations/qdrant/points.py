@@ -24,7 +24,7 @@ Client: TypeAlias = "QdrantClient | EdgeClient"
 TOKENS, WORDS = "tokens", "words"
 """Names of the vectors: one row per token, and BM25 weights."""
 
-ID, TEXT, METADATA, FIELDS = "id", "text", "metadata", "fields"
+ID, TITLE, TEXT, METADATA, FIELDS = "id", "title", "text", "metadata", "fields"
 MODEL, DIMENSIONS, CONTENT, COMMIT = "model", "dimensions", "content", "commit"
 """Keys of the payload: the document, and what a later push needs to know about the point."""
 
@@ -55,6 +55,8 @@ class Point(NamedTuple):
         for name, kind, value in fields_of(metadata):
             fields.setdefault(name, []).append(bool(value) if kind == "boolean" else value)
         told = {ID: document.id, TEXT: document.text, METADATA: metadata, FIELDS: fields, MODEL: model}
+        if document.title:
+            told[TITLE] = document.title
         told[DIMENSIONS] = vectors.shape[1]
         content = digest(LAYOUT, json.dumps(told), vectors.tobytes())
         return cls(point_id(document.id), vectors, words, {**told, CONTENT: content, COMMIT: commit})

@@ -96,7 +96,7 @@ def push_snapshot(client: Client, name: str, index: Snapshot, *, progress: Progr
     sent = reweighted = 0
     with progress("pushing documents", index.manifest.documents) as advance:
         for places, documents, tokens in _batches(index):
-            words = sparse_documents(stage, places, [document.text for document in documents])
+            words = sparse_documents(stage, places, [document.content for document in documents])
             points = [
                 Point.of(document, tokens[n].vectors, words[n], model=model, commit=commit)
                 for n, document in enumerate(documents)

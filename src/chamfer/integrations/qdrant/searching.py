@@ -17,6 +17,7 @@ from chamfer.integrations.qdrant.points import (
     METADATA,
     MODEL,
     TEXT,
+    TITLE,
     TOKENS,
     WORDS,
     Client,
@@ -168,10 +169,13 @@ class QdrantSearcher:
         asked, scale = _cosine(query, weights) if self.form == "cosine" else _l2(query, weights, many)
         # The engine applies the filter of a query to all of its prefetches.
         found = self.client.query_points(
-            self.name, **asked, query_filter=among, limit=k, with_payload=[ID, TEXT, METADATA]
+            self.name, **asked, query_filter=among, limit=k, with_payload=[ID, TEXT, METADATA, TITLE]
         )
         scored = [(point.payload or {}, point.score * scale) for point in found.points]
-        hits = [Hit(payload[ID], score, payload[TEXT], payload[METADATA]) for payload, score in scored]
+        hits = [
+            Hit(payload[ID], score, payload[TEXT], payload[METADATA], payload.get(TITLE, ""))
+            for payload, score in scored
+        ]
         return Hits(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
 
 

@@ -40,7 +40,7 @@ export function card(document, state, { weighted, onExpand }) {
     element(
       "div",
       { className: "card-body" },
-      element("div", { className: "card-head" }, element("h3", { className: "id" }, document.id), badge, score),
+      element("div", { className: "card-head" }, ...headline(document), badge, score),
       text,
       expand,
       element(
@@ -102,6 +102,12 @@ export function card(document, state, { weighted, onExpand }) {
       no.ariaPressed = String(relevant === false);
     },
   };
+}
+
+/** The title with the id beside it, or the id alone. @param {ExplainedDocument} document */
+function headline({ id, title }) {
+  if (!title) return [element("h3", { className: "id" }, id)];
+  return [element("h3", { className: "title" }, title), element("span", { className: "id" }, id)];
 }
 
 /** @param {string} query @param {string} id @param {boolean} relevant */

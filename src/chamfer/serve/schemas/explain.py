@@ -92,7 +92,8 @@ class ExplainedDocument(BaseModel):
     id: str
     score: Annotated[float, Field(description="The sum of all contributions.")]
     special_share: Annotated[float, Field(description="Share of the score that comes from special tokens.")]
-    text: str
+    title: Annotated[str, Field(description="Empty for a document without a title.")]
+    text: Annotated[str, Field(description="Title and text, joined by a space, which spans are ranges of.")]
     metadata: dict[str, Any]
     matches: list[MatchedToken]
     evidence: list[EvidencePart]

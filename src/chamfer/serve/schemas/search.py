@@ -71,7 +71,8 @@ class Found(BaseModel):
 
     id: str
     score: Annotated[float | None, Field(description="Null for a document without tokens.")]
-    text: str
+    title: Annotated[str, Field(description="Empty for a document without a title.")]
+    text: Annotated[str, Field(description="The text, without the title.")]
     metadata: dict[str, Any]
 
 

@@ -56,7 +56,7 @@ class ShardReader:
                 raise UnknownNameError(f"there is no document {unknown!r} in the index")
         [counted], missing = self._counted([query])
         allowed = [one for one in stored if one.allowed]
-        evidence = evidence_of(counted, [one.document.text for one in allowed], [one.tokens for one in allowed])
+        evidence = evidence_of(counted, [one.document.content for one in allowed], [one.tokens for one in allowed])
         documents = [
             ExplainedDocument(one.document, self.queries.explain(query, one.document, one.tokens, values))
             for one, values in zip(allowed, evidence, strict=True)
