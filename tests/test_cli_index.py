@@ -1,5 +1,6 @@
 """``chamfer index`` and ``chamfer search`` as a person runs them."""
 
+import io
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from chamfer.cli.app import main
 from chamfer.cli.search import print_hits
+from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.index import building
 from chamfer.index.filters import parse_filter
@@ -372,6 +374,29 @@ class TestIndex:
         for name in ("build", "add", "delete", "compact", "info", "verify"):
             assert f"Example: chamfer index {name}" in run("index", name, "--help").stdout
         assert "Example: chamfer search" in run("search", "--help").stdout
+
+
+def test_a_table_is_built_added_to_and_searched_by_its_columns(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "faq.csv").write_text("question,answer,year\nthe cat,sat on a mat,2020\na dog,barks at night,2021\n")
+    done = run("index", "build", "faq.csv", "--out", "faq", "--title-field", "question", "--text-field", "answer")
+    assert done.returncode == 0, done.stderr
+    note, said = done.stderr.splitlines()
+    assert note.startswith("note: faq.csv has no column of ids, so its rows are numbered: 1, 2, 3, ...; --id-field")
+    assert said == "indexed 2 documents; search them with: chamfer search faq 'your query'"
+    (tmp_path / "more.tsv").write_text("n\tname\tabout\ttopic\n7\tthe sky\tis blue\twhy\n")
+    fields = ("--id-field", "n", "--text-field", "name", "--text-field", "about")
+    assert run("index", "add", "faq", "more.tsv", *fields).stderr == "added 1 of 1 documents; faq now holds 3\n"
+    shown = run("search", "faq", "the cat", "--where", "year = 2020").stdout.splitlines()
+    assert shown[0].endswith("  1  the cat")
+    assert shown[1:] == ["    sat on a mat", "    year: 2020"]
+    assert Index.open("faq")["7"] == Document("7", "the sky\n\nis blue", metadata={"topic": "why"})
+
+
+def test_a_corpus_comes_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"id;text\na;the cat\nb;a dog\n")))
+    done = run("index", "build", "-", "--format", "csv", "--delimiter", ";", "--out", "piped")
+    assert done.returncode == 0, done.stderr
+    assert list(Index.open("piped")) == ["a", "b"]
 
 
 class TestEvaluate:

@@ -464,6 +464,7 @@ class TestPasses:
 
         with patch.object(Path, "open", counting):
             build_index(tmp_path / "index", tmp_path / "c.jsonl", encoder)
+        assert read.pop(0) == 0, "the beginning alone says which format it is"
         assert read[0] == read[-1] == size, "one pass that checks, one pass that builds"
         assert len(read) == 4, "and two samples in between"
         assert all(count < size for count in read[2:-1]), "the second sample is a part of the corpus"
