@@ -94,6 +94,14 @@ class TestSearch:
         assert found["hits"][0]["metadata"] == hits[0].metadata
         assert found["weights"] == 1
 
+    def test_a_title_is_apart_from_the_text_of_a_hit(self, encoder: Encoder, tmp_path: Path) -> None:
+        build_index(tmp_path / "titled", [Document("a", "sleep all day", "Cats")], encoder)
+        with TestClient(create_app(Searcher.open(tmp_path / "titled", encoder=encoder)), LOCAL) as client:
+            [hit] = client.post("/search", json={"query": QUERY}).json()["hits"]
+            [explained] = client.post("/explain", json={"query": QUERY}).json()["documents"]
+        assert (hit["title"], hit["text"]) == ("Cats", "sleep all day")
+        assert (explained["title"], explained["text"]) == ("Cats", "Cats sleep all day"), "spans are ranges of the text"
+
     def test_weights_filters_and_normalised_scores(self, client: TestClient, searcher: Searcher) -> None:
         asked = {"query": QUERY, "weights": "uniform", "where": "length > 20", "normalise": True}
         found = client.post("/search", json=asked).json()

@@ -15,6 +15,7 @@ from typing import IO
 
 from chamfer.data.cell_types import CellTypes
 from chamfer.data.documents import Document, metadata_json
+from chamfer.support.files import errors_name
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def spooled(documents: Iterable[Document], *, typed: bool) -> OnDisk:
     digest = hashlib.sha256()
     ends = array("q", [0])
     end = 0
-    with tempfile.TemporaryFile(dir=temporary_folder(), prefix="chamfer-") as file:
+    folder = temporary_folder()
+    with errors_name(Path(folder)), tempfile.TemporaryFile(dir=folder, prefix="chamfer-") as file:
         for document in documents:
             if types is not None:
                 types.look(document.metadata)
@@ -87,8 +89,9 @@ def spooled(documents: Iterable[Document], *, typed: bool) -> OnDisk:
 def copied(stream: IO[bytes]) -> Iterator[Path]:
     """Copy standard input or a pipe to a temporary file, whose format can be looked at before it is read."""
     with tempfile.NamedTemporaryFile(dir=temporary_folder(), prefix="chamfer-") as file:
-        shutil.copyfileobj(stream, file)
-        file.flush()
+        with errors_name(Path(file.name)):
+            shutil.copyfileobj(stream, file)
+            file.flush()
         yield Path(file.name)
 
 
