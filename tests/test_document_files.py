@@ -248,6 +248,10 @@ class TestDelimiters:
         path = put(tmp_path / "c.csv", "text\nCats sleep.\nDogs bark.\n")
         assert [document.text for document in read(path, id_field="row")] == ["Cats sleep.", "Dogs bark."]
 
+    def test_a_text_may_mention_other_formats(self, tmp_path: Path) -> None:
+        path = put(tmp_path / "c.csv", "id,text\n1,A PDF begins with %PDF-1.4 and Parquet with PAR1.\n")
+        assert read(path)[0].text.startswith("A PDF begins with %PDF-1.4")
+
     def test_a_text_may_have_many_lines_and_quotes(self, tmp_path: Path) -> None:
         text = 'He said: "no"\n\n' * 20_000 + "end"
         pd.DataFrame({"id": ["1"], "text": [text]}).to_csv(tmp_path / "c.csv", index=False)

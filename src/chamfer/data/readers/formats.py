@@ -32,13 +32,13 @@ SUFFIXES = {
 # How files of other formats begin, what they are, and what to do with them.
 OTHERS = (
     (b"\x1f\x8b", "compressed with gzip", "unpack it with gunzip"),
-    (b"BZh", "compressed with bzip2", "unpack it with bunzip2"),
+    (b"BZh91AY&SY", "compressed with bzip2", "unpack it with bunzip2"),
     (b"\xfd7zXZ\x00", "compressed with xz", "unpack it with unxz"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with unzstd"),
     (b"PK\x03\x04", "a ZIP archive or an Office document", "unpack it, or save the table as CSV or the text as PDF"),
     (b"\xd0\xcf\x11\xe0", "an Office document", "save the table as CSV, or the text as PDF"),
-    (b"ARROW1", "an Arrow file", "save it as Parquet"),
-    (b"SQLite format 3", "an SQLite database", "export a table as CSV"),
+    (b"ARROW1\0", "an Arrow file", "save it as Parquet"),
+    (b"SQLite format 3\0", "an SQLite database", "export a table as CSV"),
 )
 HEAD = 1 << 16
 
@@ -54,7 +54,7 @@ def format_of(path: Path, name: str, asked: str | None = None) -> str:
     with path.open("rb") as file:
         head = file.read(HEAD)
     form = asked or SUFFIXES.get(Path(name).suffix.lower())
-    held = _binary(head)
+    held = _binary(head, form)
     if held in FORMATS:
         if form not in (None, held):
             raise InputError(f"{name} is not {FORMATS[form]}, but {FORMATS[held]}; {_give(held)}")
@@ -98,11 +98,11 @@ def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str
     return "json"
 
 
-def _binary(head: bytes) -> str | None:
+def _binary(head: bytes, form: str | None) -> str | None:
     """What a file that is no text holds: a format, or a sentence about what to do; None for text."""
     if head.startswith(b"PAR1"):
         return "parquet"
-    if b"%PDF-" in head[:1024]:
+    if head.startswith(b"%PDF-") or (form == "pdf" and b"%PDF-" in head[:1024]):  # other bytes may come before it
         return "pdf"
     return next((f"{what}; {remedy}" for begins, what, remedy in OTHERS if head.startswith(begins)), None)
 
