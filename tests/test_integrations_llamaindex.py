@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from chamfer import Document, Encoder, InputError, Searcher, TokenWeights, build_index, count_frequencies, rerank
 from chamfer.integrations.llamaindex import IndexRetriever, WeightedRerank
 from chamfer.kernels.form import Form
+from chamfer.search.relevance import relevance
 from tests.conftest import DOCUMENTS, QUERIES
 
 QUERY = "why do cats sleep"
@@ -120,11 +121,14 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_retriever_finds_what_a_search_finds(encoder: Encoder, tmp_path: Path) -> None:
-    documents = [Document(name, text, metadata={"length": len(text)}) for name, text in DOCUMENTS.items()]
+    documents = [
+        Document(name, text, title=name.upper(), metadata={"length": len(text)}) for name, text in DOCUMENTS.items()
+    ]
     build_index(tmp_path / "index", documents, encoder)
     searcher = Searcher.open(tmp_path / "index", encoder=encoder)
     found = IndexRetriever(searcher, k=2, where="length > 15").retrieve(QUERY)
     hits = searcher.search(QUERY, 2, where="length > 15", normalise=True)
-    assert [(node.node_id, node.text, node.metadata) for node in found] == [(one.id, *one[2:]) for one in hits]
-    assert scores(found) == [1 + hit.score / 2 for hit in hits]
+    expected = [(hit.id, f"{hit.title}\n\n{hit.text}", hit.metadata) for hit in hits]
+    assert [(node.node_id, node.text, node.metadata) for node in found] == expected
+    assert scores(found) == [relevance(hit.score) for hit in hits]
     assert asyncio.run(IndexRetriever(searcher, k=1).aretrieve(QUERY))[0].node_id == searcher.search(QUERY, 1)[0].id

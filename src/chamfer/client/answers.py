@@ -47,6 +47,7 @@ def _explanation(document: Json, answer: Json) -> Explanation:
         form=answer["form"],
         document_id=document["id"],
         document=document["text"],
+        title=document["title"],
         query_was_truncated=answer["query_was_truncated"],
         evidence=tuple(EvidencePart(**part) for part in document["evidence"]),
     )

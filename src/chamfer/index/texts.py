@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -150,6 +150,14 @@ class Texts:
         """The documents at some places, in the given order."""
         return [
             self._document(*row) for row in self._at(places, f"id, text, metadata, {'title' if self.titled else 0}")
+        ]
+
+    def unchanged(self, places: npt.NDArray[np.integer], given: Mapping[str, Document]) -> list[str]:
+        """The ids of those documents at some places that are stored as they are given."""
+        return [
+            one.id
+            for one in self.documents(places)
+            if stored(one) == stored(given[one.id]) and (not self.titled or one.title == given[one.id].title)
         ]
 
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:

@@ -35,7 +35,6 @@ from chamfer.index.rows import Rows, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
 from chamfer.index.settings import Settings
 from chamfer.index.sweeping import has_orphans, sweep
-from chamfer.index.texts import stored
 from chamfer.index.trained import Trained, train
 from chamfer.support.files import WriterLock, atomic_write, writer_lock
 from chamfer.support.strings import list_of_strings
@@ -204,12 +203,9 @@ class Writer:
         """Ids of those documents that the index already holds, unchanged."""
         given = {document.id: document for document in documents}
         return {
-            found.id
+            name
             for entry, places in self._find(list(given)).items()
-            for database in [self._segment(entry).database]
-            for found in database.documents(np.array(places))
-            if stored(found) == stored(given[found.id])
-            and not (database.titled and found.title != given[found.id].title)
+            for name in self._segment(entry).database.unchanged(np.array(places), given)
         }
 
     def matching(self, where: Filter) -> list[str]:

@@ -79,8 +79,7 @@ class IndexRetriever(BaseRetriever):
 
 def _document(hit: Hit) -> Document:
     """A hit with its title above its text, because only the content of a document reaches a prompt."""
-    content = "\n\n".join(filter(None, (hit.title, hit.text)))
-    return Document(id=hit.id, page_content=content, metadata=hit.metadata)
+    return Document(id=hit.id, page_content=hit.headed, metadata=hit.metadata)
 
 
 def _scored(document: Document, score: float) -> Document:

@@ -73,7 +73,8 @@ class WeightedRerank(BaseNodePostprocessor):
 class IndexRetriever(BaseRetriever):
     """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
-    Nodes have the id, text and metadata of the index, and a score from 0 to 1 (a perfect match on every token).
+    Nodes have the id, the title above the text, and the metadata of the index, and a score from 0 to 1 (a perfect match
+    on every token).
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.
@@ -94,6 +95,6 @@ class IndexRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = self._searcher.search(query_bundle.query_str, self._k, where=self._where, normalise=True)
         return [
-            NodeWithScore(node=TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata), score=relevance(hit.score))
+            NodeWithScore(node=TextNode(id_=hit.id, text=hit.headed, metadata=hit.metadata), score=relevance(hit.score))
             for hit in hits
         ]

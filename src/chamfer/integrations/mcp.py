@@ -43,7 +43,8 @@ class Found(BaseModel):
 
     id: str
     relevance: Annotated[float, Field(description="From 0 to 1; only comparable within one search.")]
-    text: Annotated[str, Field(description="The document, or its beginning.")]
+    title: Annotated[str, Field(description="Empty for a document without a title.")]
+    text: Annotated[str, Field(description="The document, or its beginning, without the title.")]
     is_whole: Annotated[bool, Field(description="Whether `text` is the whole document; if not, read it.")]
     metadata: dict[str, Any]
 
@@ -207,6 +208,7 @@ def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Resu
             Found(
                 id=hit.id,
                 relevance=relevance(hit.score),
+                title=hit.title,
                 text=hit.text[:SNIPPET],
                 is_whole=len(hit.text) <= SNIPPET,
                 metadata=hit.metadata,

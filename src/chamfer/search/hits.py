@@ -44,6 +44,11 @@ class Hit(NamedTuple):
     title: str = ""
     """Title of the document, if there is one."""
 
+    @property
+    def headed(self) -> str:
+        """Internal: the title above the text, for readers that see only the text."""
+        return "\n\n".join(filter(None, (self.title, self.text)))
+
 
 class Hits(list[Hit]):
     """The documents that a search found, best first; a list that a notebook shows as a table.
