@@ -74,14 +74,18 @@ class TestQueries:
         for source in sources:
             assert queries_from(source) == (expected, {})
 
+    def test_ids_that_are_integers_become_strings(self) -> None:
+        for source in ({7: "do cats sleep"}, pd.DataFrame({"id": [7], "text": ["do cats sleep"]})):
+            assert queries_from(source).texts == {"7": "do cats sleep"}
+
     @pytest.mark.parametrize(
         ("source", "message"),
         [
             ({}, "holds no queries"),
             ({"q": " "}, r"queries\['q'\]: query 'q' has no text"),
             ({"q": 7}, "'text' of 'q' must be a string, not int"),
-            ({7: "text"}, "'_id' must be a string, not the integer 7; write it as a string, '7'"),
-            (pd.DataFrame({"id": [1], "text": ["a"]}), "row 0: 'id' must be a string, not the integer 1"),
+            ({7.5: "text"}, "'_id' must be a string, not float; write it as a string, '7.5'"),
+            (pd.DataFrame({"id": [True], "text": ["a"]}), "row 0: 'id' must be a string, not bool"),
             (["a"], "queries must be a mapping from ids to texts, a DataFrame or a path, not list"),
         ],
     )

@@ -84,7 +84,8 @@ def test_documents_are_added_and_replaced_in_one_commit_and_found_at_once(client
     hits = client.post("/search", json={"query": QUERY, "k": 1}).json()["hits"]
     assert [(hit["id"], hit["text"]) for hit in hits] == [("d1", QUERY)]
     [hit] = client.post("/search", json={"query": QUERY, "where": "year = 2024 and tags == 'a'"}).json()["hits"]
-    assert (hit["id"], hit["text"], hit["metadata"]) == ("new", "cats sleep all day", new["metadata"])
+    assert (hit["id"], hit["title"], hit["text"]) == ("new", "cats", "sleep all day")
+    assert hit["metadata"] == new["metadata"]
     assert client.get("/health").json()["documents"] == 6
     again = put(client, new, {"id": "d1", "text": QUERY}).json()
     assert (again["unchanged"], number_of(folder)) == (2, before + 1)

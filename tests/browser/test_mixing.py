@@ -119,7 +119,7 @@ def test_axe_finds_nothing_in_the_sliders(page: Page) -> None:
     check_width(page)
 
 
-def test_a_new_search_begins_with_the_mix_of_the_weights(page: Page) -> None:
+def test_a_new_search_begins_with_the_mix_of_the_weights(page: Page, server: Server) -> None:
     open_mixed(page)
     with page.expect_response("**/explain"):
         slider(page, "keywords").fill("0.05")
@@ -128,5 +128,6 @@ def test_a_new_search_begins_with_the_mix_of_the_weights(page: Page) -> None:
         page.keyboard.press("Enter")
     assert "mix" not in sent(answer.value)
     expect(slider(page, "keywords")).to_have_value("0.012")
+    server.ask("PUT", "/weights", {"weights": "idf-soft"})
     search(page)
     expect(page.get_by_role("group", name="Beside the tokens")).to_be_hidden()

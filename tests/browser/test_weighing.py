@@ -15,6 +15,7 @@ def ranked(answer: dict[str, Any], weights: list[float]) -> list[str]:
     """What the page must show for these weights: the definition of the score."""
     scores = {
         document["id"]: -sum(w * match["distance"] for w, match in zip(weights, document["matches"], strict=True))
+        + sum(weights) * sum(answer["mix"][part["name"]] * part["value"] for part in document["evidence"])
         for document in answer["documents"]
     }
     return sorted(scores, key=lambda identifier: (-scores[identifier], identifier))

@@ -12,13 +12,18 @@ class Process:
     def __init__(self) -> None:
         self._number = os.getpid()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether this is the process."""
+        return os.getpid() == self._number
+
     def check(self, what: str) -> None:
         """Refuse to go on in a forked child, where it would wait forever.
 
         Args:
             what: what was made, for the error.
         """
-        if os.getpid() != self._number:
+        if not self.is_current:
             raise InputError(
                 f"{what} was loaded before this process was forked, and its threads do not survive that; start "
                 "processes with multiprocessing's 'spawn' method, or load it after the fork only"

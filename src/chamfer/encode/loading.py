@@ -5,7 +5,7 @@ from typing import Literal
 
 from chamfer.encode.checkpoint_files import checkpoint_folder
 from chamfer.encode.model import Model
-from chamfer.encode.openvino import has_openvino
+from chamfer.encode.openvino import can_run_openvino, has_openvino
 from chamfer.encode.settings import Arithmetic, Engine
 from chamfer.errors import InputError
 from chamfer.support.devices import CPU
@@ -27,7 +27,7 @@ def load_model(
     A plain encoder that OpenVINO runs has a compiled copy on disk after the first time. Everything else is loaded with
     sentence-transformers.
     """
-    try_openvino = engine == "openvino" or (engine == "auto" and has_openvino() and place == CPU)
+    try_openvino = engine == "openvino" or (engine == "auto" and place == CPU and can_run_openvino())
     copy = None
     if try_openvino and has_openvino() and (folder := checkpoint_folder(name_or_path)):
         from chamfer.encode.copies import copy_folder, read_copy

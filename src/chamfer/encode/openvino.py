@@ -25,6 +25,11 @@ def has_openvino() -> bool:
     return importlib.util.find_spec("openvino") is not None
 
 
+def can_run_openvino() -> bool:
+    """Whether OpenVINO is installed and works in this process: not in a forked child in whose parent it was used."""
+    return has_openvino() and _first_use().is_current
+
+
 def check_openvino() -> None:
     """Refuse to go on without OpenVINO, or in a forked child in whose parent it was used: it would wait forever."""
     if not has_openvino():
