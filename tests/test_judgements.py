@@ -75,7 +75,8 @@ class TestQueries:
             assert queries_from(source) == (expected, {})
 
     def test_ids_that_are_integers_become_strings(self) -> None:
-        for source in ({7: "do cats sleep"}, pd.DataFrame({"id": [7], "text": ["do cats sleep"]})):
+        sources: list[Any] = [{7: "do cats sleep"}, pd.DataFrame({"id": [7], "text": ["do cats sleep"]})]
+        for source in sources:
             assert queries_from(source).texts == {"7": "do cats sleep"}
 
     @pytest.mark.parametrize(
