@@ -158,7 +158,8 @@ def measure_seed(
 def auto_weights(queries: Sequence[JudgedQuery], start: Start, group_by: str, seed: int) -> TokenWeights:
     """Weights learnt by ``auto``, without its report, which takes most of the time."""
     divided = partial(folds_if_possible, group_by=group_by, seed=seed)
-    return fit_auto(queries, start, configurations_of(blended_recipes(queries)), divided, measure=False).weights
+    groups, chosen = group(queries, group_by).labels, configurations_of(blended_recipes(queries))
+    return fit_auto(queries, start, chosen, divided, groups, measure=False).weights
 
 
 def shuffled(queries: Sequence[JudgedQuery], seed: int) -> list[JudgedQuery]:

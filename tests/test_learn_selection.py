@@ -68,19 +68,31 @@ def test_shares_follow_the_evidence() -> None:
     mix = generator.uniform(0, 0.8, (50, 2))
     better, worse = mix + generator.normal(0.1, 0.1, (50, 2)), mix - generator.normal(0.1, 0.1, (50, 2))
     measured: dict[Contender, Any] = {MIX: mix, UNIFORM: mix, IDF: better, BLEND: worse}
-    shares = shares_of(measured, [UNIFORM, IDF, BLEND])
+    apart = np.arange(50)
+    shares = shares_of(measured, [UNIFORM, IDF, BLEND], apart)
     assert sum(shares.values()) == pytest.approx(1)
     assert shares[IDF] > 0.9
     assert shares[BLEND] < shares[UNIFORM] / 50
     assert shares[UNIFORM] == pytest.approx(shares[MIX] / 3)  # equal to the fallback: no evidence
     none = np.zeros((0, 2))
-    assert shares_of(dict.fromkeys(measured, none), [UNIFORM, IDF])[MIX] == pytest.approx(0.5)
+    assert shares_of(dict.fromkeys(measured, none), [UNIFORM, IDF], apart[:0])[MIX] == pytest.approx(0.5)
 
 
 def test_three_queries_are_little_evidence_however_alike_their_gains() -> None:
     flat = np.full((3, 2), 0.5)
-    assert standardised_gain(flat + 0.25, flat) == pytest.approx(np.sqrt(3))
-    assert standardised_gain(flat, flat) == 0
+    apart = np.arange(3)
+    assert standardised_gain(flat + 0.25, flat, apart) == pytest.approx(np.sqrt(3))
+    assert standardised_gain(flat, flat, apart) == 0
+
+
+def test_queries_of_one_group_are_one_piece_of_evidence() -> None:
+    generator = np.random.default_rng(17)
+    before = generator.uniform(0, 0.5, (20, 2))
+    after = before + generator.normal(0.1, 0.1, (20, 2))
+    once = standardised_gain(after, before, np.arange(20))
+    several = [np.concatenate([one] * 4) for one in (after, before)]
+    assert standardised_gain(*several, np.tile(np.arange(20), 4)) == pytest.approx(once)
+    assert standardised_gain(*several, np.arange(80)) == pytest.approx(2 * once)
 
 
 @pytest.mark.parametrize("recipe", ["auto", "paper", "prior", "context", "mix"])
@@ -134,14 +146,16 @@ def test_the_blend_of_a_fold_is_made_without_its_queries(monkeypatch: pytest.Mon
     queries = random_problem(5, queries=18)
     into_folds = partial(folds_if_possible, folds=3)
     configurations = configurations_of(["mix"])
-    found = fit_auto(queries, start(), configurations, into_folds)
+    apart = np.arange(len(queries))
+    found = fit_auto(queries, start(), configurations, into_folds, apart)
     folds = into_folds(queries)
     assert seen == [{query.query_id for query in part} for part in (queries, *(fold.train for fold in folds))]
     fitted = fit_folds(folds, start(), configurations)
     for at, fold in enumerate(folds):
         members = {MIX: start().mix, UNIFORM_MIX: start().uniform_mix, **{one: fitted[one][at] for one in fitted}}
         elsewhere = {one: np.delete(found.measured[one], fold.places, axis=0) for one in members}
-        shares = shares_of(elsewhere, [one for one in members if one != FALLBACK])
+        groups = np.delete(apart, fold.places)
+        shares = shares_of(elsewhere, [one for one in members if one != FALLBACK], groups)
         blended = blend(list(members.values()), [shares[one] for one in members])
         np.testing.assert_array_equal(found.measured[BLEND][fold.places], quality(fold.held_out, blended))
 

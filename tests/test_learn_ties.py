@@ -107,7 +107,8 @@ def test_folds_are_divided_as_the_report_says(monkeypatch: pytest.MonkeyPatch) -
     assert len(seen) == 1 + 3, "the blend is measured with the folds it is made with"
     assert all(train & together in (together, set()) for train in seen)
     configurations = configurations_of(blended_recipes(queries))
-    without_measuring = fit_auto(queries, start(), configurations, folds_if_possible, measure=False).weights
+    groups = group(queries).labels
+    without_measuring = fit_auto(queries, start(), configurations, folds_if_possible, groups, measure=False).weights
     np.testing.assert_array_equal(weights.table, without_measuring.table)
 
 

@@ -11,6 +11,7 @@ from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.selection import BLEND, FALLBACK, shares_of
+from chamfer.learn.splits import Labels
 from chamfer.learn.start import UNIFORM_MIX, Start
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.token_weights import TokenWeights
@@ -40,6 +41,7 @@ def fit_auto(
     start: Start,
     configurations: Sequence[Configuration],
     divide: Divide,
+    groups: Labels,
     *,
     validation: Sequence[JudgedQuery] = (),
     measure: bool = True,
@@ -56,6 +58,7 @@ def fit_auto(
         start: weights that need no labels.
         configurations: what to fit.
         divide: divides queries into folds.
+        groups: group of each query to weigh the evidence on; queries of one group are not independent.
         validation: queries to weigh the evidence on, instead of folds.
         measure: whether to measure the blend.
         progress: shows the progress.
@@ -72,36 +75,42 @@ def fit_auto(
         }
     of_outer = _part(fitted, 1, len(outer))
     measured = measure_folds(outer, of_outer) if outer else {}
-    shares = _shares(measured, fitted)
+    shares = _shares(measured, groups, fitted)
     if measured and measure:
         measured[BLEND] = np.zeros_like(measured[FALLBACK])
         if validation:
-            _measure_in_parts(measured, of_outer, divide(validation))
+            _measure_in_parts(measured, groups, of_outer, divide(validation))
         else:
             for at, fold in enumerate(outer):
-                blended = _blend(_part(of_outer, at, 1), _shares(_without(measured, fold), fitted))
+                blended = _blend(_part(of_outer, at, 1), _shares(*_without(measured, groups, fold), fitted))
                 measured[BLEND][fold.places] = quality(fold.held_out, blended, adapted=ADAPTED)
     return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured, len(outer))
 
 
-def _measure_in_parts(measured: dict[Contender, Quality], fitted: Fitted, parts: Sequence[Fold]) -> None:
+def _measure_in_parts(
+    measured: dict[Contender, Quality], groups: Labels, fitted: Fitted, parts: Sequence[Fold]
+) -> None:
     """Measure the blend on each part of the validation queries, with the evidence of the others."""
     if not parts:  # all belong together, so none can be held out
         del measured[BLEND]
     for part in parts:
-        blended = _blend(fitted, _shares(_without(measured, part), fitted))
+        blended = _blend(fitted, _shares(*_without(measured, groups, part), fitted))
         measured[BLEND][part.places] = quality(part.held_out, blended, adapted=ADAPTED)
 
 
-def _without(measured: Mapping[Contender, Quality], part: Fold) -> dict[Contender, Quality]:
-    """What was measured of everything but the blend, on all queries but those of one part."""
-    return {one: np.delete(values, part.places, axis=0) for one, values in measured.items() if one != BLEND}
+def _without(
+    measured: Mapping[Contender, Quality], groups: Labels, part: Fold
+) -> tuple[dict[Contender, Quality], Labels]:
+    """What was measured of everything but the blend, on all queries but those of one part, and their groups."""
+    rest = {one: np.delete(values, part.places, axis=0) for one, values in measured.items() if one != BLEND}
+    return rest, np.delete(groups, part.places)
 
 
-def _shares(measured: Mapping[Contender, Quality], fitted: Fitted) -> dict[Contender, float]:
-    nothing = np.zeros((0, 2))
+def _shares(measured: Mapping[Contender, Quality], groups: Labels, fitted: Fitted) -> dict[Contender, float]:
     contenders = [one for one in fitted if one != FALLBACK]
-    return shares_of(measured or dict.fromkeys(fitted, nothing), contenders)
+    if not measured:
+        return shares_of(dict.fromkeys(fitted, np.zeros((0, 2))), contenders, groups[:0])
+    return shares_of(measured, contenders, groups)
 
 
 def _part(fitted: Fitted, first: int, count: int) -> dict[Contender, Sequence[TokenWeights]]:

@@ -76,7 +76,8 @@ def learning_curve(
                 if size:
                     learnt_from = [others[place] for place in order[:size]]
                     into_folds = partial(folds_if_possible, folds=folds, group_by=group_by, seed=seed)
-                    weights = fit_auto(learnt_from, start, chosen, into_folds, measure=False).weights
+                    groups = group(learnt_from, group_by).labels
+                    weights = fit_auto(learnt_from, start, chosen, into_folds, groups, measure=False).weights
                 values[draw, at] = quality(held_out, weights).mean(axis=0)
                 advance(1)
     means = values.mean(axis=0)

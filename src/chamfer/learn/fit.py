@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.learn.auto import Blended, fit_auto
@@ -17,7 +18,7 @@ from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.registry import all_recipes, blended_recipes, configurations_of
 from chamfer.learn.report import LearningReport, make_report
 from chamfer.learn.selection import BLEND, FALLBACK, Choice, choose_best, gains_of
-from chamfer.learn.splits import DOCUMENT, FOLDS
+from chamfer.learn.splits import DOCUMENT, FOLDS, Labels
 from chamfer.learn.start import Start
 from chamfer.learn.ties import group
 from chamfer.support.progress import Progress, quiet
@@ -72,13 +73,14 @@ def fit_weights(
             start,
             configurations_of(blended_recipes(everything)),
             partial(folds_if_possible, folds=folds, group_by=grouping.by, decided=True, seed=seed),
+            grouping.labels,
             validation=validation,
             progress=progress,
             workers=workers,
         )
         weights, measured, shares = blended.weights, dict(blended.measured), blended.shares
         parts = blended.folds
-        choice = Choice(BLEND, _evidence(blended))
+        choice = Choice(BLEND, _evidence(blended, grouping.labels))
         chosen: list[Configuration] = []
     else:
         configurations = configurations_of((recipe,), preset)
@@ -106,19 +108,28 @@ def fit_weights(
     else:
         measured_on = "too few to hold any out"
     forget(everything)
-    report = make_report(everything, weights, choice, tuple(chosen), measured, shares, measured_on, seed=seed)
+    report = make_report(
+        everything, weights, choice, tuple(chosen), measured, shares, measured_on, grouping.labels, seed=seed
+    )
     return Fitted(weights, report)
 
 
-def _evidence(blended: Blended) -> str:
+def _evidence(blended: Blended, groups: Labels) -> str:
     """What held-out queries say of the blend, in one sentence."""
     learnt = 1 - blended.shares[FALLBACK]
     share = f"{learnt:.0%} of the blend goes beyond the {FALLBACK.name}"
     if BLEND not in blended.measured:
         return f"{share}; there are too few queries to measure it on held-out ones"
     gains = gains_of(blended.measured[BLEND], blended.measured[FALLBACK])
-    error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else float("inf")
+    error = _standard_error(gains, groups)
     return (
         f"{share}; on {len(gains)} held-out queries its mean of nDCG@10 and Recall@10 differs from its own by "
         f"{gains.mean():+.4f} (standard error {error:.4f})"
     )
+
+
+def _standard_error(gains: npt.NDArray[np.float64], groups: Labels) -> float:
+    """Standard error of the mean of gains of which only those of different groups are independent."""
+    apart = np.bincount(groups, gains - gains.mean())
+    count = len(np.unique(groups))
+    return float(np.sqrt((apart**2).sum() * count / (count - 1))) / len(gains) if count > 1 else float("inf")

@@ -10,6 +10,7 @@ from chamfer.learn.objective import tokens_seen
 from chamfer.learn.quality import Quality
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.selection import FALLBACK, Choice, gains_of
+from chamfer.learn.splits import Labels
 from chamfer.weights.token_weights import TokenWeights
 
 # Bootstrap samples of the intervals.
@@ -104,6 +105,7 @@ def make_report(
     measured: Mapping[Contender, Quality],
     shares: Mapping[Contender, float],
     measured_on: str,
+    groups: Labels,
     *,
     seed: int = 0,
 ) -> LearningReport:
@@ -121,7 +123,7 @@ def make_report(
         members=members,
         shares=of_recipes,
         converged=weights.metadata.get("converged", True),
-        rows=report_rows(measured, seed=seed),
+        rows=report_rows(measured, groups, seed=seed),
         heaviest=heaviest,
         lightest=lightest,
         special=[
@@ -132,13 +134,13 @@ def make_report(
     )
 
 
-def report_rows(measured: Mapping[Contender, Quality], *, seed: int = 0) -> tuple[Row, ...]:
-    """Return the row of each contender; all intervals come from the same bootstrap samples."""
+def report_rows(measured: Mapping[Contender, Quality], groups: Labels, *, seed: int = 0) -> tuple[Row, ...]:
+    """Return the row of each contender; all intervals come from the same bootstrap samples of groups of queries."""
     if not measured:
         return ()
     baseline = measured[FALLBACK]
     queries = len(baseline)
-    bootstrap = Bootstrap(queries, samples=SAMPLES, seed=seed)
+    bootstrap = Bootstrap(queries, groups=groups, samples=SAMPLES, seed=seed)
     rows = []
     for contender, values in measured.items():
         ndcg, recall = values.mean(axis=0).tolist()

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from chamfer.learn.quality import Quality
 from chamfer.learn.recipe import Configuration, Contender
+from chamfer.learn.splits import Labels
 from chamfer.learn.start import MIX, ZeroShot
 
 FALLBACK = MIX
@@ -35,7 +36,9 @@ class Choice(NamedTuple):
         return self.contender.name
 
 
-def shares_of(measured: Mapping[Contender, Quality], contenders: Sequence[Contender]) -> dict[Contender, float]:
+def shares_of(
+    measured: Mapping[Contender, Quality], contenders: Sequence[Contender], groups: Labels
+) -> dict[Contender, float]:
     """Return the share of each contender in a blend.
 
     ``share(c) = habit(c) exp(z(c)) / sum``, where ``z(c)`` is the contender's gain over the fallback on held-out
@@ -45,22 +48,24 @@ def shares_of(measured: Mapping[Contender, Quality], contenders: Sequence[Conten
     Args:
         measured: quality of each contender, and of the fallback, on held-out queries.
         contenders: contenders beside the fallback.
+        groups: ``(queries,)`` group of each query; the gains of a group are one piece of evidence.
     """
     logs: dict[Contender, float] = {FALLBACK: math.log(HABIT)}
     for one in contenders:
-        logs[one] = math.log((1 - HABIT) / len(contenders)) + standardised_gain(measured[one], measured[FALLBACK])
+        evidence = standardised_gain(measured[one], measured[FALLBACK], groups)
+        logs[one] = math.log((1 - HABIT) / len(contenders)) + evidence
     highest = max(logs.values())
     parts = {one: math.exp(log - highest) for one, log in logs.items()}
     return {one: part / sum(parts.values()) for one, part in parts.items()}
 
 
-def standardised_gain(values: Quality, baseline: Quality) -> float:
-    """Return the sum of the gains of all queries divided by the root of their squares.
+def standardised_gain(values: Quality, baseline: Quality, groups: Labels) -> float:
+    """Return the sum of the gains of all groups of queries divided by the root of their squares.
 
-    It is the mean gain in standard errors, for a mean of 0; so it stays within the root of the number of queries, and
-    few queries are little evidence however alike their gains.
+    It is the mean gain in standard errors, for a mean of 0; so it stays within the root of the number of groups, and
+    few groups are little evidence however alike their gains. A group gains what its queries gain together.
     """
-    gains = gains_of(values, baseline)
+    gains = np.bincount(groups, gains_of(values, baseline))
     size = float(np.sqrt((gains**2).sum()))
     return float(gains.sum()) / size if size > 0 else 0.0
 
