@@ -7,6 +7,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
 from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
-from chamfer.weights.mix import EVIDENCE, NOTHING
+from chamfer.weights.mix import EVIDENCE, FOR_POOLED_ENCODERS, NOTHING
 from corpora import collections, encoder_for
-from few_shot import RESULTS, read_splits
+from few_shot import DRAWN, RESULTS, SHUFFLED, auto_weights, drawn, read_splits, shuffled
 from seeds import SeedResult, pooled
 
 SEEDS = 5
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=default_cache())
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of divisions to learn from")
     parser.add_argument("--jobs", type=int, default=1, help="collections at a time")
+    parser.add_argument("--controls", action="store_true", help="also learn from two kinds of false labels")
     parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
     measured_on = environment()
@@ -53,7 +55,14 @@ def main() -> None:
     ]
     with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
         waiting = {
-            processes.submit(measure_collection, folder, arguments.encoder, arguments.cache, arguments.seeds): folder
+            processes.submit(
+                measure_collection,
+                folder,
+                arguments.encoder,
+                arguments.cache,
+                arguments.seeds,
+                controls=arguments.controls,
+            ): folder
             for folder in folders
         }
         for finished in as_completed(waiting):
@@ -67,7 +76,7 @@ def main() -> None:
             print(f"{folder.name}: {record['seconds']} s, {summary(record)}", flush=True)
 
 
-def measure_collection(folder: Path, encoder: str, cache: Path, count: int) -> dict[str, Any]:
+def measure_collection(folder: Path, encoder: str, cache: Path, count: int, *, controls: bool) -> dict[str, Any]:
     """Learn with every seed, and pool the results."""
     collection = with_debates(load_collection(folder, allow_empty=True))
     group_by = grouped_by(collection)
@@ -82,7 +91,12 @@ def measure_collection(folder: Path, encoder: str, cache: Path, count: int) -> d
         at = time.perf_counter()
         auto, report = fit_weights(queries, start, group_by=group_by, seed=seed)
         seconds.append(round(time.perf_counter() - at, 1))
-        systems: dict[str, TokenWeights] = {**zero_shot(start), "auto": auto, "auto, tokens only": tokens_only(auto)}
+        systems: dict[str, TokenWeights] = {**zero_shot(start), **learnt(auto)}
+        if controls:
+            systems |= {
+                SHUFFLED: auto_weights(shuffled(queries, seed), start, group_by, seed),
+                DRAWN: auto_weights(drawn(queries, start.soft, seed), start, group_by, seed),
+            }
         values = {} if not seeds else {name: seeds[0].values[name] for name in zero_shot(start)}
         values |= {name: quality(splits.test, one) for name, one in systems.items() if name not in values}
         seeds.append(
@@ -119,13 +133,19 @@ def zero_shot(start: Start) -> dict[str, TokenWeights]:
         "idf-soft": start.soft,
         "mix": mix,
         **{f"mix without {name}": mix.with_mix(mix.mix.without(name)) for name in EVIDENCE},
+        "mix with pooled": mix.with_mix(replace(mix.mix, pooled=FOR_POOLED_ENCODERS.pooled)),
         "uniform + evidence": start.uniform_mix,
     }
 
 
-def tokens_only(weights: TokenWeights) -> TokenWeights:
-    """Learnt weights without the evidence that was learnt beside them; the adapter stays."""
-    return weights.with_mix(NOTHING)
+def learnt(auto: TokenWeights) -> dict[str, TokenWeights]:
+    """What was learnt, and what is left of it with one thing switched off."""
+    return {
+        "auto": auto,
+        **{f"auto without {name}": auto.with_mix(auto.mix.without(name)) for name in EVIDENCE},
+        "auto without adapter": replace(auto, adapter=None),
+        "auto, tokens only": auto.with_mix(NOTHING),
+    }
 
 
 def kept(report: LearningReport, weights: TokenWeights) -> dict[str, Any]:
