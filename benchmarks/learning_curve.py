@@ -19,6 +19,7 @@ from chamfer.learn.fit import fit_weights
 from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.recipes.prior import fit_prior
+from chamfer.learn.selection import FALLBACK
 from chamfer.learn.theory import pairs_needed, sample_complexity
 from chamfer.reproduce.debates import grouped_by, with_debates
 from chamfer.reproduce.environment import environment
@@ -51,6 +52,7 @@ def main() -> None:
         points = learning_curve(queries, start, group_by=grouped_by(collection))
         found["curves"][folder.name] = {
             "environment": measured_on,
+            "baseline": FALLBACK.name,
             "points": [point._asdict() for point in points],
         }
         if folder == arguments.collections[0]:

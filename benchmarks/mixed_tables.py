@@ -5,6 +5,7 @@ import json
 from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.weights.mix import EVIDENCE
+from few_shot import DRAWN, SHUFFLED
 from pooled_tables import (
     AGAINST_MIX,
     AGAINST_UNIFORM,
@@ -30,8 +31,22 @@ from table_means import RESULTS, Record, in_two_blocks
 MINILM, LATE = "mixed/minilm", "mixed/late-interaction"
 FRESH_MINILM, FRESH_LATE = "mixed/fresh-minilm", "mixed/fresh-late-interaction"
 
-PIECES = (SOFT, "uniform + evidence", *(f"{MIX} without {name}" for name in EVIDENCE), MIX)
-NOT_YET = "Not measured yet; run `make bench-mixed`."
+PIECES = (SOFT, "uniform + evidence", *(f"{MIX} without {name}" for name in EVIDENCE), f"{MIX} with pooled", MIX)
+LEARNT_PIECES = (
+    (AUTO, UNIFORM),
+    (AUTO, MIX),
+    *((f"{AUTO} without {name}", UNIFORM) for name in (*EVIDENCE, "adapter")),
+    (f"{AUTO}, tokens only", UNIFORM),
+)
+CONTROLS = ((SHUFFLED, MIX), (DRAWN, MIX))
+# Learning has enough to learn from.
+MANY_JUDGED = 400
+COMMANDS = {
+    MINILM: "bench-mixed",
+    LATE: "bench-late-interaction",
+    FRESH_MINILM: "bench-fresh",
+    FRESH_LATE: "bench-fresh",
+}
 
 
 def without_labels(benchmark: str) -> str:
@@ -50,20 +65,21 @@ def without_labels(benchmark: str) -> str:
         cells = [record["dataset"], str(record["queries"]), value(record, "all", UNIFORM), *changes]
         return [f"| {' | '.join(cells)} |"]
 
-    return in_two_blocks(records, head, row) if records else NOT_YET
+    return in_two_blocks(records, head, row) if records else not_yet(COMMANDS[benchmark])
 
 
 def pieces(benchmark: str) -> str:
     """What each piece of the mix is worth without labels: mean changes of uniform weights."""
     records = records_of(benchmark)
-    if not records:
-        return NOT_YET
     large = enough_in(records, "all")
+    if not large:
+        return not_yet(COMMANDS[benchmark])
     rows = [
         f"| weights | nDCG@10, {len(large)} collections | R@10 | better / worse | nDCG@10, all {len(records)} | R@10 |",
         f"| --- |{' ---: |' * 5}",
     ]
-    for name in PIECES:
+    names = [name for name in PIECES if all(differs(record, name) for record in records)]
+    for name in names:
         own, every = (
             [percents(chosen, "all", name, measure, UNIFORM) for measure in MAIN_MEASURES]
             for chosen in (large, records)
@@ -87,7 +103,7 @@ def with_labels(benchmark: str) -> str:
         changes = [change(record, column, AGAINST_UNIFORM, marks) for column in LEARNT]
         cells = [
             record["dataset"],
-            str(record["splits"]["train"] + record["splits"]["validation"]),
+            str(judged(record)),
             str(record["queries"]),
             *(value(record, "all", name) for name in (UNIFORM, MIX, AUTO)),
             *changes[:2],
@@ -96,7 +112,7 @@ def with_labels(benchmark: str) -> str:
         ]
         return [f"| {' | '.join(cells)} |"]
 
-    return in_two_blocks(records, head, row) if records else NOT_YET
+    return in_two_blocks(records, head, row) if records else not_yet(COMMANDS[benchmark])
 
 
 def over_mix(benchmark: str) -> str:
@@ -112,34 +128,58 @@ def over_mix(benchmark: str) -> str:
         cells = [record["dataset"], *(change(record, column, AGAINST_MIX, marks) for column in LEARNT)]
         return [f"| {' | '.join(cells)} |"]
 
-    return in_two_blocks(records, head, row) if records else NOT_YET
+    return in_two_blocks(records, head, row) if records else not_yet(COMMANDS[benchmark])
 
 
 def summary(benchmark: str) -> str:
     """What labels change over all collections with enough queries, and how often it is a loss."""
     records = records_of(benchmark)
-    if not records:
-        return NOT_YET
-    rows = [
+    if not enough_in(records, "all"):
+        return not_yet(COMMANDS[benchmark])
+    head = [
         "| weights | relative to | test queries | collections | better / worse | nDCG@10 | R@10 | runs that lose |",
         f"| --- | --- | --- |{' ---: |' * 5}",
     ]
-    for name, baseline in ((AUTO, UNIFORM), (AUTO, MIX), (f"{AUTO}, tokens only", UNIFORM)):
-        for part, where in PARTS.items():
-            own = enough_in(records, part)
-            changes = [percents(own, part, name, measure, baseline) for measure in MAIN_MEASURES]
-            counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
-            lost = runs_below(records, part, name, baseline)
-            cells = [name, baseline, where, str(len(own)), counts, *map(mean_percent, changes), lost]
-            rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+    measured = set.intersection(*({*record["all"]["systems"]} for record in records))
+    rows = [
+        _summed(records, name, baseline, part)
+        for name, baseline in (*LEARNT_PIECES, *CONTROLS)
+        for part in PARTS
+        if name in measured
+    ]
+    many = [record for record in records if judged(record) >= MANY_JUDGED]
+    if not enough_in(many, "all"):
+        return "\n".join([*head, *rows])
+    title = f"Collections with at least {MANY_JUDGED} judged queries to learn from:"
+    again = [_summed(many, name, baseline, part) for name, baseline in LEARNT_PIECES[:2] for part in PARTS]
+    return "\n".join([*head, *rows, "", title, "", *head, *again])
+
+
+def _summed(records: list[Record], name: str, baseline: str, part: str) -> str:
+    own = enough_in(records, part)
+    changes = [percents(own, part, name, measure, baseline) for measure in MAIN_MEASURES]
+    counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
+    lost = runs_below(records, part, name, baseline)
+    cells = [name, baseline, PARTS[part], str(len(own)), counts, *map(mean_percent, changes), lost]
+    return f"| {' | '.join(cells)} |"
+
+
+def judged(record: Record) -> int:
+    """Number of judged queries to learn from."""
+    return int(record["splits"]["train"]) + int(record["splits"]["validation"])
+
+
+def differs(record: Record, name: str) -> bool:
+    """Whether a system was measured, and is not the mix under another name."""
+    systems = record["all"]["systems"]
+    return name == MIX or (name in systems and systems[name]["measures"] != systems[MIX]["measures"])
 
 
 def short() -> str:
     """For README: the BEIR collections, and the mean over all collections with enough queries."""
     records = records_of(MINILM)
-    if not records:
-        return NOT_YET
+    if not enough_in(records, "apart"):
+        return not_yet(COMMANDS[MINILM])
     columns = [("all", MIX, NDCG), ("all", AUTO, NDCG), ("apart", AUTO, NDCG)]
     marks = marks_of(records, columns, AGAINST_UNIFORM)
     rows = [
@@ -168,20 +208,33 @@ def cost() -> str:
     """What a mix costs a search and a served index, and how long learning takes."""
     path = RESULTS / "mixed" / "cost.json"
     if not path.exists():
-        return NOT_YET
+        return not_yet("bench-mixed-cost BEFORE=../older")
     found = json.loads(path.read_text())
-    rows = ["| index | documents | weights | ms per search | memory, MB |", "| --- | ---: | --- | ---: | ---: |"]
+    rows = [
+        "| index | documents | weights | ms per search | times before | memory, MB | times before |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
+    ]
     for name, index in found["indexes"].items():
+        before = next(iter(index["sides"].values()))
         for side, told in index["sides"].items():
-            cells = [name, f"{index['documents']:,}", side, f"{told['milliseconds']:.2f}", f"{told['memory_mb']:.0f}"]
+            slower, larger = (told[key] / before[key] for key in ("milliseconds", "memory_mb"))
+            cells = [
+                *(name, f"{index['documents']:,}", side),
+                *(f"{told['milliseconds']:.2f}", f"{slower:.2f}", f"{told['memory_mb']:.0f}", f"{larger:.2f}"),
+            ]
             rows.append(f"| {' | '.join(cells)} |")
     learning = found["learning"]
-    highest, before = (learning["allocated_mb"][name] for name in ("highest", "before"))
     return "\n".join(
         [
             *rows,
             "",
             f"`auto` learns from {learning['queries']} queries of {learning['dataset']} in {learning['seconds']:.0f} "
-            f"seconds on two cores, and allocates {highest - before:,} MB while it does.",
+            f"seconds on two cores, and the process never holds more than {learning['allocated_mb']['highest']:,} MB "
+            "beside mapped files.",
         ]
     )
+
+
+def not_yet(target: str) -> str:
+    """What stands in place of a table."""
+    return f"Not measured yet on this version; run `make {target}`."

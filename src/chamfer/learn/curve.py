@@ -23,16 +23,19 @@ DRAWS = 10
 
 
 class Point(NamedTuple):
-    """Quality after learning from some queries: means over the draws, and gains in nDCG@10 over the zero-shot mix."""
+    """Quality after learning from some queries: means over the draws, and gains over the zero-shot mix."""
 
     queries: int
     ndcg: float
     recall: float
     gain: float
+    """Mean gain in nDCG@10, followed by the smallest and the largest."""
     gain_lowest: float
     gain_highest: float
     below: float
     """Share of the draws in which nDCG@10 is below that of the zero-shot mix."""
+    recall_gain: float
+    """Mean gain in Recall@10."""
 
 
 def learning_curve(
@@ -81,7 +84,8 @@ def learning_curve(
                 values[draw, at] = quality(held_out, weights).mean(axis=0)
                 advance(1)
     means = values.mean(axis=0)
-    gains = values[:, :, 0] - values[:, :1, 0]  # on the same queries, so it does not matter which are held out
+    # On the same queries, so it does not matter which are held out.
+    gains, recall_gains = np.moveaxis(values - values[:, :1], 2, 0)
     return [
         Point(
             queries=size,
@@ -91,6 +95,7 @@ def learning_curve(
             gain_lowest=float(gains[:, at].min()),
             gain_highest=float(gains[:, at].max()),
             below=float((gains[:, at] < 0).mean()),
+            recall_gain=float(recall_gains[:, at].mean()),
         )
         for at, size in enumerate(sizes)
     ]
