@@ -124,17 +124,36 @@ def test_an_explanation_shows_what_the_evidence_brought(whole: TestClient) -> No
 
 
 def test_the_documents_explained_are_the_best_with_evidence_and_the_best_of_uniform_weights(
-    whole: TestClient, searcher: Searcher, encoder: Encoder
+    whole: TestClient, searcher: Searcher
 ) -> None:
     found = whole.post("/explain", json={"query": QUERY, "k": 3}).json()
-    uniform = TokenWeights.uniform(encoder.vocabulary)
-    both = [
-        *searcher.search(QUERY, 3),
-        *searcher.search(
-            QUERY, 3, weights=TokenWeights(uniform.table, uniform.vocabulary, {}, None, mixed(encoder).adapter)
-        ),
-    ]
+    both = [*searcher.search(QUERY, 3), *searcher.search(QUERY, 3, weights="uniform")]
     assert {one["id"] for one in found["documents"]} == {hit.id for hit in both}
+
+
+@pytest.mark.parametrize("served", ["whole", "sharded"])
+def test_uniform_matches_are_those_of_a_query_that_no_adapter_moved(
+    served: str, searcher: Searcher, request: pytest.FixtureRequest
+) -> None:
+    client = request.getfixturevalue(served)
+    uniform = dict(hits(client, weights="uniform", k=60))
+    for document in client.post("/explain", json={"query": QUERY, "k": 5}).json()["documents"]:
+        alone = sum(match["contribution"] for match in document["uniform_matches"])
+        assert alone == pytest.approx(uniform[document["id"]], abs=1e-5)
+    unmoved = client.post("/explain", json={"query": QUERY, "weights": "idf-soft"}).json()["documents"]
+    assert {one["uniform_matches"] is None for one in unmoved} == {True}, "matches are the same then"
+
+
+def test_texts_are_re_ranked_with_the_mix_of_the_request(whole: TestClient, searcher: Searcher) -> None:
+    texts = ["a dog barks", "cats sleep at night", "why do cats sleep at night"]
+    asked = {"query": QUERY, "documents": texts, "mix": {"lexical": 0.5, "pooled": 0}}
+    results = whole.post("/rerank", json=asked).json()["results"]
+    weights = searcher.queries.resolve(searcher.queries.weights).with_mix(Mix(lexical=0.5))
+    expected = searcher.rerank(QUERY, texts, weights=weights)
+    assert [(str(one["index"]), one["score"]) for one in results] == [
+        (name, pytest.approx(score, abs=1e-6))
+        for name, score in zip(expected.document_ids, expected.scores, strict=True)
+    ]
 
 
 def test_texts_are_re_ranked_with_the_counts_of_the_index(whole: TestClient, searcher: Searcher) -> None:

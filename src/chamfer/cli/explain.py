@@ -13,6 +13,7 @@ from chamfer.cli.terminal import print_json, results, say, say_truncated
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
+from chamfer.weights.zero_shot import UNIFORM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,10 @@ def explain(
     if not explained:
         raise InputError(f"the index in {folder} has no documents; add some with: chamfer index add")
     say_truncated("queries", int(explained[0].query_was_truncated), 1, searcher.encoder.query_length)
-    uniform = [one.with_uniform_weights() for one in explained]
+    if searcher.queries.resolve(weights).adapter is None:
+        uniform = [one.with_uniform_weights() for one in explained]
+    else:  # uniform weights match the query before the adapter moved it
+        uniform = searcher.explain(query, [one.document_id for one in explained], weights=UNIFORM)
     by_score = sorted(explained, key=lambda one: -one.score)
     if html is not None:
         from chamfer.explain.notebook import differences_as_html, page

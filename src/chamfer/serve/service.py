@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chamfer.data.documents import Document
+from chamfer.explain.explanation import Explanation
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
 from chamfer.kernels import dispatch
@@ -13,7 +15,7 @@ from chamfer.retrieve.stage import Queries
 from chamfer.search.hits import Hit, json_score, make_hits
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.rerank import score_texts
-from chamfer.serve.backend import Backend, ExplainedDocument, Reader
+from chamfer.serve.backend import Backend, Reader
 from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECONDS
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
@@ -23,6 +25,7 @@ from chamfer.serve.versions import Versions, WeightsVersion
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.mix import NOTHING
 from chamfer.weights.token_weights import TokenWeights
+from chamfer.weights.zero_shot import UNIFORM
 
 
 class Weighted(NamedTuple):
@@ -40,6 +43,7 @@ class Texts(NamedTuple):
     query: str | Weighted
     texts: Sequence[str]
     weights: str | TokenWeights
+    mix: MixFields | None = None
 
 
 class TextScore(NamedTuple):
@@ -145,7 +149,7 @@ class Service:
         """Score texts for queries."""
         answers = []
         for one in asked:
-            weighted = self._weighted(one.query, one.weights) if isinstance(one.query, str) else one.query
+            weighted = self._weighted(one.query, one.weights, one.mix) if isinstance(one.query, str) else one.query
             encoder, query, _ = weighted
             texts = encoder.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
             scores = score_texts(
@@ -161,9 +165,9 @@ class Service:
             answers.append(ScoredTexts(found, sum(read[text] for text in one.texts), weighted))
         return answers
 
-    def _weighted(self, query: str, weights: str | TokenWeights) -> Weighted:
+    def _weighted(self, query: str, weights: str | TokenWeights, mix: MixFields | None) -> Weighted:
         reader = self.backend.reader
-        queries, missing = reader.queries.encode([query], weights), list[str]()
+        queries, missing = _with_mix(reader.queries.encode([query], weights), mix), list[str]()
         if queries.mix.lexical:
             counts, missing = reader.count_words([query])
             queries = queries._replace(counts=counts)
@@ -179,17 +183,28 @@ class Service:
         where = _filter(asked.where)
         encoder, weights = reader.queries.encoder, reader.queries.resolve(weights_for(asked.weights, version))
         query = _with_mix(reader.queries.encode([asked.query], weights), asked.mix)
+        uniform = query._replace(weights=np.ones_like(query.weights), mix=NOTHING)
+        if weights.adapter is not None:
+            uniform = reader.queries.encode([asked.query], UNIFORM)
         missing: set[str] = set()
         ids = list(dict.fromkeys(asked.ids or ()))
         if asked.ids is None:
-            uniform = query._replace(weights=np.ones_like(query.weights), mix=NOTHING)
             found = reader.find([query, uniform], asked.k, where)
             missing.update(found.missing)
             ids = list(dict.fromkeys(document.id for ranked in found.rankings for document in ranked.documents))
             where = None  # these documents pass it, and it may have taken all the time that it has
         explained = reader.explain(query, ids, where)
         missing.update(explained.missing)
-        documents = [document for one in explained.documents if (document := _explained(one)) is not None]
+        unmoved = {}
+        if weights.adapter is not None:
+            again = reader.explain(uniform, ids, where)
+            missing.update(again.missing)
+            unmoved = {one.document.id: one.explanation for one in again.documents}
+        documents = [
+            _explained(one.document, one.explanation, unmoved.get(one.document.id))
+            for one in explained.documents
+            if one.explanation is not None
+        ]
         return explain_schemas.ExplainResponse(
             query=asked.query,
             query_was_truncated=query.was_truncated[0],
@@ -258,26 +273,30 @@ def _query_tokens(query: Queries, weights: TokenWeights, vocabulary: Vocabulary)
     ]
 
 
-def _explained(one: ExplainedDocument) -> explain_schemas.ExplainedDocument | None:
-    explanation = one.explanation
-    if explanation is None:
-        return None
+def _explained(
+    document: Document, explanation: Explanation, uniform: Explanation | None
+) -> explain_schemas.ExplainedDocument:
     return explain_schemas.ExplainedDocument(
-        id=one.document.id,
+        id=document.id,
         score=explanation.score,
         special_share=explanation.special_share,
-        title=one.document.title,
-        text=one.document.content,
-        metadata=dict(one.document.metadata),
-        matches=[
-            explain_schemas.MatchedToken(
-                matched=match.matched,
-                word=match.word,
-                span=match.span,
-                distance=match.distance,
-                contribution=match.contribution,
-            )
-            for match in explanation.matches
-        ],
+        title=document.title,
+        text=document.content,
+        metadata=dict(document.metadata),
+        matches=_matches(explanation),
+        uniform_matches=None if uniform is None else _matches(uniform),
         evidence=[explain_schemas.EvidencePart(**part._asdict()) for part in explanation.evidence],
     )
+
+
+def _matches(explanation: Explanation) -> list[explain_schemas.MatchedToken]:
+    return [
+        explain_schemas.MatchedToken(
+            matched=match.matched,
+            word=match.word,
+            span=match.span,
+            distance=match.distance,
+            contribution=match.contribution,
+        )
+        for match in explanation.matches
+    ]

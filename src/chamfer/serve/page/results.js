@@ -7,8 +7,8 @@ import { NOTHING, ranked } from "./scores.js";
 
 /** @typedef {import("./types.js").State} State */
 /** @typedef {ReturnType<typeof card>} Card */
-/** @typedef {{list: HTMLElement, cards: Map<string, Card>, weights: (state: State) => number[],
- *   mix: (state: State) => import("./types.js").Mix}} Column */
+/** @typedef {{list: HTMLElement, documents: import("./types.js").ExplainedDocument[], cards: Map<string, Card>,
+ *   weights: (state: State) => number[], mix: (state: State) => import("./types.js").Mix}} Column */
 
 const SHOWN = 10;
 
@@ -43,8 +43,9 @@ function column(state, weighted) {
     if (!state.expanded.delete(id)) state.expanded.add(id);
     updateResults(state);
   };
+  const documents = weighted ? state.answer.documents : state.answer.documents.map(unmoved);
   const cards = new Map(
-    state.answer.documents.map((document) => [
+    documents.map((document) => [
       document.id,
       card(document, state, { weighted, onExpand: onExpand(document.id) }),
     ]),
@@ -53,9 +54,16 @@ function column(state, weighted) {
   list.replaceChildren();
   const ones = state.answer.tokens.map(() => 1);
   return weighted
-    ? { list, cards, weights: (now) => now.weights, mix: (now) => now.mix }
-    : { list, cards, weights: () => ones, mix: () => NOTHING };
+    ? { list, documents, cards, weights: (now) => now.weights, mix: (now) => now.mix }
+    : { list, documents, cards, weights: () => ones, mix: () => NOTHING };
 }
+
+/**
+ * A document as uniform weights see it: an adapter belongs to the weights, so it does not move the query for them.
+ *
+ * @param {import("./types.js").ExplainedDocument} document
+ */
+const unmoved = (document) => ({ ...document, matches: document.uniform_matches ?? document.matches });
 
 /**
  * Rank both columns with the present weights.
@@ -64,7 +72,7 @@ function column(state, weighted) {
  */
 export function place(state) {
   const shown = all ? Infinity : SHOWN;
-  const orders = columns.map((own) => ranked(state.answer.documents, own.weights(state), own.mix(state)));
+  const orders = columns.map((own) => ranked(own.documents, own.weights(state), own.mix(state)));
   const ranks = orders.map((order) => new Map(order.map(({ document }, n) => [document.id, n + 1])));
   columns.forEach(({ list, cards }, c) => {
     const order = orders[c].map(({ document }) => /** @type {Card} */ (cards.get(document.id)));

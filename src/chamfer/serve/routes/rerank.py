@@ -34,7 +34,7 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
         scores: dict[str, TextScore] = {}
         tokens, missing = 0, list[str]()
         for start in range(0, len(distinct), SLICE):
-            scored = await queues.texts.ask(Texts(query, distinct[start : start + SLICE], weights))
+            scored = await queues.texts.ask(Texts(query, distinct[start : start + SLICE], weights, asked.mix))
             query, missing = scored.query, scored.query.missing
             scores |= scored.scores
             tokens += scored.tokens

@@ -96,6 +96,13 @@ class ExplainedDocument(BaseModel):
     text: Annotated[str, Field(description="Title and text, joined by a space, which spans are ranges of.")]
     metadata: dict[str, Any]
     matches: list[MatchedToken]
+    uniform_matches: Annotated[
+        list[MatchedToken] | None,
+        Field(
+            description="The matches with uniform weights, which the adapter of the chosen weights does not move; "
+            "null if they have none, because `matches` are then the same but for the weights."
+        ),
+    ]
     evidence: list[EvidencePart]
 
 

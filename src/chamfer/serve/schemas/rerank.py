@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from chamfer.serve.schemas.fields import WHOLE, Query, Text, Weighting
+from chamfer.serve.schemas.fields import WHOLE, ChosenMix, Query, Text, Weighting
 
 MOST_DOCUMENTS = 1000
 
@@ -28,7 +28,7 @@ Sent = Annotated[
 class RerankRequest(BaseModel):
     """Texts to rank for a query, as Cohere's and Jina's endpoints take them; their other fields are ignored.
 
-    `weights` and `normalise` are as in `/search`.
+    `weights`, `mix` and `normalise` are as in `/search`.
     """
 
     model_config = ConfigDict(strict=True)
@@ -39,6 +39,7 @@ class RerankRequest(BaseModel):
     ] = None
     return_documents: bool = False
     weights: Weighting = "current"
+    mix: ChosenMix = None
     normalise: Annotated[bool, Field(description="Whether to divide `score` by the total weight.")] = False
     model: Annotated[str | None, Field(description="Ignored: the server has one model.")] = None
 
