@@ -7,7 +7,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-mixed-cost bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-mixed-cost bench-mix-choice bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
@@ -102,6 +102,11 @@ bench-few-shot: .venv/installed
 # Evidence beside the tokens, without labels and learnt with an adapter. Takes hours on a CPU, a quarter of an hour on a GPU.
 bench-mixed: .venv/installed
 	$(BIN)/python benchmarks/mixed.py --data $(DATA) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
+# Factors of the mix, and evidence that was left out, on queries to learn from.
+bench-mix-choice: .venv/installed
+	$(BIN)/python benchmarks/mix_choice.py --data $(DATA) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # Time and memory of a search with the mix, compared with an older checkout that has its own .venv, and of learning:

@@ -12,6 +12,7 @@ import gpu_tables
 import index_tables
 import kernel_tables
 import late_interaction_tables
+import mix_choice_tables
 import mixed_tables
 import paper_study_tables
 import pylate_tables
@@ -61,6 +62,8 @@ def main() -> None:
         "fresh-late-mixed": mixed_tables.without_labels(mixed_tables.FRESH_LATE),
         "fresh-late-mixed-learnt": mixed_tables.with_labels(mixed_tables.FRESH_LATE),
         "mixed-cost": mixed_tables.cost(),
+        "mix-factors": mix_choice_tables.factors(),
+        "mix-left-out": mix_choice_tables.left_out(),
         "mixed-short": mixed_tables.short(),
         "late-interaction-zero-shot": few_shot_tables.without_labels(few_shot_tables.LATE),
         "late-interaction-summary": few_shot_tables.summary(few_shot_tables.LATE),
