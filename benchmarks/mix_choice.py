@@ -193,7 +193,8 @@ def _by_meaning(query: JudgedQuery, sampled: TokenBatch) -> Floats:
     close = query.vectors.astype(np.float32) @ sampled.vectors.astype(np.float32).T > CLOSE
     starts = sampled.offsets[:-1][np.diff(sampled.offsets) > 0]
     shares = np.logical_or.reduceat(close, starts, axis=1).mean(axis=1)
-    return np.sqrt(np.log(1 / np.clip(shares, 1 / SAMPLED, 0.99)))
+    weights: Floats = np.sqrt(np.log(1 / np.clip(shares, 1 / SAMPLED, 0.99)))
+    return weights
 
 
 def _evidence(mix: Mix, lexical: Floats, pooled: Floats) -> Floats:

@@ -90,9 +90,9 @@ def test_queries_of_one_group_are_one_piece_of_evidence() -> None:
     before = generator.uniform(0, 0.5, (20, 2))
     after = before + generator.normal(0.1, 0.1, (20, 2))
     once = standardised_gain(after, before, np.arange(20))
-    several = [np.concatenate([one] * 4) for one in (after, before)]
-    assert standardised_gain(*several, np.tile(np.arange(20), 4)) == pytest.approx(once)
-    assert standardised_gain(*several, np.arange(80)) == pytest.approx(2 * once)
+    after, before = (np.concatenate([one] * 4) for one in (after, before))
+    assert standardised_gain(after, before, np.tile(np.arange(20), 4)) == pytest.approx(once)
+    assert standardised_gain(after, before, np.arange(80)) == pytest.approx(2 * once)
 
 
 @pytest.mark.parametrize("recipe", ["auto", "paper", "prior", "context", "mix"])
