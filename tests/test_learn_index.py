@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from chamfer import Encoder, InputError, Ranking, Searcher, TokenWeights, build_index, evaluate, learn
+from chamfer.errors import InputWarning
 from chamfer.evaluate.measures import MEASURES
 from chamfer.index.index import Index
 from chamfer.kernels import reference
@@ -79,7 +80,13 @@ def test_a_query_without_candidates_is_left_out(encoder: Encoder, tmp_path: Path
     searcher = Searcher.open(tmp_path / "one", encoder=encoder)
     [(query, ids)] = judge_in_index(searcher, {"sky": "The sky is blue!"}, {"sky": {"gone": 1}})
     assert (list(ids), query.distances.shape[0]) == ([], 0)
-    with pytest.raises(InputError, match="1 have no relevant document among their candidates"):
+    judged = {"sky": {"gone": 1, "sky": 0}}
+    with (
+        pytest.warns(InputWarning, match="1 of 2 judged documents are not in"),
+        pytest.raises(InputError, match="1 have no relevant document among their candidates"),
+    ):
+        learn(searcher, queries={"sky": "The sky is blue!"}, judgements=judged)
+    with pytest.raises(InputError, match="none of the 1 judged documents .* ids such as 'gone', documents .* 'sky'"):
         learn(searcher, queries={"sky": "The sky is blue!"}, judgements={"sky": {"gone": 1}})
 
 
@@ -166,7 +173,9 @@ def test_queries_may_have_ids_and_some_may_be_held_out(searcher: Searcher, tmp_p
     by_id = learn(searcher, queries=queries, judgements=judgements, recipe="prior")
     by_text = learn(searcher, judgements=JUDGED, recipe="prior")
     np.testing.assert_array_equal(by_id.weights.table, by_text.weights.table)
-    held_out = learn(searcher, judgements={**JUDGED, "a mat": ["d1"], "gone": ["x"]}, recipe="prior", hold_out=0.4)
+    judged = {**JUDGED, "a mat": ["d1"], "gone": ["x"]}
+    with pytest.warns(InputWarning, match="1 of 6 judged documents are not in .*, such as 'x'"):
+        held_out = learn(searcher, judgements=judged, recipe="prior", hold_out=0.4)
     assert held_out.held_out is not None
     assert held_out.held_out.queries == 2
     assert held_out.unknown == 1

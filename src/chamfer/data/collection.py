@@ -7,8 +7,9 @@ from typing import Any
 
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import corpus_file
+from chamfer.data.judged import check_documents, read_judged
 from chamfer.data.judgements import Judgements, is_relevant, judgements_from
-from chamfer.data.queries import is_own_document, queries_from
+from chamfer.data.queries import Queries, is_own_document, queries_from
 from chamfer.data.reading import USUAL, Reading
 from chamfer.errors import InputError
 
@@ -77,9 +78,10 @@ def load_collection(
     A document's text is its title and its text, joined by a space.
 
     Args:
-        path: the folder; or a corpus file, if ``queries`` is given.
+        path: the folder; or a corpus of any format, if there are ``qrels``.
         queries: file of queries to read instead of the folder's; the folder's own judgements are then ignored.
-        qrels: files with more judgements; each is a split, named by its path.
+        qrels: files with more judgements, in any format of :func:`chamfer.data.judgements.judgements_from`; each is a
+            split, named by its path. Without queries, they hold the texts of queries.
         allow_empty: accept documents without text, which rank last.
 
     >>> folder = getfixture("tmp_path")
@@ -95,17 +97,38 @@ def load_collection(
     ({'cats': 'Cats sleep all day'}, {'test': {'q1': {'cats': 1}}})
     """
     path = Path(path)
-    if not (path.is_dir() or (path.is_file() and queries)):
+    if not (path.is_dir() or (path.is_file() and (queries or qrels))):
         raise InputError(
             f"{path} is not a folder; a judged collection is a folder with corpus.jsonl, queries.jsonl and qrels/"
-            + ("; chamfer learn also takes a corpus file with --queries and --qrels" if path.is_file() else "")
+            + ("; another corpus needs a file of judgements (--qrels FILE)" if path.is_file() else "")
         )
-    documents = load_documents(corpus_file(path), allow_empty=allow_empty)
-    texts, fields = queries_from(queries or path / "queries.jsonl")
-    judgements = {str(file): judgements_from(file, texts) for file in qrels}
+    own = path / "queries.jsonl"
+    with_texts = bool(qrels) and queries is None and not own.is_file()
+    documents = load_documents(path if with_texts else corpus_file(path), allow_empty=allow_empty)
+    name, known = path.resolve().name, Queries({}, {}) if with_texts else queries_from(queries or own)
+    texts, fields = dict(known.texts), dict(known.fields)
+    judgements: dict[str, Judgements] = {}
+    for file in qrels:
+        judged = read_judged(queries, file, known)
+        check_documents(judged.judgements, documents, next(iter(documents)), name)
+        texts, fields = {**texts, **judged.queries}, {**fields, **judged.query_fields}
+        judgements[str(file)] = judged.judgements
     if queries is None:
         judgements |= {file.stem: judgements_from(file, texts) for file in sorted((path / "qrels").glob("*.tsv"))}
-    return Collection(path.resolve().name, documents, texts, judgements, fields)
+    return Collection(name, documents, texts, judgements, fields)
+
+
+def load_corpus(path: str | Path, *, allow_empty: bool = False) -> Collection:
+    """Read the documents of a corpus of any format, and the queries of a folder that has them; no judgements.
+
+    Args:
+        path: a file or a folder.
+        allow_empty: accept documents without text, which rank last.
+    """
+    documents = load_documents(path, allow_empty=allow_empty)
+    own = Path(path) / "queries.jsonl"
+    queries = queries_from(own) if own.is_file() else Queries({}, {})
+    return Collection(Path(path).resolve().name, documents, queries.texts, {}, queries.fields)
 
 
 def load_documents(path: str | Path, *, reading: Reading = USUAL, allow_empty: bool = False) -> dict[str, str]:

@@ -23,9 +23,9 @@ OWN_FIELDS = frozenset({ID, OTHER_ID, "query_id", TITLE, TEXT, "query"})
 class Queries(NamedTuple):
     """Texts of queries, and their other fields."""
 
-    texts: dict[str, str]
+    texts: Mapping[str, str]
     """Text of each query, by id."""
-    fields: dict[str, dict[str, Any]]
+    fields: Mapping[str, Mapping[str, Any]]
     """Further fields of each query that has any, by id."""
 
 

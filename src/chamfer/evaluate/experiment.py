@@ -9,7 +9,7 @@ from chamfer.data.ranking import Ranking
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.evaluation import Evaluation
-from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_searcher, read_judged
+from chamfer.evaluate.judged_data import GIVEN, Data, index_of, judged_in_index, open_collection, open_searcher
 from chamfer.evaluate.on_collection import evaluate_collection
 from chamfer.evaluate.on_index import evaluate_index
 from chamfer.evaluate.setup import open_setup
@@ -45,14 +45,15 @@ def evaluate(
     """Compare weightings: measures, significance, wins and losses per query.
 
     Args:
-        data: a judged collection or the path of one in the BEIR layout, whose candidates are re-ranked; or an index,
-            its folder or a searcher of it, which is searched.
+        data: a judged collection, the path of one in the BEIR layout, or a corpus, whose candidates are re-ranked; or
+            an index, its folder or a searcher of it, which is searched.
         weights: names (``uniform``, ``idf``, ``idf-soft``, ``mix``), files or :class:`chamfer.TokenWeights`; one, a
             list, or a mapping from the names to show.
-        queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, the keys of
-            ``judgements`` are the query texts, or ids of the collection's queries.
-        judgements: grades of documents for each query (or lists of relevant ids), a DataFrame, or a qrels file.
-            Required for an index; replaces the judgements of a collection.
+        queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, ``judgements`` hold
+            the query texts, or ids of the collection's queries.
+        judgements: grades of documents for each query, or lists of relevant ids; or a table with the columns ``query``,
+            ``document`` and ``relevance``, clicks, or qrels, as a DataFrame, a list of dicts or a file. Required for an
+            index and for a corpus that is no BEIR folder; replaces the judgements of a collection.
         split: judged queries of the collection to measure.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
         first_stage: first stage that finds the candidates; by default ``bm25``, or ``auto`` for an index.
@@ -80,15 +81,16 @@ def evaluate(
     >>> [(row["system"], row["R@10"]) for row in evaluation.table()]
     [('bm25', 1.0), ('uniform', 1.0), ('idf-soft', 1.0)]
     """
-    searcher = open_searcher(data, encoder=encoder, first_stage=first_stage, form=form)
-    if searcher is not None:
+    index = index_of(data)
+    if index is not None:
         if judgements is None:
             raise InputError("evaluating an index needs judgements; give judgements={query: [relevant ids]}")
         if candidates is not None or runs or special == AUTO:
             raise InputError(
                 "candidates, runs and special='auto' are only available for a collection, not for an index"
             )
-        judged = read_judged(queries, judgements)
+        judged = judged_in_index(index, queries, judgements)  # before the encoder is loaded
+        searcher = open_searcher(index, encoder=encoder, first_stage=first_stage, form=form)
         return evaluate_index(
             searcher,
             judged.queries,

@@ -7,7 +7,7 @@ from chamfer.data.judgements import JudgementSource
 from chamfer.data.queries import QuerySource
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
-from chamfer.evaluate.judged_data import GIVEN, Data, open_collection, open_searcher, read_judged
+from chamfer.evaluate.judged_data import GIVEN, Data, index_of, judged_in_index, open_collection, open_searcher
 from chamfer.evaluate.setup import open_setup
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.learnt import Learnt
@@ -46,11 +46,13 @@ def learn(
     """Learn token weights from judged queries; the encoder does not change.
 
     Args:
-        data: a judged collection or the path of one in the BEIR layout; or an index, its folder or a searcher of it.
-        queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, the keys of
-            ``judgements`` are the query texts, or ids of the collection's queries.
-        judgements: grades of documents for each query (or lists of relevant ids), a DataFrame, or a qrels file.
-            Required for an index; replaces the judgements of a collection.
+        data: a judged collection, the path of one in the BEIR layout, or a corpus; or an index, its folder or a
+            searcher of it.
+        queries: query texts by id, as a mapping, a DataFrame or a file of JSON lines. Without it, ``judgements`` hold
+            the query texts, or ids of the collection's queries.
+        judgements: grades of documents for each query, or lists of relevant ids; or a table with the columns ``query``,
+            ``document`` and ``relevance``, clicks, or qrels, as a DataFrame, a list of dicts or a file. Required for an
+            index and for a corpus that is no BEIR folder; replaces the judgements of a collection.
         splits: splits of a collection to learn from; ``train`` and ``dev`` by default, where they exist.
         validation: another split to choose on; cross-validation by default.
         test: another split to measure the chosen weights on.
@@ -82,15 +84,16 @@ def learn(
     """
     check_recipe(recipe)
     hyperparameters = preset_from(preset, recipe)
-    searcher = open_searcher(data, encoder=encoder, form=form)
-    if searcher is not None:
+    index = index_of(data)
+    if index is not None:
         if judgements is None:
             raise InputError("learning from an index needs judgements; give judgements={query: [relevant ids]}")
         if splits or validation or test:
             raise InputError("splits, validation and test need a collection; for an index, use hold_out")
-        given = read_judged(queries, judgements)
+        given = judged_in_index(index, queries, judgements)
         chosen = sample(given.judgements, max_queries, seed=seed)
         groups = groups_of(given.query_fields, chosen, group_by)
+        searcher = open_searcher(index, encoder=encoder, form=form)  # mistakes in the input were found by now
         with workers_at(ray) as workers:
             return learn_index(
                 searcher,

@@ -51,13 +51,36 @@ def format_of(path: Path, name: str, asked: str | None = None) -> str:
         name: its name, for messages.
         asked: the format that the user says.
     """
-    with path.open("rb") as file:
-        head = file.read(HEAD)
+    head = head_of(path)
     form = asked or SUFFIXES.get(Path(name).suffix.lower())
-    held = _binary(head, form)
-    if held in FORMATS:
+    held = binary_format(head, name, form)
+    if held is not None:
         if form not in (None, held):
             raise InputError(f"{name} is not {FORMATS[form]}, but {FORMATS[held]}; {_give(held)}")
+        return held
+    if form != "jsonl" and not head.strip():
+        raise InputError(f"{name} is empty; it holds no documents")
+    if form in (None, "json"):
+        return _of_json(head, name, form, asked)
+    return form
+
+
+def head_of(path: Path) -> bytes:
+    """How a file begins."""
+    with path.open("rb") as file:
+        return file.read(HEAD)
+
+
+def binary_format(head: bytes, name: str, form: str | None) -> str | None:
+    """The format of a file that is not text, None for text in UTF-8; anything else is an error.
+
+    Args:
+        head: how the file begins.
+        name: its name, for messages.
+        form: the format that it should have, if that is known.
+    """
+    held = _binary(head, form)
+    if held in FORMATS:
         return held
     if held is not None:
         raise InputError(f"{name} is {held}")
@@ -69,11 +92,7 @@ def format_of(path: Path, name: str, asked: str | None = None) -> str:
         raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
     if b"\0" in head:
         raise InputError(f"{name} holds NUL bytes, so it is not {FORMATS[form] if form else 'text'}; check the file")
-    if form != "jsonl" and not head.strip():
-        raise InputError(f"{name} is empty; it holds no documents")
-    if form in (None, "json"):
-        return _of_json(head, name, form, asked)
-    return form
+    return None
 
 
 def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str:

@@ -15,26 +15,36 @@ RULE = "write an array of objects, an object from ids to texts or objects, or JS
 
 def read_json(path: Path, name: str) -> Records:
     """Read a file of JSON."""
+    return Records(_records(json_value(path, name), name))
+
+
+def json_value(path: Path, name: str, rule: str = RULE) -> Any:  # noqa: ANN401 -- JSON
+    """The value that a file of JSON holds; ``rule`` says in an error what to write instead."""
     try:
         value = json.loads(decoded(path.read_bytes(), name, name))
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate can be neither encoded nor written
     except UnicodeError as error:
         raise InputError(f"{name} holds half a surrogate pair; remove it") from error
     except json.JSONDecodeError as error:
-        raise InputError(f"{name}, line {error.lineno}: it is not JSON ({error.msg}); {RULE}") from error
+        raise InputError(f"{name}, line {error.lineno}: it is not JSON ({error.msg}); {rule}") from error
     except (RecursionError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} cannot be parsed as JSON; {RULE}") from error
-    return Records(_records(value, name))
+        raise InputError(f"{name} cannot be parsed as JSON; {rule}") from error
+    return value
+
+
+def records_of_array(value: list[Any], name: str, rule: str = RULE) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of an array, each with its origin for error messages."""
+    for place, one in enumerate(value, 1):
+        if not isinstance(one, dict):
+            raise InputError(f"{name}, element {place}: it must be an object, not {_named(one)}; {rule}")
+        yield f"{name}, element {place}", one
 
 
 def _records(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- JSON
     if isinstance(value, list):
-        for place, one in enumerate(value, 1):
-            if not isinstance(one, dict):
-                raise InputError(f"{name}, element {place}: it must be an object, not {_named(one)}; {RULE}")
-            yield f"{name}, element {place}", one
+        yield from records_of_array(value, name)
         return
     if not isinstance(value, dict):
         raise InputError(f"{name} holds {_named(value)}; {RULE}")

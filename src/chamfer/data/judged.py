@@ -1,0 +1,83 @@
+"""Judged queries: judgements together with the texts of their queries."""
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from chamfer.data.judgements import Judgements, JudgementSource, judgements_from, name_of
+from chamfer.data.queries import Queries, QuerySource, queries_from
+from chamfer.data.reading import note
+from chamfer.errors import InputError
+
+
+class Judged(NamedTuple):
+    """Queries by id, and the grades of documents for each."""
+
+    queries: Mapping[str, str]
+    judgements: Judgements
+    query_fields: Mapping[str, Mapping[str, Any]]
+    """Further fields of the queries, by id."""
+
+
+def read_judged(queries: "QuerySource | None", judgements: JudgementSource, known: Queries | None = None) -> Judged:
+    """Read judgements and their queries; without ``queries``, judgements hold the texts of queries.
+
+    Args:
+        queries: queries by id.
+        judgements: grades of documents for each query.
+        known: queries of a collection, which judgements may name by id. Texts are taken for new queries only if no
+            judgement has an id.
+    """
+    if queries is not None:
+        given = queries_from(queries)
+        return Judged(given.texts, _not_empty(judgements_from(judgements, given.texts), judgements), given.fields)
+    source = _read_once(judgements)
+    if known is not None and known.texts:
+        try:
+            return Judged(known.texts, _not_empty(judgements_from(source, known.texts), judgements), known.fields)
+        except InputError:
+            judged = judgements_from(source)
+            if not judged or {*judged} & {*known.texts} or not any(len(query.split()) > 1 for query in judged):
+                raise
+        note(f"{name_of(judgements)} holds texts of queries, so the queries of the collection are not used")
+    else:
+        judged = _not_empty(judgements_from(source), judgements)
+        if all(len(query.split()) == 1 and any(map(str.isdigit, query)) for query in judged):
+            note(
+                f"queries such as {next(iter(judged))!r} in {name_of(judgements)} look like ids, but are searched as "
+                "texts, because no file of queries is given (--queries, queries in Python)"
+            )
+    return Judged(queries_from(dict(zip(judged, judged, strict=True))).texts, judged, {})
+
+
+def check_documents(judgements: Judgements, known: Container[str], example: str | None, name: str) -> None:
+    """Refuse judgements if none of their documents is known, and say it if some are not.
+
+    Args:
+        judgements: grades of documents for each query.
+        known: the known ids, at least among those that are judged.
+        example: an id of a document.
+        name: name of the corpus, for messages.
+    """
+    judged = list(dict.fromkeys(document for grades in judgements.values() for document in grades))
+    missing = [document for document in judged if document not in known]
+    if judged and len(missing) == len(judged):
+        raise InputError(
+            f"none of the {len(judged)} judged documents is in {name}: judgements have ids such as {judged[0]!r}, "
+            f"documents have ids such as {example!r}; judge documents by the ids that {name} has"
+        )
+    if missing:
+        note(
+            f"{len(missing)} of {len(judged)} judged documents are not in {name}, such as {missing[0]!r}, so no search "
+            "can find them"
+        )
+
+
+def _read_once(source: JudgementSource) -> JudgementSource:
+    """A source that can be read twice: of an iterator, a list."""
+    return list(source) if isinstance(source, Iterator) else source
+
+
+def _not_empty(judged: dict[str, dict[str, int]], source: JudgementSource) -> dict[str, dict[str, int]]:
+    if not judged:
+        raise InputError(f"{name_of(source)} holds no judgements; each needs a query and a document")
+    return judged
