@@ -5,7 +5,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.learn.auto import Blended, fit_auto
@@ -17,7 +16,7 @@ from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.registry import all_recipes, blended_recipes, configurations_of
 from chamfer.learn.report import LearningReport, make_report
-from chamfer.learn.selection import BLEND, FALLBACK, Choice, choose_best, gains_of
+from chamfer.learn.selection import BLEND, FALLBACK, Choice, choose_best, gains_of, standard_error
 from chamfer.learn.splits import DOCUMENT, FOLDS, Labels
 from chamfer.learn.start import Start
 from chamfer.learn.ties import group
@@ -121,15 +120,8 @@ def _evidence(blended: Blended, groups: Labels) -> str:
     if BLEND not in blended.measured:
         return f"{share}; there are too few queries to measure it on held-out ones"
     gains = gains_of(blended.measured[BLEND], blended.measured[FALLBACK])
-    error = _standard_error(gains, groups)
+    error = standard_error(gains, groups)
     return (
         f"{share}; on {len(gains)} held-out queries its mean of nDCG@10 and Recall@10 differs from its own by "
         f"{gains.mean():+.4f} (standard error {error:.4f})"
     )
-
-
-def _standard_error(gains: npt.NDArray[np.float64], groups: Labels) -> float:
-    """Standard error of the mean of gains of which only those of different groups are independent."""
-    apart = np.bincount(groups, gains - gains.mean())
-    count = len(np.unique(groups))
-    return float(np.sqrt((apart**2).sum() * count / (count - 1))) / len(gains) if count > 1 else float("inf")

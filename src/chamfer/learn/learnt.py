@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from chamfer.evaluate.measures import MAIN_MEASURES
+from chamfer.evaluate.measures import MAIN, MAIN_MEASURES
 from chamfer.evaluate.significance import Comparison, compare
 from chamfer.learn.judged import JudgedQuery, LeftOut
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.report import LearningReport
 from chamfer.learn.start import Start
 from chamfer.learn.ties import Grouping, group
+from chamfer.learn.verdict import verdict
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -86,6 +87,14 @@ class Learnt:
     def why(self) -> str:
         """Why it was chosen, in one sentence."""
         return self.report.choice.why
+
+    @property
+    def verdict(self) -> str:
+        """Whether the weights are better than the zero-shot mix, as far as the evidence goes, in one sentence."""
+        if self.held_out is None:
+            return verdict(self.report)
+        comparison = self.held_out.against_zero_shot[MAIN]
+        return verdict(self.report, comparison, self.held_out.queries, self.held_out.zero_shot[MAIN])
 
     def __repr__(self) -> str:
         return f"Learnt(chosen={self.chosen!r}, queries={self.report.queries})"

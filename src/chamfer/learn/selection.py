@@ -76,6 +76,13 @@ def gains_of(values: Quality, baseline: Quality) -> npt.NDArray[np.float64]:
     return gains
 
 
+def standard_error(gains: npt.NDArray[np.float64], groups: Labels) -> float:
+    """Return the standard error of the mean of gains, of which only those of different groups are independent."""
+    apart = np.bincount(groups, gains - gains.mean())
+    count = len(np.unique(groups))
+    return float(np.sqrt((apart**2).sum() * count / (count - 1))) / len(gains) if count > 1 else float("inf")
+
+
 def choose_best(
     measured: Mapping[Contender, Quality], configurations: Sequence[Configuration], rivals: Sequence[ZeroShot] = ()
 ) -> Choice:
