@@ -285,7 +285,7 @@ def test_lines_that_cannot_be_used_end_in_one_sentence(run: Run, line: str, sent
         (["learn", "{pets}", "--out", "{pets}/corpus.jsonl/w.safetensors"], "cannot write"),
         (
             ["learn", "{pets}/corpus.jsonl", "--out", "w.safetensors"],
-            "chamfer learn also takes a corpus file with --queries and --qrels",
+            "another corpus needs a file of judgements (--qrels FILE)",
         ),
         (["learn", "{pets}", "--out", "w.safetensors", "--plot", "w.gif"], "saved as .png, .svg, .pdf"),
         (

@@ -53,6 +53,36 @@ ROWS: list[tuple[str, str]] = [
     ("learn {pets} --out w.safetensors --qrels test --preset best", "not 'best'"),
     ("learn {pets} --out w.safetensors --plot w.gif", ".png, .svg, .pdf"),
     ("learn empty.jsonl --out w.safetensors", "is not a folder"),
+    ("learn {index} --out w.safetensors", "is an index, so it needs one file of judgements, as in: --qrels judged.csv"),
+    ("learn {index} --out w.safetensors --qrels a.csv --qrels b.csv", "needs one file of judgements"),
+    ("learn {index} --out w.safetensors --qrels a.csv --test b.csv", "an index takes no --test, because"),
+    ("learn {index} --out w.safetensors --qrels a.csv --encoder minilm", "it keeps the encoder that it was built with"),
+    ("learn {index} --out w.safetensors --qrels a.csv --cache c", "an index takes no --cache, because its vectors"),
+    ("learn {index} --out w.safetensors --qrels none.csv", "there is no file none.csv with judgements"),
+    (
+        "learn {index} --out w.safetensors --qrels rows.csv",
+        "judgements have ids such as '7', documents have ids such as",
+    ),
+    ("evaluate {index}", "is an index, so it needs a file of judgements, as in: --qrels judged.csv"),
+    ("evaluate {index} --qrels rows.csv", "judgements have ids such as '7', documents have ids such as 'd1'"),
+    ("evaluate {index} --qrels rows.csv --run a.trec", "there is no run file a.trec"),
+    (
+        "evaluate {index} --qrels rows.csv --candidates rows.trec",
+        "an index takes no --candidates, because it is searched",
+    ),
+    ("evaluate {index} --qrels rows.csv --split test", "give --qrels or --split, not both"),
+    ("evaluate {index} --split test", "an index takes no --split, because its judged queries are given with --qrels"),
+    ("evaluate {index} --qrels rows.csv --ray local", "an index takes no --ray"),
+    ("evaluate {index} --qrels rows.csv --special auto", "an index takes no --special auto"),
+    ("evaluate {pets} --queries none.jsonl", "--queries needs --qrels"),
+    ("evaluate {pets} --qrels none.csv", "there is no file none.csv with judgements"),
+    ("evaluate {pets}/corpus.jsonl --qrels rows.csv", "none of the 1 judged documents is in corpus.jsonl"),
+    (
+        "weights idf {index} --sample 0.5 --out w.safetensors",
+        "an index takes no --sample, because all of its documents",
+    ),
+    ("weights idf {index} --encoder minilm --out w.safetensors", "an index takes no --encoder"),
+    ("weights idf {index} --special auto --out w.safetensors", "--special auto needs a BEIR folder"),
     ("learn {pets} --out w.json", "--out must end in .safetensors"),
     ("encode none.jsonl", "there is no file none.jsonl"),
     ("encode empty.jsonl", "holds no documents"),
@@ -92,6 +122,8 @@ def test_a_mistake_is_reported_before_the_model_is_loaded(
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "empty.jsonl", [])
     (tmp_path / "broken.safetensors").write_bytes(b"broken")
+    (tmp_path / "rows.csv").write_text("query,document\nwhy do cats sleep,7\n")
+    (tmp_path / "rows.trec").write_text("q1 Q0 d1 1 1.0 x\n")
     words = [word.format(index=index, pets=collection_folder) for word in shlex.split(line)]
     monkeypatch.setattr(sys, "argv", ["chamfer", *words])
     with pytest.raises(SystemExit) as left:

@@ -1,10 +1,11 @@
 """``chamfer evaluate``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from chamfer.cli.checks import is_given, is_index, refuse_for_index
 from chamfer.cli.options import (
     WEIGHTS_HELP,
     AllowEmpty,
@@ -34,11 +35,29 @@ from chamfer.weights.zero_shot import NAMES, UNIFORM
 
 
 def evaluate(
-    dataset: Annotated[Path, typer.Argument(help="Judged collection: BEIR folder.")],
+    context: typer.Context,
+    dataset: Annotated[Path, typer.Argument(help="Index or corpus, with --qrels; or a BEIR folder.")],
     weights: Annotated[
         list[str],
         typer.Option("--weights", help=f"{WEIGHTS_HELP} Repeatable.", metavar="NAME"),
     ] = list(NAMES),  # noqa: B006 -- typer copies it
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            "--qrels",
+            help="Judgements: a file (CSV, TSV, JSON, Parquet, clicks, qrels).",
+            show_default="the split's",
+            metavar="FILE",
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            help="JSON Lines file of queries, if --qrels names them by id.",
+            show_default="the collection's",
+        ),
+    ] = None,
     encoder: EncoderName = MINILM,
     split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = TEST,
     first_stage: FirstStage = BM25,
@@ -70,11 +89,13 @@ def evaluate(
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare token weights on a judged collection: measures, significance, wins and losses.
+    """Compare token weights on an index or a judged collection: measures, significance, wins and losses.
 
-    Example: chamfer evaluate scifact/ --weights uniform --weights idf-soft
+    An index is searched; the candidates of a collection are found by --first-stage and re-ranked.
+
+    Example: chamfer evaluate index/ --qrels judged.csv --weights uniform --weights mix
     """
-    from chamfer.data.collection import load_collection
+    from chamfer.data.collection import Collection, load_collection
     from chamfer.data.runs import read_run, write_run
 
     chosen = parse_special(special)
@@ -82,41 +103,59 @@ def evaluate(
         raise InputError(f"--save-runs needs a folder, but {save_runs} is a file")
     for name in weights:
         check_file(name, form)
+    check_stage(first_stage)
     runs = {path.stem: read_run(path) for path in run or []}
     given = None if candidates is None else read_run(candidates)
-    collection = load_collection(dataset, allow_empty=allow_empty)
-    collection.judged_queries(split)
-    if chosen == AUTO:
-        collection.judged_queries(validation)
-
-    check_stage(first_stage)
+    if queries is not None and qrels is None:
+        raise InputError("--queries needs --qrels, the judgements of these queries")
+    if qrels is not None and is_given(context, "split"):
+        raise InputError("give --qrels or --split, not both")
+    source: Path | Collection = dataset
+    settings: dict[str, Any]
+    if is_index(dataset):
+        refuse_for_index(context)
+        if qrels is None:
+            raise InputError(f"{dataset} is an index, so it needs a file of judgements, as in: --qrels judged.csv")
+        if chosen == AUTO:
+            raise InputError("an index takes no --special auto, because its judged queries have no splits; give 0 or 1")
+        settings = {
+            "queries": queries,
+            "judgements": qrels,
+            "first_stage": first_stage if is_given(context, "first_stage") else None,
+            "depth": depth if is_given(context, "depth") else None,
+        }
+    else:
+        files = [] if qrels is None else [qrels]
+        source = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
+        split = split if qrels is None else str(qrels)
+        source.judged_queries(split)
+        if chosen == AUTO:
+            source.judged_queries(validation)
+        settings = {
+            "split": split,
+            "first_stage": first_stage,
+            "candidates": given,
+            "runs": runs,
+            "depth": depth,
+            "validation": validation,
+            "cache": cache,
+            "ray": ray,
+        }
 
     from chamfer.cli.evaluation_table import as_table, title
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.experiment import evaluate as compare_weights
 
-    model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
+    if isinstance(source, Collection):
+        settings["encoder"] = Encoder.load(encoder, query_length=query_length, document_length=document_length)
     with resumable():
         evaluation = compare_weights(
-            collection,
-            weights,
-            split=split,
-            encoder=model,
-            first_stage=first_stage,
-            candidates=given,
-            runs=runs,
-            depth=depth,
-            form=form,
-            special=chosen,
-            validation=validation,
-            baseline=baseline,
-            ablation=ablation,
-            cache=cache,
-            ray=ray,
+            source, weights, form=form, special=chosen, baseline=baseline, ablation=ablation, **settings
         )
-    say_truncated("queries", evaluation.truncated["queries"], evaluation.queries, model.query_length)
-    say_truncated("documents", evaluation.truncated["documents"], evaluation.documents, model.document_length)
-    unknown = collection.unknown_judged(split)
+    for what, total in (("queries", evaluation.queries), ("documents", evaluation.documents)):
+        length = evaluation.settings["query_length" if what == "queries" else "document_length"]
+        say_truncated(what, evaluation.truncated.get(what, 0), total, length)
+    unknown = source.unknown_judged(split) if isinstance(source, Collection) else 0
     if unknown:
         say(f"note: {unknown} judged documents are not in the corpus")
     found_by = evaluation.settings["first_stage"]
@@ -124,6 +163,11 @@ def evaluate(
         without = evaluation.queries - system.answered
         if without and system.name in (found_by, *runs):  # a weighting answers whenever its candidates do
             say(f"note: {system.name} returns nothing for {without} of {evaluation.queries} queries")
+        if qrels is not None and system.made.get("learnt_from"):
+            say(
+                f"note: {system.label} was learnt from {system.made['learnt_from']} judged queries; on these, its "
+                "measures are too high: chamfer learn --hold-out measures on others"
+            )
         if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
             write_run(save_runs / f"{system.label}.trec", system.rankings, tag=system.label)
     if as_json:

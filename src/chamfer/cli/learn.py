@@ -2,11 +2,11 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from chamfer.cli.checks import check_output, check_weights_output
+from chamfer.cli.checks import check_output, check_weights_output, is_given, is_index, refuse_for_index
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -27,25 +27,28 @@ from chamfer.learn.recipe_names import AUTO, NAMES, check_recipe
 from chamfer.learn.splits import DOCUMENT, FOLDS
 from chamfer.retrieve.stage import DEFAULT_DEPTH
 
-if TYPE_CHECKING:
-    from chamfer.learn.learnt import HeldOut, Learnt
-    from chamfer.learn.theory import SampleComplexity
-
 
 def learn(
-    dataset: Annotated[Path, typer.Argument(help="BEIR folder; or a corpus, with --queries and --qrels.")],
+    context: typer.Context,
+    dataset: Annotated[Path, typer.Argument(help="Index or corpus, with --qrels; or a BEIR folder.")],
     out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
     qrels: Annotated[
         list[str] | None,
         typer.Option(
             "--qrels",
-            help="Split or qrels file to learn from. Repeatable.",
+            help="Judgements to learn from: a file (CSV, TSV, JSON, Parquet, clicks, qrels), or a split of a BEIR "
+            "folder. Repeatable.",
             show_default="train and dev",
-            metavar="SPLIT",
+            metavar="FILE",
         ),
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option("--queries", help="JSON Lines file of queries.", show_default="the collection's")
+        Path | None,
+        typer.Option(
+            "--queries",
+            help="JSON Lines file of queries, if judgements name them by id.",
+            show_default="the collection's",
+        ),
     ] = None,
     validation: Annotated[
         str | None,
@@ -95,9 +98,11 @@ def learn(
 ) -> None:
     """Learn token weights from judged queries; the encoder stays frozen.
 
-    Example: chamfer learn scifact/ --test test --out learnt.safetensors
+    An index is learnt from as it is: nothing is encoded again.
+
+    Example: chamfer learn index/ --qrels judged.csv --hold-out 0.3 --out learnt.safetensors
     """
-    from chamfer.data.collection import load_collection
+    from chamfer.data.collection import Collection, load_collection
     from chamfer.learn.presets import preset_from
     from chamfer.learn.splits import splits_to_learn_from
     from chamfer.learn.ties import groups_of
@@ -105,47 +110,53 @@ def learn(
 
     check_weights_output(out)
     check_recipe(recipe)
-    hyperparameters = preset_from(preset, recipe)
+    preset_from(preset, recipe)
     if plot is not None:
         check_output(plot)
         check_plot(plot)
-    named = [_split(name) for name in (*(qrels or []), validation, test) if name is not None]
-    files = [Path(name) for name in named if Path(name).is_file()]
-    collection = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
-    missing = next((name for name in named if name not in collection.judgements and Path(name).suffix), None)
-    if missing is not None:
-        raise InputError(f"there is no qrels file {missing}; check the path")
-    validation, test = (None if name is None else _split(name) for name in (validation, test))
-    splits = splits_to_learn_from(
-        collection, [_split(name) for name in qrels or []], validation=validation, test=test, hold_out=hold_out
-    )
-    groups_of(collection.query_fields, collection.queries, group_by)  # a mistake in it is an error
+    source: Path | Collection = dataset
+    settings: dict[str, Any] = {}
+    if is_index(dataset):
+        refuse_for_index(context, but=("seed", "ray"))
+        if qrels is None or len(qrels) != 1:
+            raise InputError(f"{dataset} is an index, so it needs one file of judgements, as in: --qrels judged.csv")
+        settings = {"queries": queries, "judgements": qrels[0], "depth": depth if is_given(context, "depth") else None}
+    else:
+        named = [_split(name) for name in (*(qrels or []), validation, test) if name is not None]
+        files = [Path(name) for name in named if Path(name).is_file()]
+        source = load_collection(dataset, queries=queries, qrels=files, allow_empty=allow_empty)
+        missing = next((name for name in named if name not in source.judgements and Path(name).suffix), None)
+        if missing is not None:
+            raise InputError(f"there is no qrels file {missing}; check the path")
+        validation, test = (None if name is None else _split(name) for name in (validation, test))
+        splits = [_split(name) for name in qrels or []]
+        splits = splits_to_learn_from(source, splits, validation=validation, test=test, hold_out=hold_out)
+        groups_of(source.query_fields, source.queries, group_by)  # a mistake in it is an error
+        settings = {"splits": splits, "validation": validation, "test": test, "depth": depth, "cache": cache}
 
+    from chamfer.cli.learning_outcome import print_outcome, print_theory
     from chamfer.cli.learning_table import as_table, curve_table
     from chamfer.encode.encoder import Encoder
-    from chamfer.evaluate.setup import open_setup
     from chamfer.learn.curve import learning_curve
-    from chamfer.learn.on_collection import learn_collection
+    from chamfer.learn.learning import learn as learn_weights
     from chamfer.learn.plot import plot_learning
     from chamfer.learn.theory import sample_complexity
 
-    model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with (
-        resumable(),
-        open_setup(collection, encoder=model, cache=cache, form=form, depth=depth, ray=ray) as setup,
-    ):
-        learnt = learn_collection(
-            setup,
-            splits,
-            validation=validation,
-            test=test,
+    if isinstance(source, Collection):
+        settings["encoder"] = Encoder.load(encoder, query_length=query_length, document_length=document_length)
+    with resumable():
+        learnt = learn_weights(
+            source,
             hold_out=hold_out,
             max_queries=max_queries,
             recipe=recipe,
-            preset=hyperparameters,
+            preset=preset,
+            form=form,
             folds=folds,
             group_by=group_by,
             seed=seed,
+            ray=ray,
+            **settings,
         )
     learnt.weights.save(out)
     points, theory = [], None
@@ -167,6 +178,7 @@ def learn(
             {
                 "file": str(out),
                 **learnt.report.as_json(),
+                "verdict": learnt.verdict,
                 "left_out": {
                     **asdict(learnt.left_out),
                     "unknown_documents": learnt.unknown,
@@ -181,89 +193,28 @@ def learn(
         )
         return
     results.print(as_table(learnt.report))
-    _print_outcome(learnt)
+    print_outcome(learnt)
     if theory is not None:
         results.print(curve_table(points))
-        _print_theory(theory)
-    say_truncated("queries", learnt.truncated["queries"], len(learnt.queries), model.query_length)
-    say_truncated("documents", learnt.truncated["documents"], len(collection.documents), model.document_length)
+        print_theory(theory)
+    if isinstance(source, Collection):
+        model = settings["encoder"]
+        say_truncated("queries", learnt.truncated["queries"], len(learnt.queries), model.query_length)
+        say_truncated("documents", learnt.truncated["documents"], len(source.documents), model.document_length)
+        if learnt.unknown:
+            say(f"note: {learnt.unknown} judged documents are not in the corpus")
     if learnt.repeated:
         say(f"note: {learnt.repeated} judged queries are not learnt from, because the same words are tested on")
     for reason in learnt.left_out.reasons():
         say(f"note: {reason}")
-    if learnt.unknown:
-        say(f"note: {learnt.unknown} judged documents are not in the corpus")
     if learnt.weights.mix:
         factors = ", ".join(f"{name} {factor:.3g}" for name, factor in asdict(learnt.weights.mix).items())
         say(f"evidence counts with the factors {factors}")
     if learnt.weights.adapter is not None:
         say(f"an adapter of rank {learnt.weights.adapter.rank} moves query vectors")
-    say(f"wrote {out}{'' if plot is None else f' and {plot}'}")
+    say(f"{learnt.verdict}; wrote {out}{'' if plot is None else f' and {plot}'}")
 
 
 def _split(name: str) -> str:
     """The name of a split; for a file, its path as ``pathlib`` writes it."""
     return str(Path(name)) if Path(name).is_file() else name
-
-
-def _legends(learnt: "Learnt") -> list[str]:
-    """The hyper-parameters of each recipe that was tried."""
-    from chamfer.learn.registry import all_recipes
-
-    tried = {row.recipe for row in learnt.report.rows}
-    return [f"{one.name} ({one.legend})" for one in all_recipes().values() if one.name in tried]
-
-
-def _print_outcome(learnt: "Learnt") -> None:
-    report = learnt.report
-    lines = [
-        f"parentheses list hyper-parameters: {'; '.join(_legends(learnt))}",
-        f"chosen: {learnt.chosen}; {learnt.why}",
-        f"learnt from {report.queries} judged queries with {report.seen} distinct tokens, {report.measured_on}",
-    ]
-    if report.shares:
-        shares = sorted(report.shares.items(), key=lambda one: -one[1])
-        lines.append("blended: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
-    for name in ("heaviest", "lightest", "special"):
-        some = getattr(report, name)
-        lines.append(f"{name}: " + ", ".join(f"{token} {weight:.2f}" for token, weight in some))
-    if not report.converged:
-        lines.append("the solver reached its iteration limit, so these weights are close to the optimum but not at it")
-    for which, measured in (("test queries", learnt.held_out), ("of them apart from those learnt from", learnt.apart)):
-        lines += [] if measured is None else _comparisons(which, measured)
-    if learnt.held_out is not None and learnt.held_out.kept_apart:
-        lines.append(f"test queries and those learnt from {learnt.held_out.kept_apart}")
-    for line in lines:
-        results.print(line, markup=False, soft_wrap=True)
-
-
-def _comparisons(which: str, measured: "HeldOut") -> list[str]:
-    """A line for each measure: learnt weights against those that need no labels."""
-    from chamfer.learn.start import MIX
-
-    lines = []
-    for name, after in measured.learnt.items():
-        against = []
-        for baseline, means, found in (
-            ("uniform", measured.uniform, measured.against_uniform[name]),
-            (MIX.name, measured.zero_shot, measured.against_zero_shot[name]),
-        ):
-            before = means[name]
-            change = f"{found.difference / before:+.1%}" if before else "from 0"
-            against.append(f"{baseline} {before:.4f} ({change}, p = {found.p_value:.4f})")
-        lines.append(f"on {measured.queries} {which}, {name}: learnt {after:.4f}; {'; '.join(against)}")
-    return lines
-
-
-def _print_theory(theory: "SampleComplexity") -> None:
-    from chamfer.learn.theory import pairs_needed
-
-    needed = "no number of pairs suffices" if theory.needed is None else f"{theory.needed:.3g} pairs suffice"
-    results.print(
-        f"Theorem 1: lambda_min(A) = {theory.smallest_eigenvalue:.3g} over {theory.tokens} tokens, so {needed} to "
-        f"recover hidden weights from exact scores; there are {theory.pairs} here\n"
-        f"generalisation bound with these pairs: {theory.excess_risk:.2f}; "
-        f"reaching 0.5 takes {pairs_needed(theory.tokens, 0.5):.3g} pairs",
-        markup=False,
-        soft_wrap=True,
-    )

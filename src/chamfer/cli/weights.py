@@ -7,13 +7,12 @@ from typing import Annotated
 import typer
 
 from chamfer import __version__
-from chamfer.cli.checks import check_output, check_weights_output
+from chamfer.cli.checks import check_output, check_weights_output, is_index, refuse_for_index
 from chamfer.cli.commands import Command, Group
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
     CacheFolder,
-    CorpusPath,
     DocumentLength,
     EncoderName,
     FormOption,
@@ -38,7 +37,8 @@ WeightsFile = Annotated[Path, typer.Argument(help="Weights file (.safetensors)."
 
 @app.command("idf", cls=Command)
 def idf(
-    corpus: CorpusPath,
+    context: typer.Context,
+    corpus: Annotated[Path, typer.Argument(help="Corpus of any format, a BEIR folder, or an index.", metavar="CORPUS")],
     out: Annotated[Path, typer.Option("--out", help="Weights file to write (.safetensors).")],
     encoder: EncoderName = MINILM,
     soft: Annotated[bool, typer.Option("--soft", help="Softened IDF instead of plain IDF.")] = False,
@@ -71,7 +71,7 @@ def idf(
     ray: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute IDF weights from a corpus; needs no labels and encodes nothing.
+    """Compute IDF weights from a corpus or an index; needs no labels and encodes nothing.
 
     --special auto chooses between 0 and 1 on the judged queries of --validation; only this uses --form,
     --query-length and --cache.
@@ -86,12 +86,17 @@ def idf(
     if power is not None and not soft:
         raise InputError("--power needs --soft")
     chosen = parse_special(special or f"{DEFAULT:g}")
-    if chosen == AUTO and not corpus.is_dir():
+    from_index = is_index(corpus)
+    if from_index:
+        refuse_for_index(context)
+    if chosen == AUTO and (from_index or not corpus.is_dir()):
         raise InputError("--special auto needs a BEIR folder with judged queries; give --special 0 or 1 instead")
 
     from chamfer.data.collection import load_collection, load_documents
+    from chamfer.index.index import Index
 
-    documents = load_documents(corpus, allow_empty=allow_empty)
+    index = Index.open(corpus) if from_index else None
+    documents = load_documents(corpus, allow_empty=allow_empty) if index is None else {}
     collection = None
     if chosen == AUTO:
         collection = load_collection(corpus, allow_empty=allow_empty)
@@ -101,17 +106,23 @@ def idf(
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.setup import Setup
     from chamfer.evaluate.validation import validator
+    from chamfer.index.encoder import load_encoder
     from chamfer.support.cache_folder import default_cache
     from chamfer.weights.counting import count_frequencies
     from chamfer.weights.origin import origin
     from chamfer.weights.token_weights import TokenWeights
 
-    texts = list(documents.values())
-    model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
-    with resumable():
-        counted = count_frequencies(model, texts, sample=sample, seed=seed, ray=ray)
-    digest = fingerprint(list(documents), texts)
-    made_from = {**origin(corpus.resolve().name, model, texts=digest), "chamfer": __version__}
+    if index is not None:
+        counted = index.frequencies
+        model = load_encoder(index.snapshot.settings, "query")
+        made_from = origin(corpus.resolve().name, model)
+    else:
+        texts = list(documents.values())
+        model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
+        with resumable():
+            counted = count_frequencies(model, texts, sample=sample, seed=seed, ray=ray)
+        made_from = origin(corpus.resolve().name, model, texts=fingerprint(list(documents), texts))
+    made_from["chamfer"] = __version__
     if sample < 1:
         made_from |= {"sample": sample, "seed": seed}
     if mix:
@@ -129,7 +140,7 @@ def idf(
         weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate, made_from=made_from)
     weights.save(out)
     seen = int((counted.counts > 0).sum())
-    say_truncated("documents", counted.truncated or 0, len(texts), model.document_length)
+    say_truncated("documents", counted.truncated or 0, counted.documents, model.document_length)
     if as_json:
         print_json(
             {
