@@ -115,7 +115,8 @@ def test_what_a_terminal_is_told_works_as_it_stands(
         block = dedent(block)
         for name, content in HERE_DOCUMENT.findall(block):
             Path(name).write_text(content)
-        if not list(tmp_path.iterdir()) or "scifact" in block:
+        needs_faq = "faq" in block and not Path("faq.csv").exists()  # README's are typed in test_own_files.py
+        if not list(tmp_path.iterdir()) or "scifact" in block or needs_faq:
             continue
         for line in re.findall(r"^chamfer (?!serve)(.*)$", HERE_DOCUMENT.sub("", block), re.MULTILINE):
             words, _, read = line.partition(" < ")
