@@ -137,4 +137,7 @@ def test_a_corpus_that_is_no_index_is_judged_by_the_same_file(typed: Type, tmp_p
         shutil.copy(HERE / "faq" / name, tmp_path)
     out = typed("evaluate faq.csv --qrels judged.csv --weights uniform").out
     assert ": 12 queries, 8 documents" in out
+    with pytest.warns(InputWarning):
+        evaluation = evaluate("faq.csv", "mix", judgements="judged.csv")
+    assert (evaluation.queries, evaluation.documents) == (12, 8)
     assert "wrote w.safetensors" in typed("learn faq.csv --qrels judged.csv --recipe prior --out w.safetensors").err

@@ -44,6 +44,9 @@ PARSERS: dict[str, tuple[str, Callable[[Path], object], bytes]] = {
     ),
     "judgements": (".tsv", judgements_from, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t0\n"),
     "judgements of TREC": (".txt", judgements_from, b"q1 0 d1 1\nq2 0 d2 0\n"),
+    "judgements in a table": (".csv", judgements_from, b'query,document,relevance\n"a, b",d1,1\nc,7,0\n'),
+    "clicks": (".jsonl", judgements_from, b'{"query": "a", "shown": ["d1", 2], "clicked": "d1"}\n'),
+    "judgements as JSON": (".json", judgements_from, b'{"a": ["d1"], "b": {"d2": 0}}'),
     "runs": (".trec", read_run, b"q1 Q0 d1 1 0.5 chamfer\nq1 Q0 d2 2 0.25 chamfer\n"),
     "documents": (
         ".jsonl",

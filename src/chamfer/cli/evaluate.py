@@ -156,7 +156,7 @@ def evaluate(
         length = evaluation.settings["query_length" if what == "queries" else "document_length"]
         say_truncated(what, evaluation.truncated.get(what, 0), total, length)
     unknown = source.unknown_judged(split) if isinstance(source, Collection) else 0
-    if unknown:
+    if unknown and qrels is None:  # those of a file were reported when it was read
         say(f"note: {unknown} judged documents are not in the corpus")
     found_by = evaluation.settings["first_stage"]
     for system in evaluation.systems:

@@ -201,8 +201,10 @@ def learn(
         model = settings["encoder"]
         say_truncated("queries", learnt.truncated["queries"], len(learnt.queries), model.query_length)
         say_truncated("documents", learnt.truncated["documents"], len(source.documents), model.document_length)
-        if learnt.unknown:
-            say(f"note: {learnt.unknown} judged documents are not in the corpus")
+        # Those of a file were reported when it was read.
+        unknown = sum(source.unknown_judged(name) for name in settings["splits"] if not Path(name).is_file())
+        if unknown:
+            say(f"note: {unknown} judged documents are not in the corpus")
     if learnt.repeated:
         say(f"note: {learnt.repeated} judged queries are not learnt from, because the same words are tested on")
     for reason in learnt.left_out.reasons():

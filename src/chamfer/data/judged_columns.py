@@ -112,6 +112,8 @@ def _say(found: JudgedColumns, names: Sequence[str], source: str) -> None:
             f"{source} has no column of grades, so each of its rows counts as relevant; {in_words(others)} "
             f"{'is' if len(others) == 1 else 'are'} not read"
         )
-    if any(usual(name) in usable for name in others) or any(usual(name) not in STANDARD for name in read.values()):
+    passed = [name for name in others if usual(name) in usable]
+    if passed or any(usual(name) not in STANDARD for name in read.values()):
         told = ", ".join(f"{what} from {name!r}" for what, name in read.items())
-        note(f"{source} is read so: {told}; rename a column if that is not what it holds")
+        told += f", and {in_words(passed)} not at all" if passed else ""
+        note(f"{source} is read so: {told}; rename columns if they hold something else")
