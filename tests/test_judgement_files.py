@@ -108,7 +108,7 @@ def test_semicolons_are_noticed_and_said(tmp_path: Path) -> None:
         assert judgements_from(tmp_path / "j.csv") == EXPECTED
 
 
-CLICKS = [
+CLICKS: list[dict[str, Any]] = [
     {"query": FIRST, "clicked": "1", "shown": ["1", "2"]},
     {"query": FIRST, "clicked": [], "shown": ["2", "4"]},
     {"query": FIRST, "clicked": ["4"]},
@@ -123,7 +123,7 @@ class TestClicks:
         (tmp_path / "clicks.json").write_text(json.dumps(CLICKS))
         table = pd.DataFrame(CLICKS)
         for source in (tmp_path / "clicks.jsonl", tmp_path / "clicks.json", CLICKS, table):
-            assert judgements_from(source) == CLICKED  # type: ignore[arg-type]
+            assert judgements_from(source) == CLICKED
 
     def test_one_line_is_enough(self, tmp_path: Path) -> None:
         (tmp_path / "clicks.log").write_text('{"query": "pay", "clicked": "1", "id": 17, "page": 2}\n')

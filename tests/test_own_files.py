@@ -1,6 +1,7 @@
 """From a person's own files to learnt weights and a served page, with the commands of README as they are typed."""
 
 import csv
+import json
 import re
 import shlex
 import shutil
@@ -18,12 +19,14 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
 
 import httpx
+import numpy as np
 from starlette.testclient import TestClient
 
 import chamfer
 from chamfer import Searcher, TokenWeights, build_index, evaluate, learn
 from chamfer.errors import InputWarning
 from chamfer.serve.app import create_app
+from tests.conftest import write_lines
 
 HERE = Path(__file__).parent
 BUILD, LEARN, EVALUATE, SEARCH, SERVE = re.findall(
@@ -62,6 +65,11 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return call
 
 
+def judged_rows() -> list[dict[str, str]]:
+    with (HERE / "faq" / "judged.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
 def check_served(line: str, best: str) -> None:
     """The command serves the page and answers a search, until it is stopped."""
     command = [sys.executable, "-m", "chamfer.cli.app", *shlex.split(line), "--port", "0"]
@@ -91,8 +99,11 @@ def test_a_table_of_questions_and_judged_rows_takes_five_commands(typed: Type, t
     assert "learnt was learnt from 8 judged queries; on these, its measures are too high" in compared.err
     assert "You get everything back" in typed(SEARCH).out
     check_served(SERVE, "2")
-    assert "appear in 8 documents" in typed("weights idf faq-index/ --mix --out mix.safetensors").err
-    assert TokenWeights.load(tmp_path / "mix.safetensors").mix
+    for source, name in (("faq-index/", "index"), ("faq.csv", "corpus")):
+        assert "appear in 8 documents" in typed(f"weights idf {source} --mix --out {name}.safetensors").err
+    counted, again = (TokenWeights.load(tmp_path / f"{name}.safetensors") for name in ("index", "corpus"))
+    np.testing.assert_array_equal(counted.table, again.table)
+    assert counted.mix == again.mix
 
 
 def test_a_folder_of_markdown_and_judged_files_take_the_same_five(typed: Type, tmp_path: Path) -> None:
@@ -130,6 +141,37 @@ def test_the_same_from_python(typed: Type, tmp_path: Path) -> None:
     with TestClient(create_app(searcher), base_url="http://localhost") as client:
         assert "<title>" in client.get("/").text
         assert client.post("/search", json={"query": QUERY, "k": 1}).json()["hits"][0]["id"] == "2"
+
+
+def test_options_that_an_index_has_a_use_for(typed: Type, tmp_path: Path) -> None:
+    shutil.copy(HERE / "faq" / "faq.csv", tmp_path)
+    typed(BUILD)
+    clicks = [{"query": row["query"], "clicked": row["document"], "shown": ["1", "2", "99"]} for row in judged_rows()]
+    write_lines(tmp_path / "clicks.jsonl", clicks)
+    learnt = typed(
+        "learn faq-index/ --qrels clicks.jsonl --recipe prior --depth 5 --form cosine --max-queries 9 --json "
+        "--out learnt.safetensors"
+    )
+    report = json.loads(learnt.out)
+    assert (report["queries"], report["chosen"].split()[0]) == (9, "prior")
+    assert report["gain"]["queries"] == 9
+    assert "than the zero-shot mix on 9 queries" in report["verdict"]
+    assert learnt.err.count("1 of 9 judged documents are not in") == 1
+    assert "such as '99', so no search can find them" in learnt.err
+    write_lines(
+        tmp_path / "asked.jsonl", [{"_id": f"q{at}", "text": row["query"]} for at, row in enumerate(judged_rows())]
+    )
+    (tmp_path / "judged.trec").write_text(
+        "".join(f"q{at} 0 {row['document']} 1\n" for at, row in enumerate(judged_rows()))
+    )
+    found = json.loads(
+        typed(
+            "evaluate faq-index/ --qrels judged.trec --queries asked.jsonl --weights learnt.safetensors --form cosine "
+            "--first-stage bm25 --depth 3 --save-runs runs --json"
+        ).out
+    )
+    assert (found["queries"], found["settings"]["first_stage"], found["settings"]["depth"]) == (12, "bm25", 3)
+    assert (tmp_path / "runs" / "learnt.trec").read_text().startswith("q0 ")
 
 
 def test_a_corpus_that_is_no_index_is_judged_by_the_same_file(typed: Type, tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def evaluate(
 ) -> None:
     """Compare token weights on an index or a judged collection: measures, significance, wins and losses.
 
-    An index is searched; the candidates of a collection are found by --first-stage and re-ranked.
+    An index is searched, with the first stage auto and its own depth unless they are given. The candidates of a
+    collection are re-ranked.
 
     Example: chamfer evaluate index/ --qrels judged.csv --weights uniform --weights mix
     """

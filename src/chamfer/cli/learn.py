@@ -98,7 +98,8 @@ def learn(
 ) -> None:
     """Learn token weights from judged queries; the encoder stays frozen.
 
-    An index is learnt from as it is: nothing is encoded again.
+    An index is learnt from as it is: nothing is encoded again, and its top 100 documents are the candidates unless
+    --depth is given.
 
     Example: chamfer learn index/ --qrels judged.csv --hold-out 0.3 --out learnt.safetensors
     """

@@ -80,8 +80,8 @@ def load_collection(
     Args:
         path: the folder; or a corpus of any format, if there are ``qrels``.
         queries: file of queries to read instead of the folder's; the folder's own judgements are then ignored.
-        qrels: files with more judgements, in any format of :func:`chamfer.data.judgements.judgements_from`; each is a
-            split, named by its path. Without queries, they hold the texts of queries.
+        qrels: files with more judgements, in any format that :func:`chamfer.learn` takes; each is a split, named by its
+            path. Without queries, they hold the texts of queries.
         allow_empty: accept documents without text, which rank last.
 
     >>> folder = getfixture("tmp_path")
