@@ -54,7 +54,7 @@ def judged_in_index(index: Index | Searcher, queries: "QuerySource | None", judg
     judged = read_judged(queries, judgements)
     snapshot = index.index if isinstance(index, Searcher) else index.snapshot
     found = snapshot.find({document for grades in judged.judgements.values() for document in grades})
-    some = np.arange(len(snapshot)) if snapshot.live is None else np.flatnonzero(snapshot.live)
+    some = np.arange(min(1, len(snapshot))) if snapshot.live is None else np.flatnonzero(snapshot.live)
     check_documents(judged.judgements, found, next(iter(snapshot.ids(some[:1])), None), str(snapshot.folder))
     return judged
 
