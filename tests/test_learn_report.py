@@ -64,8 +64,8 @@ def test_the_verdict_says_no_more_than_the_evidence() -> None:
     assert of(Gain(3, 0.05, 0.02)).startswith("not measurably better than"), "three queries prove little"
     assert of(Gain(30, 0.0, 0.0)).startswith("no better than the zero-shot mix on 30 queries")
     assert of(Gain(30, -0.01, 0.01)).endswith(
-        f"; {share}; search with --weights mix (weights='mix' in Python) until you have more judged queries: some "
-        "hundred are usually needed, and 30 were learnt from"
+        f"; {share}; search with --weights mix (weights='mix' in Python) until you have more judged queries: a "
+        "hundred or more are usually needed, and 30 were learnt from"
     )
     assert of(Gain(30, -0.05, 0.01)).endswith("; search with --weights mix instead (weights='mix' in Python)")
     assert "more judged queries" not in of(Gain(500, 0.0, 0.01), queries=USUALLY_NEEDED)

@@ -1,12 +1,9 @@
 """What learning was worth, in one sentence, and what to do about it."""
 
 from chamfer.evaluate.measures import MAIN
-from chamfer.evaluate.significance import Comparison
+from chamfer.evaluate.significance import SIGNIFICANCE, Comparison
 from chamfer.learn.report import TIE, Gain, LearningReport
 from chamfer.learn.selection import BLEND, FALLBACK
-
-SIGNIFICANT = 0.05
-"""The p-value below which a difference is taken for real."""
 
 USUALLY_NEEDED = 100
 """Judged queries below which gains are small; see docs/results/few-shot.md."""
@@ -27,7 +24,7 @@ def verdict(report: LearningReport, held_out: Comparison | None = None, queries:
     if held_out is not None:
         after = before + held_out.difference
         evidence = f"{MAIN} {after:.4f} against {before:.4f}, p = {held_out.p_value:.4f}"
-        found = _judged(held_out.difference, certain=held_out.p_value < SIGNIFICANT)
+        found = _judged(held_out.difference, certain=held_out.p_value < SIGNIFICANCE)
         return f"{found} than the {FALLBACK.name} on {queries} held-out queries ({evidence}){_advice(report, found)}"
     gain = report.gain
     if gain is None:
@@ -60,6 +57,6 @@ def _advice(report: LearningReport, found: str) -> str:
     if report.queries >= USUALLY_NEEDED:
         return f"{close}; --weights mix (weights='mix' in Python) is as good, as far as could be measured"
     return (
-        f"{close}; search with --weights mix (weights='mix' in Python) until you have more judged queries: some "
-        f"hundred are usually needed, and {report.queries} were learnt from"
+        f"{close}; search with --weights mix (weights='mix' in Python) until you have more judged queries: a "
+        f"hundred or more are usually needed, and {report.queries} were learnt from"
     )
