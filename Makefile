@@ -87,7 +87,7 @@ test-sanitized: sanitized
 	    tests/test_cache_codes.py tests/test_kernels.py
 
 # Slow: quality on whole judged collections, and speed. Results that exist are skipped, unless AGAIN=1.
-bench: bench-zero-shot bench-few-shot bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \
+bench: bench-zero-shot bench-few-shot bench-mix-choice bench-mixed bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \
     bench-plaid bench-reproduce bench-serving
 
 bench-zero-shot: .venv/installed

@@ -23,10 +23,10 @@ from chamfer.kernels.form import Form
 from chamfer.retrieve.bm25 import BM25
 from chamfer.search import rerank_all as reranked_in
 from chamfer.search.rerank_all import rerank_all
-from chamfer.search.rerank_encoded import CANDIDATES, LEXICAL, RerankEncoded, rerank_encoded
+from chamfer.search.rerank_encoded import CANDIDATES, RerankEncoded, rerank_encoded
 from chamfer.tokens.means import mean_vectors
 from chamfer.weights.adapter import Adapter
-from chamfer.weights.mix import NOTHING, Mix
+from chamfer.weights.mix import LEXICAL, NOTHING, Mix
 from chamfer.workers.jobs import Table
 from tests.conftest import DOCUMENTS, QUERIES
 

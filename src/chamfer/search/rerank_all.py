@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.ranking import Ranking
-from chamfer.search.rerank_encoded import CANDIDATES, LEXICAL, RANKED, RerankEncoded
+from chamfer.search.rerank_encoded import CANDIDATES, RANKED, RerankEncoded
 from chamfer.support.devices import CPU
 from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Advance, ignore
+from chamfer.weights.mix import LEXICAL
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_table, rows
 
 # Queries that a worker re-ranks at a time: about a second of work.

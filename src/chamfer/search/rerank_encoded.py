@@ -17,14 +17,13 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.means import mean_vectors
+from chamfer.weights.mix import LEXICAL
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import Table, add_row, empty_table, rows
 
 CANDIDATES = ("query", "documents")
-"""Columns of the job's input: query id, and ids of its candidates."""
-
-LEXICAL = "lexical"
-"""A further column of the input if any weighting needs it: BM25's score of each candidate."""
+"""Columns of the job's input: query id, and ids of its candidates; also :data:`LEXICAL`, BM25's score of each
+candidate, if any weighting needs it."""
 
 RANKED = ("weights", "query", "documents", "scores")
 """Columns of the job's result: name of the weights, query id, document ids and scores, best first."""
