@@ -28,7 +28,7 @@ from chamfer.cache.text_encoder import EncodedTexts, from_table, to_table
 from chamfer.errors import InputError
 from chamfer.support.devices import CPU
 from chamfer.support.files import append_bytes, write_json, writer_lock
-from chamfer.support.progress import Advance, ignore
+from chamfer.support.progress import Advance, Before, ignore
 from chamfer.tokens.batch import TokenBatch
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
@@ -72,7 +72,7 @@ def encode_corpus(
         raise InputError(f"{len(texts)} documents have only {len(set(ids))} distinct ids; ids must be unique")
     manifest = read_manifest(folder)
     if manifest is not None and manifest["complete"] and manifest["made_from"] == dict(made_from):
-        advance(len(ids))
+        advance(Before(len(ids)))
         return EncodedCorpus.open(folder, device)  # reading needs no lock
     with writer_lock(folder):
         manifest = read_manifest(folder)
@@ -84,7 +84,7 @@ def encode_corpus(
             manifest = {**EMPTY_MANIFEST, "made_from": dict(made_from)}
         if not manifest["complete"]:
             _drop_uncommitted(folder, manifest)
-            advance(manifest["documents"])
+            advance(Before(manifest["documents"]))
             chunks = [slice(at, at + COMMIT_EVERY) for at in range(manifest["documents"], len(ids), COMMIT_EVERY)]
             tables: Iterator[Table] = ({"text": list(texts[chunk])} for chunk in chunks)
             encoded = workers.map(EncodeTexts(encode), tables, advance=advance, gpu=gpu)

@@ -26,6 +26,7 @@ from chamfer.cli.commands import Command, Group
 from chamfer.cli.terminal import loading, notes, say
 from chamfer.errors import InputError, ServerError, WorkerError
 from chamfer.support.devices import AUTO, CPU, VARIABLE
+from chamfer.support.progress import lines_in_logs
 
 app = typer.Typer(
     name="chamfer",
@@ -71,7 +72,7 @@ def root(
 def main() -> None:
     """Run the command: bad input prints a sentence and exits with code 2, a failed worker or server with code 1."""
     try:
-        with notes(), loading():
+        with notes(), loading(), lines_in_logs():
             app()
     except InputError as error:
         fail("\n".join([str(error), *getattr(error, "__notes__", ())]))  # a note shows the place in a filter

@@ -19,7 +19,7 @@ messages = Console(stderr=True, highlight=False, emoji=False)
 
 
 progress_bar = shown(None, messages)
-"""A progress bar on a terminal, and nothing in a pipe."""
+"""A progress bar on a terminal, and a line now and then in a log."""
 
 
 @contextmanager

@@ -312,7 +312,7 @@ class Encoder:
 
         rows = [row for row, places in places_of.items() if not is_blank[places[0]]]
         most = batches.CPU_BATCH if self.device == CPU else batches.GPU_BATCH
-        chosen = batches.batches(self._model.token_counts(tokenized.inputs, rows), most)
+        chosen = batches.mixed(batches.batches(self._model.token_counts(tokenized.inputs, rows), most))
         made = ([rows[place] for place in batch] for batch in chosen)
         if self.engine == "openvino":
             map_in_threads(encode, made)

@@ -13,7 +13,7 @@ from chamfer.index.encoding import EncodeDocuments, texts_of
 from chamfer.index.manifest import check_finished
 from chamfer.index.report import BuildReport
 from chamfer.index.writing import Writer
-from chamfer.support.progress import Advance, ignore
+from chamfer.support.progress import Advance, Before, ignore
 from chamfer.tokens.unread import unread, warn_of_unread
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
@@ -52,7 +52,7 @@ def add_documents(
         nonlocal skipped
         for some in chunks_of(documents, chunk or chunk_for(encoder)):
             unchanged = writer.present(some)
-            advance(len(unchanged))
+            advance(Before(len(unchanged)))
             skipped += len(unchanged)
             new = [document for document in some if document.id not in unchanged]
             if new:

@@ -27,7 +27,7 @@ from chamfer.index.settings import Precision, Settings
 from chamfer.index.texts import check_storable
 from chamfer.index.trained import Trained, check_projection, sample_size
 from chamfer.index.writing import Writer, writing
-from chamfer.support.progress import Progress, quiet, shown
+from chamfer.support.progress import Before, Progress, quiet, shown
 from chamfer.support.sampling import draw
 from chamfer.tokens.unread import warn_of_unread
 from chamfer.workers.connect import workers_at
@@ -150,7 +150,7 @@ def build(
         resumed, truncated = building["done"], 0
         not_read: list[str] = []
         with progress("encoding documents", len(corpus)) as advance:
-            advance(resumed)
+            advance(Before(resumed))
             sent: deque[list[Document]] = deque()  # each chunk is read once, and kept here until it is written
 
             def tables() -> Iterator[Table]:
@@ -215,7 +215,7 @@ def _encoded_sample(
     glance = encoder.tokenize([document.content for document in drawn(GLANCE)], "document")
     mean = max(1.0, float(np.mean([len(ids) for ids in glance.token_ids])))
     documents = drawn(int(sample_size(round(mean * len(corpus))) / mean) + 1)
-    with progress("encoding a sample", len(documents)) as advance:
+    with progress("encoding a sample of documents", len(documents)) as advance:
         return encode_corpus(
             folder,
             [document.id for document in documents],

@@ -13,7 +13,7 @@ from chamfer.index.settings import Settings
 from chamfer.index.texts import check_storable
 from chamfer.index.trained import sample_size
 from chamfer.index.writing import writing
-from chamfer.support.progress import Progress, quiet
+from chamfer.support.progress import Before, Progress, quiet
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch, parts
 
@@ -43,7 +43,7 @@ def build_encoded(
             chosen = draw(len(tokens), max(1, int(share * len(tokens))))
             writer.train(tokens.take(chosen), tokens=len(tokens.vectors))
         done = building["done"]
-        advance(done)
+        advance(Before(done))
         for part in parts(tokens.offsets[done:], CHUNK):
             some = slice(done + part.start, done + part.stop)
             writer.add(documents[some], tokens[some], building={**building, "done": some.stop})

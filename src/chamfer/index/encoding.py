@@ -14,7 +14,7 @@ from chamfer.index.pooling import pool
 from chamfer.index.rows import Columns, check_unit, columns_in_parts
 from chamfer.index.settings import Settings
 from chamfer.index.trained import Trained
-from chamfer.support.progress import Advance
+from chamfer.support.progress import Advance, alongside
 from chamfer.tokens.batch import TokenBatch, TokenIds
 from chamfer.tokens.unread import unread
 from chamfer.workers.jobs import Table
@@ -61,9 +61,9 @@ class MakeRows:
         """See :class:`chamfer.workers.jobs.Job`."""
         pairs = zip(table[TEXT], table[KNOWN_VECTORS], strict=True)
         tokenized = self.encoder.tokenize([text for text, vectors in pairs if vectors is None], "document")
-        tokens, distinct = self.encoder.encode(tokenized, advance), tokenized.distinct
         known = len(table[TEXT]) - len(tokenized)
-        advance(known)
+        tokens = self.encoder.encode(tokenized, alongside(advance, known, of=len(tokenized)))
+        distinct = tokenized.distinct
         if known:
             tokens, distinct = self._with_known(tokens, distinct, table)
         check_unit(tokens)
