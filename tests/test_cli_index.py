@@ -264,7 +264,7 @@ class TestIndex:
         monkeypatch.setattr(Writer, "add_rows", interrupt)
         done = run("index", "build", "corpus.jsonl", "--out", "index")
         assert done.returncode != 0
-        assert "run the same command again to resume" in done.stderr
+        assert "interrupted: 0 of 5 documents are indexed, and 5 are encoded already; run the same co" in done.stderr
 
     def test_what_is_cut_is_told(self, run: Run) -> None:
         done = run("index", "build", "corpus.jsonl", "--out", "short", "--document-length", "5")

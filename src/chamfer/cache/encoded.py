@@ -6,6 +6,7 @@ from pathlib import Path
 
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
+from chamfer.cache.manifest import encoded_in
 from chamfer.cache.text_encoder import TextEncoder
 from chamfer.data.fingerprint import fingerprint
 from chamfer.encode.encoder import Encoder
@@ -63,10 +64,9 @@ def encode_cached(
         advance: progress callback.
         workers: workers that encode.
     """
-    made_from = {"encoder": encoder.fingerprint(role), "role": role, "texts": digest or fingerprint(ids, texts)}
-    key = hashlib.sha256("-".join(made_from.values()).encode()).hexdigest()[:16]
+    made_from = _made_from(encoder, role, digest or fingerprint(ids, texts))
     return encode_corpus(
-        cache / f"{role}-{key}",
+        cache / _folder_of(made_from),
         ids,
         texts,
         encode=TextEncoder(encoder, role),
@@ -76,3 +76,18 @@ def encode_cached(
         workers=workers,
         gpu=encoder.may_use_gpu,
     )
+
+
+def cached_so_far(encoder: Encoder, documents: Mapping[str, str], *, cache: Path | None = None) -> int:
+    """Number of documents that :func:`fill_cache` has committed, after an interruption, say."""
+    made_from = _made_from(encoder, "document", fingerprint(list(documents), list(documents.values())))
+    return encoded_in((cache or default_cache()) / _folder_of(made_from))
+
+
+def _made_from(encoder: Encoder, role: Role, digest: str) -> dict[str, str]:
+    return {"encoder": encoder.fingerprint(role), "role": role, "texts": digest}
+
+
+def _folder_of(made_from: Mapping[str, str]) -> str:
+    key = hashlib.sha256("-".join(made_from.values()).encode()).hexdigest()[:16]
+    return f"{made_from['role']}-{key}"

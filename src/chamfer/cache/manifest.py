@@ -64,3 +64,11 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is not a chamfer manifest; delete {folder} and encode again") from error
+
+
+def encoded_in(folder: Path) -> int:
+    """Number of documents that are committed in a folder, finished or not; 0 if it holds no corpus."""
+    try:
+        return int((read_manifest(folder) or EMPTY_MANIFEST)["documents"])
+    except InputError:  # it is damaged, which is said when it is opened
+        return 0

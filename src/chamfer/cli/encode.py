@@ -16,7 +16,7 @@ from chamfer.cli.options import (
     TextField,
     TitleField,
 )
-from chamfer.cli.terminal import print_json, resumable, say, say_truncated
+from chamfer.cli.terminal import AGAIN, print_json, resumable, say, say_truncated
 from chamfer.data.reading import Reading
 from chamfer.encode.settings import MINILM
 
@@ -46,11 +46,16 @@ def encode(
     reading = Reading(id_field, text_field, title_field, format, delimiter)
     documents = load_documents(corpus, reading=reading, allow_empty=allow_empty)
 
-    from chamfer.cache.encoded import fill_cache
+    from chamfer.cache.encoded import cached_so_far, fill_cache
     from chamfer.encode.encoder import Encoder
 
     model = Encoder.load(encoder, document_length=document_length)
-    with resumable():
+
+    def so_far() -> str:
+        done = cached_so_far(model, documents, cache=cache)
+        return f"{done:,} of {len(documents):,} documents are encoded; {AGAIN}"
+
+    with resumable(so_far):
         encoded = fill_cache(model, documents, cache=cache, ray=ray)
     tokens, truncated = encoded.tokens, encoded.truncated
     if as_json:

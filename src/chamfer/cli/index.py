@@ -23,7 +23,7 @@ from chamfer.cli.options import (
     TitleField,
     Where,
 )
-from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
+from chamfer.cli.terminal import AGAIN, print_json, results, resumable, say, say_truncated
 from chamfer.data.reading import Reading
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
@@ -91,23 +91,23 @@ def build(
     check_unfinished(read_manifest(out), out)
     check_stage(first_stage)
     reading = Reading(id_field, text_field, title_field, format, delimiter)
-    documents = documents_from(corpus, reading=reading, allow_empty=allow_empty, check=check_storable)
-    if not len(documents):
-        raise InputError(f"{corpus} holds no documents; an index needs at least one")
+    with resumable(lambda: _built_so_far(out)):
+        documents = documents_from(corpus, reading=reading, allow_empty=allow_empty, check=check_storable)
+        if not len(documents):
+            raise InputError(f"{corpus} holds no documents; an index needs at least one")
 
-    from chamfer.index.building import build_index
-    from chamfer.index.encoder import load_for_building
-    from chamfer.index.index import Index
-    from chamfer.retrieve.evidence import Evidence
-    from chamfer.weights.names import DEFAULT_WEIGHTS, mix_of
+        from chamfer.index.building import build_index
+        from chamfer.index.encoder import load_for_building
+        from chamfer.index.index import Index
+        from chamfer.retrieve.evidence import Evidence
+        from chamfer.weights.names import DEFAULT_WEIGHTS, mix_of
 
-    model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
-    with resumable():
+        model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
         report = build_index(out, documents, model, precision=precision, pool=pool, dimensions=dimensions, ray=ray)
-    say_truncated("documents", report.truncated, report.documents, model.document_length)
-    index = Index.open(out)
-    open_stage(first_stage, index.snapshot)
-    Evidence(index.snapshot).open(mix_of(DEFAULT_WEIGHTS, model))
+        say_truncated("documents", report.truncated, report.documents, model.document_length)
+        index = Index.open(out)
+        open_stage(first_stage, index.snapshot)
+        Evidence(index.snapshot).open(mix_of(DEFAULT_WEIGHTS, model))
     say(f"indexed {report.documents} documents; search them with: chamfer search {out} 'your query'")
     _print_info(index, as_json)
 
@@ -133,7 +133,13 @@ def add(
     from chamfer.index.index import Index
 
     index = Index.open(folder)
-    with resumable():
+    before = len(index)
+
+    def so_far() -> str:
+        now = index.info()["documents"]
+        return f"{folder} holds {now:,} documents, {now - before:,} more than before; {AGAIN}"
+
+    with resumable(so_far):
         report = index.add(
             corpus,
             replace=replace,
@@ -254,6 +260,16 @@ def verify(folder: IndexFolder, as_json: AsJson = False) -> None:
         results.print("\n".join(problems) or f"{folder} is intact", markup=False, soft_wrap=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _built_so_far(out: Path) -> str:
+    from chamfer.index.manifest import read_manifest, so_far
+
+    manifest = read_manifest(out)
+    finished = manifest is not None and manifest.building is None and manifest.documents
+    return f"{so_far(manifest, out)}; " + (
+        f"search them with: chamfer search {out} 'your query'" if finished else AGAIN
+    )
 
 
 def _print_info(index: "Index", as_json: bool) -> None:

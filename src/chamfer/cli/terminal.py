@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -22,13 +22,20 @@ progress_bar = shown(None, messages)
 """A progress bar on a terminal, and a line now and then in a log."""
 
 
+AGAIN = "run the same command again to continue"
+
+
 @contextmanager
-def resumable() -> Iterator[None]:
-    """Tell a person who interrupts long work that it can be resumed."""
+def resumable(so_far: Callable[[], str] | None = None) -> Iterator[None]:
+    """Tell a person who interrupts long work that it can be resumed.
+
+    Args:
+        so_far: returns a sentence that says what is committed, and what to do.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        say("interrupted; run the same command again to resume")
+        say("interrupted; run the same command again to resume" if so_far is None else f"interrupted: {so_far()}")
         raise
 
 

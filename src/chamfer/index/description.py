@@ -32,7 +32,7 @@ def describe(folder: Path) -> dict[str, Any]:
         "bytes_of_first_stages": derived,
     }
     if manifest.building is not None:
-        summary["building"] = f"{manifest.building['done']} of {manifest.building['documents']} documents"
+        summary["building"] = f"{manifest.building['done']:,} of {manifest.building['documents']:,} documents"
     return summary
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from chamfer.cache.manifest import encoded_in
 from chamfer.errors import InputError
 from chamfer.index.columns import KINDS
 from chamfer.index.damage import REMEDY, damaged, forbidden
@@ -212,11 +213,27 @@ def check_unfinished(manifest: Manifest | None, folder: Path) -> None:
 def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
     """Refuse an index whose build was interrupted."""
     if manifest.building is not None:
-        done, documents = manifest.building["done"], manifest.building["documents"]
         raise InputError(
-            f"the index{f' in {folder}' if folder else ''} is unfinished: {done} of {documents} documents are indexed; "
+            f"the index{f' in {folder}' if folder else ''} is unfinished: {so_far(manifest, folder)}; "
             "run the same build again to finish it"
         )
+
+
+def so_far(manifest: Manifest | None, folder: Path | None = None) -> str:
+    """How far a build has got: what is committed, which is all that a search could ever find.
+
+    Args:
+        manifest: the current commit; None if there is none yet.
+        folder: folder of the index, which may hold an encoded sample.
+    """
+    if manifest is None or (manifest.building is None and not manifest.version):
+        return "no document is indexed yet"
+    if manifest.building is None:
+        return f"all {manifest.documents:,} documents are indexed"
+    done, documents = manifest.building["done"], manifest.building["documents"]
+    text = f"{done:,} of {documents:,} documents are indexed"
+    sample = 0 if done or folder is None else encoded_in(folder / SAMPLE)
+    return f"{text}, and {sample:,} are encoded already" if sample else text
 
 
 def begun_build(manifest: Manifest, made_from: Mapping[str, Any], folder: Path) -> dict[str, Any]:
