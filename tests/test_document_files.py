@@ -1,6 +1,5 @@
 """Documents from the files that people have: formats and columns are recognised, and nothing is lost in silence."""
 
-import csv
 import io
 import json
 import os
@@ -10,19 +9,17 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pypdf
 import pytest
 
 from chamfer import InputError
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document
-from chamfer.data.readers import delimited
-from chamfer.data.reading import FORMATS, Reading
+from chamfer.data.reading import Reading
 from chamfer.errors import InputWarning
 from tests.conftest import write_lines
 
@@ -350,169 +347,6 @@ def test_the_digest_tells_contents_and_types_apart(tmp_path: Path) -> None:
         assert documents_from(tmp_path / "c.csv").digest == corpus.digest
         digests.add(corpus.digest)
     assert len(digests) == 4
-
-
-def parquet(**columns: list[Any]) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
-def locked(password: str) -> bytes:
-    writer, content = pypdf.PdfWriter(io.BytesIO(pdf("secret"))), io.BytesIO()
-    writer.encrypt(password, algorithm="RC4-128")
-    writer.write(content)
-    return content.getvalue()
-
-
-def scanned() -> bytes:
-    writer, content = pypdf.PdfWriter(), io.BytesIO()
-    writer.add_blank_page(100, 100)
-    writer.write(content)
-    return content.getvalue()
-
-
-class TestBadFiles:
-    """One clear sentence for each, and no document of the rest is read as something else."""
-
-    GOOD: ClassVar[str] = "id,text\n1,Cats sleep.\n"
-
-    FILES: ClassVar[dict[str, tuple[str, str | bytes, str]]] = {
-        "an unclear delimiter": ("c.csv", "id;a,text\n1;x,y\n", "could be separated by commas or semicolons; choose"),
-        "mixed encodings": (
-            "c.csv",
-            GOOD.encode() + b"2,caf\xe9\n",
-            "line 3 is not UTF-8 .byte 0xE9.; convert the fil",
-        ),
-        "a text in Latin 1": ("d/a.md", b"caf\xe9\n", "a.md is not UTF-8 .byte 0xE9.; convert the file, for example"),
-        "UTF-16": ("c.csv", GOOD.encode("utf-16"), "is UTF-16; convert it with: iconv -f UTF-16"),
-        "UTF-16 text": ("d/a.txt", "cats".encode("utf-16"), "is UTF-16; convert it with: iconv -f UTF-16"),
-        "a short row": ("c.csv", "id,text,n\n1,a,2\n2,b\n", "line 3: the row has 2 fields, but the header has 3"),
-        "a long row": ("c.csv", GOOD + "2,Dogs, cats\n", "line 3: the row has 3 fields, but the header has 2; put fi"),
-        "an open quote": ("c.csv", GOOD + '2,"Dogs\n3,bark\n', "line 3: a quote is opened and never closed"),
-        "a stray quote": ("c.csv", GOOD + '2,"Dogs" bark\n', "line 3: text follows a closing quote; inside a quoted"),
-        "line ends of old": ("c.csv", GOOD.replace("\n", "\r"), "its lines end with a carriage return alone; convert"),
-        "a header alone": ("c.csv", "id,text\n", "holds no documents, only names of columns"),
-        "an empty file": ("c.csv", "", "c.csv is empty; it holds no documents"),
-        "an empty JSON": ("c.json", "  \n", "c.json is empty; it holds no documents"),
-        "no objects": ("c.json", "[]", "c.json holds no documents"),
-        "columns twice": ("c.csv", "id,text,text\n1,a,b\n", "has 2 columns named 'text'; rename all but one"),
-        "ids twice": ("c.csv", GOOD + "1,Dogs bark.\n", "line 3: the id '1' was used before; ids must be unique"),
-        "an id missing": ("c.csv", GOOD + ",Dogs bark.\n", "line 3: the id is missing"),
-        "a text missing": ("c.csv", GOOD + "2,\n", "line 3: document '2' has no text; remove it, or keep"),
-        "no text column": ("c.csv", "id,name\n1,a\n", "no column of texts that could be recognised; its columns are"),
-        "bytes called CSV": ("c.csv", b"\x7fELF\0\1\2", "holds NUL bytes, so it is not CSV; check the file"),
-        "Parquet called CSV": (
-            "c.csv",
-            parquet(id=["1"], text=["a"]),
-            "is not CSV, but Parquet; read it with --format",
-        ),
-        "a workbook": (
-            "c.csv",
-            b"PK\x03\x04xl",
-            "is a ZIP archive or an Office document; unpack it, or save the table",
-        ),
-        "gzip": ("c.csv.gz", b"\x1f\x8b\x08", "is compressed with gzip; unpack it with gunzip"),
-        "JSON cut off": ("c.json", '[{"id": "1", "text": "a"}, {"id"', "line 1: it is not JSON .* write an array"),
-        "a number": ("c.json", "17", "holds a number; write an array of objects, an object from ids"),
-        "texts without ids": ("c.json", '["a"]', "element 1: it must be an object, not a string; write an array"),
-        "an array inside": ("c.json", '{"data": [{"id": "1"}]}', "an object whose 'data' is an array; save the array"),
-        "two ids": ("c.json", '{"a": {"id": "b", "text": "x"}}', "'a': the object has another id, 'b'; remove one"),
-        "half a pair": ("c.json", r'{"a": "\ud800"}', "holds half a surrogate pair; remove it"),
-        "lines cut off": ("c.jsonl", '{"id": "1", "text": "a"}\n{"id": "2"', "line 2: not a JSON object"),
-        "an array in lines": ("c.jsonl", "[\n{}]", "line 1: not a JSON object"),
-        "broken Parquet": ("c.parquet", parquet(id=["1"], text=["a"])[:-9], "cannot be read as Parquet"),
-        "text called Parquet": ("c.parquet", GOOD, "is not Parquet, although it is called so; write or download it"),
-        "nested texts": ("c.parquet", parquet(id=["1"], text=[["a"]]), "row 1: 'text' of '1' must be a string, not li"),
-        "a list of ids": ("c.parquet", parquet(id=[[1]], text=["a"]), "row 1: 'id' must be a string, not list"),
-        "a locked PDF": ("d/a.pdf", locked("pw"), "a.pdf is encrypted; save it without a password"),
-        "a scanned PDF": ("d/a.pdf", scanned(), "a.pdf .pages without text; OCR adds it.*: document 'a.pdf' has no te"),
-        "a broken PDF": ("d/a.pdf", b"%PDF-1.4\ngarbage", "a.pdf cannot be read as PDF"),
-        "text called PDF": ("a.pdf", "hello", "is not PDF, although it is called so"),
-        "an empty text": ("d/a.md", "\n", "a.md: document 'a.md' has no text; remove it, or keep"),
-        "NULs in a text": ("d/a.txt", "a\0b", "a.txt holds NUL bytes, so it is not text; remove it"),
-        "broken front matter": ("d/a.md", "---\na: [\n---\nx", "a.md: front matter that is not YAML .*; correct it"),
-        "tables in a folder": ("d/a.csv", GOOD, "no text, Markdown, HTML or PDF files, but only .csv .1.; a table"),
-        "an unknown format": ("c.xyz", GOOD, "the format of .*c.xyz cannot be recognised; name it with --format"),
-    }
-
-    @pytest.mark.parametrize("kind", FILES)
-    def test_each_gets_one_sentence(self, tmp_path: Path, kind: str) -> None:
-        name, content, sentence = self.FILES[kind]
-        path = put(tmp_path / name, content)
-        source = path.parent if name.startswith("d/") else path
-        with pytest.raises(InputError, match=sentence) as raised:
-            documents_from(source)
-        assert "\n" not in str(raised.value)
-        assert str(source) in str(raised.value)
-
-    def test_a_gigabyte_without_a_line_break_is_refused_at_once(self, tmp_path: Path) -> None:
-        for name, begin in (("c.csv", b"id,text\n1,"), ("c.jsonl", b'{"id": "1", "text": "a"}\n{')):
-            with (tmp_path / name).open("wb") as file:
-                file.write(begin)
-                file.write(b"x" * (delimited.LONGEST_FIELD * 5))
-                file.truncate(1 << 30)
-            with pytest.raises(InputError, match="line 2: the line is longer than 64 MiB; split it"):
-                documents_from(tmp_path / name)
-
-    def test_a_quote_that_swallows_a_large_file_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(delimited, "LONGEST_FIELD", 200_000)
-        csv.field_size_limit(200_000)
-        path = put(tmp_path / "c.csv", self.GOOD + '2,"Dogs\n' + "3,bark\n" * 200_000)
-        with pytest.raises(InputError, match=r"line 3: a field has more than .* characters; perhaps a quote is not"):
-            documents_from(path)
-
-    def test_folders_and_links(self, tmp_path: Path) -> None:
-        (tmp_path / "empty").mkdir()
-        (tmp_path / "linked").mkdir()
-        (tmp_path / "linked" / "a.md").symlink_to(tmp_path / "gone.md")
-        (tmp_path / "gone.csv").symlink_to(tmp_path / "gone")
-        for name, sentence in {
-            "empty": "no text, Markdown, HTML or PDF files, but no files; a table",
-            "linked": r"a\.md is a link to a file that is not there; remove it",
-            "gone.csv": r"there is no file .*gone\.csv \(a link to a file that is not there\)",
-            "none.csv": r"there is no file .*none\.csv",
-        }.items():
-            with pytest.raises(InputError, match=sentence):
-                documents_from(tmp_path / name)
-
-    def test_a_file_that_may_not_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_arguments: Any) -> bytes:
-            raise PermissionError(13, "Permission denied")
-
-        put(tmp_path / "d/a.txt", "x")
-        monkeypatch.setattr(Path, "read_bytes", refuse)
-        with pytest.raises(InputError, match=r"a\.txt cannot be read \(Permission denied\); remove it, or correct"):
-            documents_from(tmp_path / "d")
-
-    def test_formats_that_do_not_fit(self, tmp_path: Path) -> None:
-        path = put(tmp_path / "c.csv", self.GOOD)
-        for how, sentence in (
-            ({"format": "xls"}, f"the formats are {', '.join(FORMATS)}, not 'xls'"),
-            ({"format": "json", "delimiter": ";"}, "JSON has no delimiter"),
-            ({"delimiter": "ab"}, "a delimiter is one character, or tab, not 'ab'"),
-            ({"format": "parquet"}, r"c\.csv is not Parquet"),
-        ):
-            with pytest.raises(InputError, match=sentence):
-                documents_from(path, reading=Reading(**how))
-        with pytest.raises(InputError, match="a format and a delimiter are those of a file"):
-            documents_from({"a": "x"}, reading=Reading(format="csv"))
-        with pytest.raises(InputError, match="fields are those of dicts, rows or files"):
-            documents_from({"a": "x"}, reading=Reading(text_field="text"))
-
-    @pytest.mark.parametrize(
-        ("name", "library", "extra"),
-        [("c.parquet", "pyarrow", "parquet"), ("d/a.html", "bs4", "html"), ("d/a.pdf", "pypdf", "pdf")],
-    )
-    def test_a_missing_library_is_named_with_its_extra(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str, extra: str
-    ) -> None:
-        path = put(tmp_path / name, b"PAR1" if extra == "parquet" else b"%PDF-" if extra == "pdf" else "x")
-        monkeypatch.setitem(sys.modules, library, None)
-        with pytest.raises(InputError, match=rf"needs .*pip install 'chamfer\[{extra}\]'"):
-            documents_from(path.parent if name.startswith("d/") else path)
 
 
 READ_WITH_LITTLE_MEMORY = """

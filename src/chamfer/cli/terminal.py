@@ -41,7 +41,8 @@ def resumable(so_far: Callable[[], str] | None = None) -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print a message that is not the result."""
-    messages.print(text, markup=False, soft_wrap=True)
+    # A name of a file may hold bytes that are no text, which could not be printed.
+    messages.print(text.encode("utf-8", "backslashreplace").decode(), markup=False, soft_wrap=True)
 
 
 @contextmanager

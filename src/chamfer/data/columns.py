@@ -100,6 +100,11 @@ def _say(source: str, text: str, title: str | None) -> None:
 
 
 def _no_text(names: Sequence[str], source: str) -> InputError:
+    if len(names) == 1 and any(mark in names[0] for mark in ",;|:\t"):
+        return InputError(
+            f"{source} has a single column, {in_words(names)}; name what separates its columns with --delimiter "
+            "(delimiter in Python)"
+        )
     return InputError(
         f"{source} has no column of texts that could be recognised; its columns are {in_words(names)}; name one with "
         "--text-field (text_field in Python), or several"

@@ -110,10 +110,7 @@ class _Checks(NamedTuple):
 
     def checked(self, documents: Iterable[tuple[str, Document]], columns: Columns) -> Iterator[Document]:
         """Documents that passed all checks."""
-        for document in checked(documents, allow_empty=self.allow_empty, columns=columns):
-            if self.check is not None:
-                self.check(document)
-            yield document
+        return checked(documents, allow_empty=self.allow_empty, columns=columns, check=self.check)
 
 
 def _from_path(given: str | Path, keep: _Checks) -> Corpus:
@@ -138,7 +135,10 @@ def _from_file(path: Path, name: str, keep: _Checks) -> Corpus:
     form = format_of(path, name, keep.reading.format)
     if form == "jsonl" and str(path) == name and keep.reading.delimiter is None:
         return _read_lines(path, keep)
-    return _on_disk(read_file(path, name, form, keep.reading), name, keep)
+    before = _state(path)
+    corpus = _on_disk(read_file(path, name, form, keep.reading), name, keep)
+    _check_unchanged(path, before, name)
+    return corpus
 
 
 def _on_disk(records: Records, name: str, keep: _Checks) -> Corpus:
@@ -199,7 +199,7 @@ class InFile:
         """See :class:`Corpus`."""
         if start < len(self):
             with open_lines(self.path) as file:
-                self._check_unchanged(file.fileno())
+                _check_unchanged(file.fileno(), self.state, str(self.path))
                 file.seek(self.starts[start])
                 for row, (_, record) in enumerate(parse_json_lines(file, str(self.path)), start + 1):
                     yield document_from(record, str(self.path), self.columns, row)
@@ -208,16 +208,12 @@ class InFile:
         """See :class:`Corpus`."""
         documents = []
         with open_lines(self.path) as file:
-            self._check_unchanged(file.fileno())
+            _check_unchanged(file.fileno(), self.state, str(self.path))
             for place in places:
                 file.seek(self.starts[place])
                 record = json.loads(file.readline())
                 documents.append(document_from(record, str(self.path), self.columns, place + 1))
         return documents
-
-    def _check_unchanged(self, file: int) -> None:
-        if _state(file) != self.state:
-            raise InputError(f"{self.path} was changed while it was being read; try again")
 
 
 def _read_lines(path: Path, keep: _Checks) -> InFile:
@@ -239,12 +235,19 @@ def _read_lines(path: Path, keep: _Checks) -> InFile:
         columns, documents = keep.documents(Records((f"{name}, line {n}", record) for n, record in lines), name)
         for _ in documents:
             starts.append(start)
+        _check_unchanged(file.fileno(), state, name)
     return InFile(path, digest.hexdigest()[:16], starts, state, columns)
 
 
-def _state(file: int) -> tuple[int, int]:
-    found = os.fstat(file)
+def _state(file: int | Path) -> tuple[int, int]:
+    found = os.fstat(file) if isinstance(file, int) else file.stat()
     return found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(file: int | Path, before: tuple[int, int], name: str) -> None:
+    """Refuse a file that was changed: what was read of it may be half old and half new."""
+    if _state(file) != before:
+        raise InputError(f"{name} was changed while it was being read; try again")
 
 
 def _given(source: Any) -> Iterator[tuple[str, Document]]:  # noqa: ANN401 -- anything a user may pass

@@ -1,7 +1,7 @@
 """Documents: ids, texts, titles and metadata, and the checks that every document passes."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,7 +65,11 @@ def corpus_file(path: Path) -> Path:
 
 
 def checked(
-    documents: Iterable[tuple[str, Document]], *, allow_empty: bool, columns: "Columns | None" = None
+    documents: Iterable[tuple[str, Document]],
+    *,
+    allow_empty: bool,
+    columns: "Columns | None" = None,
+    check: Callable[[Document], None] | None = None,
 ) -> Iterator[Document]:
     """Yield documents; raise an error for an id that was used before, or for a document without text.
 
@@ -73,6 +77,7 @@ def checked(
         documents: documents, each with its origin for error messages.
         allow_empty: accept documents without text.
         columns: where their texts come from, for error messages.
+        check: a further check, whose errors do not say where a document is from.
     """
     columns = columns or STANDARD
     known: set[str] = set()
@@ -81,6 +86,11 @@ def checked(
         known.add(document.id)
         if not allow_empty and not document.content.strip():
             raise InputError(f"{where}: {no_text(document, columns)}")
+        if check is not None:
+            try:
+                check(document)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
         yield document
 
 

@@ -31,7 +31,7 @@ def read_judgement_file(path: Path, *, by_id: bool) -> JudgedRows:
     """
     if not path.is_file():
         raise InputError(f"there is no file {path} with judgements")
-    name, form, head = str(path), SUFFIXES.get(path.suffix.lower()), head_of(path)
+    name, form, head = str(path), SUFFIXES.get(path.suffix.lower()), head_of(path, str(path))
     begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not begins and form not in ("parquet", "pdf"):
         return JudgedRows(iter(()))

@@ -1,10 +1,11 @@
 """The format of a file: by its suffix, and checked against what it holds."""
 
+import codecs
 import json
 from pathlib import Path
 
 from chamfer.data.documents import ID, OTHER_ID, TEXT
-from chamfer.data.readers.text import BYTE_ORDER_MARKS
+from chamfer.data.readers.text import check_encoding
 from chamfer.data.reading import FORMATS, note
 from chamfer.errors import InputError
 
@@ -51,24 +52,27 @@ def format_of(path: Path, name: str, asked: str | None = None) -> str:
         name: its name, for messages.
         asked: the format that the user says.
     """
-    head = head_of(path)
+    head = head_of(path, name)
     form = asked or SUFFIXES.get(Path(name).suffix.lower())
     held = binary_format(head, name, form)
     if held is not None:
         if form not in (None, held):
             raise InputError(f"{name} is not {FORMATS[form]}, but {FORMATS[held]}; {_give(held)}")
         return held
-    if form != "jsonl" and not head.strip():
+    if form != "jsonl" and not head.removeprefix(codecs.BOM_UTF8).strip():
         raise InputError(f"{name} is empty; it holds no documents")
     if form in (None, "json"):
         return _of_json(head, name, form, asked)
     return form
 
 
-def head_of(path: Path) -> bytes:
-    """How a file begins."""
-    with path.open("rb") as file:
-        return file.read(HEAD)
+def head_of(path: Path, name: str) -> bytes:
+    """How a file begins; ``name`` is its name for messages."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except PermissionError as error:
+        raise InputError(f"{name} cannot be read ({error.strerror}); correct its permissions") from error
 
 
 def binary_format(head: bytes, name: str, form: str | None) -> str | None:
@@ -79,7 +83,7 @@ def binary_format(head: bytes, name: str, form: str | None) -> str | None:
         name: its name, for messages.
         form: the format that it should have, if that is known.
     """
-    held = _binary(head, form)
+    held = held_by(head, form)
     if held in FORMATS:
         return held
     if held is not None:
@@ -87,9 +91,7 @@ def binary_format(head: bytes, name: str, form: str | None) -> str | None:
     if form in ("parquet", "pdf"):
         what = "is empty" if not head else f"is not {FORMATS[form]}, although it is called so"
         raise InputError(f"{name} {what}; write or download it again")
-    encoding = BYTE_ORDER_MARKS.get(head[:2])
-    if encoding is not None:
-        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
+    check_encoding(head, name)
     if b"\0" in head:
         raise InputError(f"{name} holds NUL bytes, so it is not {FORMATS[form] if form else 'text'}; check the file")
     return None
@@ -97,7 +99,7 @@ def binary_format(head: bytes, name: str, form: str | None) -> str | None:
 
 def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str:
     """Whether a file is JSON or JSON lines; without a suffix, it must begin as one of them."""
-    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if asked or begins.startswith(b"[") or (form == "json" and not begins.startswith(b"{")):
         return "json"
     if not begins.startswith(b"{"):
@@ -117,7 +119,7 @@ def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str
     return "json"
 
 
-def _binary(head: bytes, form: str | None) -> str | None:
+def held_by(head: bytes, form: str | None) -> str | None:
     """What a file that is no text holds: a format, or a sentence about what to do; None for text."""
     if head.startswith(b"PAR1"):
         return "parquet"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.data.documents import ID, OTHER_ID, TEXT
+from chamfer.data.jsonlines import RepeatedError, reason, unique
 from chamfer.data.readers.text import decoded
 from chamfer.data.records import Records
 from chamfer.errors import InputError
@@ -21,16 +22,20 @@ def read_json(path: Path, name: str) -> Records:
 def json_value(path: Path, name: str, rule: str = RULE) -> Any:  # noqa: ANN401 -- JSON
     """The value that a file of JSON holds; ``rule`` says in an error what to write instead."""
     try:
-        value = json.loads(decoded(path.read_bytes(), name, name))
+        value = json.loads(decoded(path.read_bytes(), name, name), object_pairs_hook=unique)
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate can be neither encoded nor written
     except UnicodeError as error:
         raise InputError(f"{name} holds half a surrogate pair; remove it") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{name}, line {error.lineno}: it is not JSON ({error.msg}); {rule}") from error
+    except RepeatedError as error:
+        raise InputError(f"{name}: {error}") from error
     except (RecursionError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} cannot be parsed as JSON; {rule}") from error
+        raise InputError(f"{name} cannot be read as JSON ({reason(error)}); {rule}") from error
+    except MemoryError as error:
+        raise InputError(f"{name} does not fit into memory, as JSON must; write JSON lines") from error
     return value
 
 

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.data.documents import ID, METADATA, TEXT, TITLE
+from chamfer.data.readers.formats import HEAD, held_by
 from chamfer.data.readers.html import html_parts
 from chamfer.data.readers.markdown import markdown_parts
 from chamfer.data.readers.parts import Parts
 from chamfer.data.readers.pdf import pdf_parts
-from chamfer.data.readers.text import BYTE_ORDER_MARKS, decoded
+from chamfer.data.readers.text import check_encoding, decoded
+from chamfer.data.reading import FORMATS
 from chamfer.data.records import Records
 from chamfer.errors import InputError
 
@@ -30,6 +32,8 @@ def record_of(path: Path, name: str, form: str, identifier: str) -> tuple[str, d
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{name} cannot be read ({error.strerror}); remove it, or correct its permissions") from error
+    except MemoryError as error:
+        raise InputError(f"{name} does not fit into memory; split it") from error
     parts = _parts(content, name, form)
     where = name if parts.text or form != "pdf" else f"{name} (pages without text; OCR adds it, for example ocrmypdf)"
     return where, {ID: identifier, TITLE: parts.title, TEXT: parts.text, METADATA: parts.metadata}
@@ -38,9 +42,10 @@ def record_of(path: Path, name: str, form: str, identifier: str) -> tuple[str, d
 def _parts(content: bytes, name: str, form: str) -> Parts:
     if form == "pdf":
         return pdf_parts(content, name)
-    encoding = BYTE_ORDER_MARKS.get(content[:2])
-    if encoding is not None:
-        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
+    held = held_by(content[:HEAD], form)
+    if held is not None:
+        raise InputError(f"{name} is {f'{FORMATS[held]}; give it that suffix' if held in FORMATS else held}")
+    check_encoding(content[:HEAD], name)
     if b"\0" in content:
         raise InputError(f"{name} holds NUL bytes, so it is not text; remove it")
     if form == "html":

@@ -40,8 +40,10 @@ def read_parquet(path: Path, name: str) -> Records:
                 if batch is None:
                     return
                 found = batch.to_pylist()
-            except MemoryError:
-                raise
+            except MemoryError as error:
+                raise InputError(
+                    f"{name} does not fit into memory, row groups and all; write it with smaller row groups"
+                ) from error
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise _broken(name, error) from error
             for row in found:

@@ -4,7 +4,28 @@ import codecs
 
 from chamfer.errors import InputError
 
-BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+# A mark of UTF-32 begins as one of UTF-16 does.
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def check_encoding(head: bytes, name: str) -> None:
+    """Refuse text whose first bytes are not those of UTF-8.
+
+    Args:
+        head: the beginning of a file.
+        name: the file, for the error message.
+    """
+    encoding = next((other for mark, other in BYTE_ORDER_MARKS.items() if head.startswith(mark)), None)
+    even, odd = head[::2], head[1::2]
+    if encoding is None and len(odd) >= 8 and 2 * odd.count(0) > len(odd) and not even.count(0):
+        encoding = "UTF-16LE"  # Latin letters without a mark
+    if encoding is not None:
+        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
 
 
 def decoded(content: bytes, where: str, name: str) -> str:
