@@ -205,7 +205,7 @@ class TestResuming:
     ) -> None:
         with stopping_at(2) as progress, pytest.raises(KeyboardInterrupt):
             interrupted_build(tmp_path, encoder, progress)
-        with pytest.raises(InputError, match="0 of 25 documents are indexed; run the same build again"):
+        with pytest.raises(InputError, match="0 of 25 documents are indexed, and 9 are encoded already; run the same b"):
             Searcher.open(tmp_path, encoder=encoder)
 
     @pytest.mark.parametrize(
@@ -466,8 +466,7 @@ class TestPasses:
             build_index(tmp_path / "index", tmp_path / "c.jsonl", encoder)
         assert read.pop(0) == 0, "the beginning alone says which format it is"
         assert read[0] == read[-1] == size, "one pass that checks, one pass that builds"
-        assert len(read) == 4, "and two samples in between"
-        assert all(count < size for count in read[2:-1]), "the second sample is a part of the corpus"
+        assert all(count < size for count in read[1:-1]), "and parts of samples in between"
         assert [document.id for document, _ in contents(tmp_path / "index")] == list(texts(25))
 
     def test_an_addition_tokenises_only_what_is_new(

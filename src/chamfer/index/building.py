@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -18,6 +17,7 @@ from chamfer.data.reading import Reading
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
+from chamfer.index.drawn import Drawn
 from chamfer.index.encoder import described, load_for_building
 from chamfer.index.encoding import UNREAD, MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, begun_build, check_unfinished, read_manifest
@@ -36,6 +36,8 @@ from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 # Documents per commit, and an upper bound on their tokens. An interruption loses at most this much, some twenty seconds
 # of work on two cores, and no more than this is in memory.
 CHUNK, CHUNK_TOKENS = 1024, 2**18
+# Of long documents, whose beginnings alone are encoded, so many characters are in memory.
+CHUNK_CHARACTERS = 2**23
 # Documents from which the mean length is estimated.
 GLANCE = 256
 
@@ -173,9 +175,16 @@ def build(
 
 
 def chunks_of(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    """Documents in lists of ``size``; the last may be shorter."""
-    rest = iter(documents)
-    while chunk := list(islice(rest, size)):
+    """Documents in lists of ``size``; the last may be shorter, as are those of long documents."""
+    chunk: list[Document] = []
+    characters = 0
+    for document in documents:
+        chunk.append(document)
+        characters += len(document.content)
+        if len(chunk) == size or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
         yield chunk
 
 
@@ -194,8 +203,9 @@ def _check_projection(corpus: Corpus, encoder: Encoder, settings: Settings) -> N
     """Refuse a small corpus that has too few tokens for a projection, before anything is written or encoded."""
     if settings.projected is None or len(corpus) >= settings.dimensions:
         return
-    tokenized = encoder.tokenize([document.content for document in corpus.read()], "document")
-    check_projection(sum(-(-len(ids) // settings.pool) for ids in tokenized.token_ids), settings)
+    texts = ([document.content for document in some] for some in chunks_of(corpus.read(), CHUNK))
+    token_ids = (ids for some in texts for ids in encoder.tokenize(some, "document").token_ids)
+    check_projection(sum(-(-len(ids) // settings.pool) for ids in token_ids), settings)
 
 
 def _encoded_sample(
@@ -209,17 +219,17 @@ def _encoded_sample(
     """Encode a random sample of the corpus to train on; it stays on disk until the build is finished."""
     generator = np.random.default_rng(0)
 
-    def drawn(count: int) -> list[Document]:
-        return corpus.take(draw(len(corpus), count, generator).tolist())
+    def drawn(count: int) -> Drawn:
+        return Drawn(corpus, draw(len(corpus), count, generator).tolist())
 
-    glance = encoder.tokenize([document.content for document in drawn(GLANCE)], "document")
-    mean = max(1.0, float(np.mean([len(ids) for ids in glance.token_ids])))
+    glance = (encoder.tokenize([document.content for document in part], "document") for part in drawn(GLANCE).parts())
+    mean = max(1.0, float(np.mean([len(ids) for tokenized in glance for ids in tokenized.token_ids])))
     documents = drawn(int(sample_size(round(mean * len(corpus))) / mean) + 1)
     with progress("encoding a sample of documents", len(documents)) as advance:
         return encode_corpus(
             folder,
-            [document.id for document in documents],
-            [document.content for document in documents],
+            documents.ids(),
+            documents,
             encode=TextEncoder(encoder, "document"),
             made_from={**made_from, "encoder": encoder.fingerprint("document")},
             advance=advance,

@@ -1,6 +1,6 @@
 """Merging segments, without deleted documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from chamfer.index.manifest import Entry
 from chamfer.index.rows import Rows, gather, recoded
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
+from chamfer.index.texts import TEXTS
 from chamfer.index.trained import Trained, sample_size, train_kept
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import offsets_of, parts
@@ -18,6 +19,8 @@ from chamfer.tokens.batch import offsets_of, parts
 # This many segments of similar size are merged into one, so that a document is copied at most once per power of eight.
 # Large segments are not merged, so that the time to add a document does not grow with the index.
 FAN, LARGE = 8, 2**17
+# Bytes of texts, about, that are in memory during a merge.
+TEXT_BYTES = 2**24
 
 
 def segments_to_merge(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -75,13 +78,22 @@ def merged_rows(
     places = np.concatenate(alive)[order]
     lengths = np.concatenate([segment.columns[LENGTHS_FILE] for segment in segments])
     starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
-    for part in parts(offsets_of(lengths[starts[owner] + places])):
+    for part in _of_few_texts(parts(offsets_of(lengths[starts[owner] + places])), segments):
         columns = gather([segment.source for segment in segments], owner[part], places[part], settings)
         if before is not None and learnt is not None:
             columns = recoded(columns, settings, before, learnt)
         for segment in segments:
             segment.forget()
         yield Rows(_documents(segments, owner[part], places[part]), columns)
+
+
+def _of_few_texts(whole: Iterable[slice], segments: Sequence[Segment]) -> Iterator[slice]:
+    """Parts of a merge, divided further where texts are so long that those of a part would fill memory."""
+    size = sum(file.bytes for segment in segments for file in segment.content if file.name == TEXTS)
+    most = max(1, TEXT_BYTES * sum(map(len, segments)) // max(1, size))
+    for part in whole:
+        for start in range(part.start, part.stop, most):
+            yield slice(start, min(start + most, part.stop))
 
 
 def _documents(

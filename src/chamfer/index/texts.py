@@ -178,7 +178,7 @@ class Texts:
 
     def texts(self) -> Iterator[str]:
         """All texts, in order of place."""
-        at_a_time, last = 1024, -1
+        at_a_time, last = 64, -1  # a text may be long
         while rows := self._ask(
             "SELECT place, text FROM documents WHERE place > ? ORDER BY place LIMIT ?", (last, at_a_time)
         ):
