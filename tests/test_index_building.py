@@ -205,7 +205,9 @@ class TestResuming:
     ) -> None:
         with stopping_at(2) as progress, pytest.raises(KeyboardInterrupt):
             interrupted_build(tmp_path, encoder, progress)
-        with pytest.raises(InputError, match="0 of 25 documents are indexed, and 9 are encoded already; run the same b"):
+        with pytest.raises(
+            InputError, match="0 of 25 documents are indexed, and 9 are encoded already; run the same b"
+        ):
             Searcher.open(tmp_path, encoder=encoder)
 
     @pytest.mark.parametrize(
