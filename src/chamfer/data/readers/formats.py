@@ -90,12 +90,11 @@ def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str
         record = json.loads(first)
     except (ValueError, RecursionError):
         return "json" if form == "json" or len(begins.splitlines()) > 1 else "jsonl"
-    several = any(line.strip() for line in rest)
-    if several or {ID, OTHER_ID} & {*record} or TEXT in record:
+    if any(line.strip() for line in rest):
         if form == "json":
-            note(f"{name} holds JSON lines, and is read so")
+            note(f"{name} contains JSON lines; reading it as such")
         return "jsonl"
-    return "json"
+    return "jsonl" if form is None and {ID, OTHER_ID, TEXT} & {*record} else "json"
 
 
 def _binary(head: bytes, form: str | None) -> str | None:

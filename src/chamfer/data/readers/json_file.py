@@ -1,35 +1,49 @@
-"""A file of JSON: an array of objects, or an object of texts or objects by id. It is read into memory as a whole."""
+"""A file of JSON: an array of objects, one object, or an object of texts or objects by id.
+
+It is read into memory as a whole.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from chamfer.data.columns import IDS, TEXTS
 from chamfer.data.documents import ID, OTHER_ID, TEXT
+from chamfer.data.jsonlines import RepeatedNameError, parse_json
 from chamfer.data.readers.text import decoded
+from chamfer.data.reading import note
 from chamfer.data.records import Records
 from chamfer.errors import InputError
 
 RULE = "write an array of objects, an object from ids to texts or objects, or JSON lines"
 
 
-def read_json(path: Path, name: str) -> Records:
-    """Read a file of JSON."""
+def read_json(path: Path, name: str, fields: Collection[str] = ()) -> Records:
+    """Read a file of JSON.
+
+    Args:
+        path: the file.
+        name: its name, for messages.
+        fields: fields of records that the user names.
+    """
     try:
-        value = json.loads(decoded(path.read_bytes(), name, name))
+        value = parse_json(decoded(path.read_bytes(), name, name))
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate can be neither encoded nor written
     except UnicodeError as error:
         raise InputError(f"{name} holds half a surrogate pair; remove it") from error
+    except RepeatedNameError as error:
+        raise InputError(f"{name}: {error}") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{name}, line {error.lineno}: it is not JSON ({error.msg}); {RULE}") from error
     except (RecursionError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} cannot be parsed as JSON; {RULE}") from error
-    return Records(_records(value, name))
+    return Records(_records(value, name, {*IDS, *TEXTS, *fields}))
 
 
-def _records(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- JSON
+def _records(value: Any, name: str, fields: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- JSON
     if isinstance(value, list):
         for place, one in enumerate(value, 1):
             if not isinstance(one, dict):
@@ -38,9 +52,18 @@ def _records(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:  # 
         return
     if not isinstance(value, dict):
         raise InputError(f"{name} holds {_named(value)}; {RULE}")
+    scalars = [key for key, one in value.items() if isinstance(one, str | int | float)]
+    if any({key, key.strip().casefold()} & {*fields} for key in scalars):
+        yield name, value
+        return
     lists = [key for key, one in value.items() if isinstance(one, list)]
     if lists:
         raise InputError(f"{name} holds an object whose {lists[0]!r} is an array; save the array alone, or {RULE}")
+    if any(isinstance(one, str) for one in value.values()):
+        note(
+            f"{name}: the object has neither an id nor a text under a usual name, so each of its fields is read as a "
+            "document, whose id is the field's name; --text-field (text_field in Python) names the text of one document"
+        )
     for key, one in value.items():
         where = f"{name}, {key!r}"
         if isinstance(one, str):
