@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from chamfer import InputError
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document, metadata_json
+from chamfer.data.reading import Reading
 from tests.conftest import write_lines
 
 
@@ -190,9 +191,34 @@ class TestSources:
     def test_the_digest_tells_corpora_apart(self) -> None:
         digests = [
             documents_from(source).digest
-            for source in ({"a": "x"}, {"b": "x"}, {"a": "y"}, [Document("a", "x", metadata={"n": 1})])
+            for source in (
+                {"a": "x"},
+                {"b": "x"},
+                {"a": "y"},
+                {"a": "x y"},
+                [Document("a", "x", metadata={"n": 1})],
+                [Document("a", "y", "x")],
+                [Document("a", "", "x y")],
+            )
         ]
         assert len(set(digests)) == len(digests)
+
+    @pytest.mark.parametrize("name", ["c.jsonl", "c.json", "c.csv"])
+    def test_the_digest_tells_chosen_columns_apart(self, tmp_path: Path, name: str) -> None:
+        frame = pd.DataFrame([{"id": "1", "title": "a", "summary": "b", "full": "c"}])
+        if name == "c.csv":
+            frame.to_csv(tmp_path / name, index=False)
+        else:
+            frame.to_json(tmp_path / name, orient="records", lines=name == "c.jsonl")
+        readings = [
+            Reading(text_field="summary"),
+            Reading(text_field="full"),
+            Reading(text_field=["summary", "full"]),
+            Reading(text_field="full", title_field="summary"),
+            Reading(text_field="full", id_field="row"),
+        ]
+        digests = {documents_from(tmp_path / name, reading=reading).digest for reading in readings}
+        assert len(digests) == len(readings)
 
     @pytest.mark.parametrize(
         ("source", "message"),

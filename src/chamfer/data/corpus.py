@@ -160,10 +160,12 @@ class InMemory:
     @cached_property
     def digest(self) -> str:
         """See :class:`Corpus`."""
-        return fingerprint(
-            (document.id for document in self.documents),
-            (document.content + metadata_json(document) for document in self.documents),
-        )
+        parts: list[tuple[str, str]] = []
+        for document in self.documents:
+            if document.title:
+                parts.append(("", document.title))  # no id is empty
+            parts.append((document.id, document.text + metadata_json(document)))
+        return fingerprint((name for name, _ in parts), (text for _, text in parts))
 
     def read(self, start: int = 0) -> Iterator[Document]:
         """See :class:`Corpus`."""
@@ -180,7 +182,7 @@ class InFile:
 
     Args:
         path: the file.
-        digest: digest of its bytes.
+        digest: digest of its bytes, and of the columns if they are not the standard ones.
         starts: byte offset of each document's line.
         state: size and modification time when it was checked.
         columns: which fields hold the id, the text and the title.
@@ -239,6 +241,8 @@ def _read_lines(path: Path, keep: _Checks) -> InFile:
         columns, documents = keep.documents(Records((f"{name}, line {n}", record) for n, record in lines), name)
         for _ in documents:
             starts.append(start)
+    if columns != STANDARD:
+        digest.update(json.dumps(columns).encode())
     return InFile(path, digest.hexdigest()[:16], starts, state, columns)
 
 
