@@ -148,8 +148,28 @@ class TestColumns:
 
     def test_capital_letters_and_other_names_are_recognised_and_said(self, tmp_path: Path) -> None:
         path = put(tmp_path / "x.csv", "ID,Title,Body\n1,Cats,sleep\n")
-        with pytest.warns(InputWarning, match="from 'Body', and titles from 'Title'|ids are read from 'ID'"):
+        with pytest.warns(InputWarning) as told:
             assert read(path) == [Document("1", "sleep", "Cats")]
+        texts, ids = [str(one.message) for one in told]
+        assert "texts are read from 'Body', and titles from 'Title'; --text-field" in texts
+        assert "ids are read from 'ID'; --id-field" in ids
+
+    @pytest.mark.parametrize("name", ["headline", "Title", "question", "Heading"])
+    @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+    def test_titles_beside_a_usual_text_are_recognised_and_said(self, tmp_path: Path, name: str, suffix: str) -> None:
+        content = f"id,{name},text\n1,Cats,sleep\n"
+        if suffix == "jsonl":
+            content = json.dumps({"id": "1", name: "Cats", "text": "sleep"})
+        path = put(tmp_path / f"x.{suffix}", content)
+        with pytest.warns(InputWarning, match=f"titles are read from '{name}'; --title-field") as told:
+            assert read(path) == [Document("1", "sleep", "Cats")]
+        assert len(told) == 1
+        assert read(path, title_field=name) == [Document("1", "sleep", "Cats")], "nothing is said"
+
+    def test_a_text_or_an_id_that_is_named_is_no_title(self, tmp_path: Path) -> None:
+        path = put(tmp_path / "x.csv", "heading,question,text\n7,Why?,Because.\n")
+        [document] = read(path, id_field="heading", text_field="question")
+        assert document == Document("7", "Why?", metadata={"text": "Because."})
 
     @pytest.mark.parametrize(
         ("content", "how", "sentence"),
@@ -157,6 +177,11 @@ class TestColumns:
             ("id,name\n1,a\n", {}, "has no column of texts that could be recognised; its columns are 'id' and 'name';"),
             ("id,text\n1,a\n", {"text_field": "body"}, "has no column 'body'; its columns are 'id' and 'text'"),
             ("id,body,content\n1,a,b\n", {}, "'body' and 'content' could each be the text; choose with --text-field"),
+            (
+                "id,text,heading,question\n1,a,b,c\n",
+                {},
+                "'heading' and 'question' could each be the title; choose with",
+            ),
             ("id,text\n1,a\n", {"text_field": "text", "title_field": "text"}, "cannot be both a title and a text"),
         ],
     )
