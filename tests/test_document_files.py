@@ -229,7 +229,6 @@ class TestTypes:
             "phone": "+4912",
             "half": "true",
             "huge": "12345678901234567890",
-            "none": "NaN",
         }
         assert (second["n"], second["price"], second["open"]) == (-20, 2, False)
         assert "n" not in third
@@ -265,7 +264,7 @@ class TestDelimiters:
         self, tmp_path: Path, name: str, delimiter: str, called: str
     ) -> None:
         frame().to_csv(tmp_path / name, index=False, sep=delimiter)
-        with pytest.warns(InputWarning, match=f"is separated by {called}"):
+        with pytest.warns(InputWarning, match=f"uses {called} as its delimiter"):
             assert read(tmp_path / name) == EXPECTED
         assert read(tmp_path / name, delimiter=delimiter.replace("\t", "tab")) == EXPECTED
 

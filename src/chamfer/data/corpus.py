@@ -20,7 +20,7 @@ from chamfer.data.readers.datasets import is_dataset, read_dataset
 from chamfer.data.readers.files import read_file
 from chamfer.data.readers.folder import read_folder
 from chamfer.data.readers.formats import format_of
-from chamfer.data.reading import USUAL, Reading
+from chamfer.data.reading import USUAL, Reading, note
 from chamfer.data.recognised import documents_of
 from chamfer.data.records import Records
 from chamfer.data.spool import OnDisk, copied, spooled
@@ -142,7 +142,9 @@ def _from_file(path: Path, name: str, keep: _Checks) -> Corpus:
 
 
 def _on_disk(records: Records, name: str, keep: _Checks) -> Corpus:
-    corpus = spooled(keep.documents(records, name)[1], typed=records.typed)
+    corpus = spooled(keep.documents(records, name)[1], typed=records.typed, grouped=records.grouped)
+    for sentence in corpus.types.notes if corpus.types is not None else ():
+        note(f"{name}: {sentence}")
     if not len(corpus):
         raise InputError(f"{name} holds no documents" + ("" if records.names is None else ", only names of columns"))
     return corpus
