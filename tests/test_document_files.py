@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -360,6 +361,25 @@ def test_standard_input_is_recognised_or_named(tmp_path: Path, monkeypatch: pyte
     assert read("-", format="csv" if name == "c.csv" else None) == EXPECTED
 
 
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [(b"id,text\n1,caf\xe9\n", "iconv -f WINDOWS-1252 -t UTF-8"), ("id,text\n", "iconv -f UTF-16 -t UTF-8")],
+)
+def test_standard_input_has_no_file_to_convert(monkeypatch: pytest.MonkeyPatch, content: str | bytes, end: str) -> None:
+    given = content if isinstance(content, bytes) else content.encode("utf-16")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    with pytest.raises(InputError, match=f"{end}$"):
+        read("-", format="csv")
+
+
+def test_pages_without_text_are_counted(tmp_path: Path) -> None:
+    level = logging.getLogger("pypdf").level
+    with pytest.warns(InputWarning, match=r"a\.pdf: 1 of 3 pages has no text; OCR adds it"):
+        [document] = read(put(tmp_path / "a.pdf", pdf("Fish swim.", "", "In water.")))
+    assert document == Document("a.pdf", "Fish swim.\n\nIn water.", metadata={"pages": 3})
+    assert logging.getLogger("pypdf").level == level
+
+
 def test_a_pipe_is_read_like_standard_input(tmp_path: Path) -> None:
     write_lines(tmp_path / "c.jsonl", RECORDS)
     with subprocess.Popen(["cat", tmp_path / "c.jsonl"], stdout=subprocess.PIPE) as process:
@@ -409,8 +429,8 @@ class TestBadFiles:
             "line 3 is not UTF-8 .byte 0xE9.; convert the fil",
         ),
         "a text in Latin 1": ("d/a.md", b"caf\xe9\n", "a.md is not UTF-8 .byte 0xE9.; convert the file, for example"),
-        "UTF-16": ("c.csv", GOOD.encode("utf-16"), "is UTF-16; convert it with: iconv -f UTF-16"),
-        "UTF-16 text": ("d/a.txt", "cats".encode("utf-16"), "is UTF-16; convert it with: iconv -f UTF-16"),
+        "UTF-16": ("c.csv", GOOD.encode("utf-16"), "is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 /"),
+        "UTF-16 text": ("d/a.txt", "cats".encode("utf-16"), "is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 /"),
         "a short row": ("c.csv", "id,text,n\n1,a,2\n2,b\n", "line 3: the row has 2 fields, but the header has 3"),
         "a long row": ("c.csv", GOOD + "2,Dogs, cats\n", "line 3: the row has 3 fields, but the header has 2; put fi"),
         "an open quote": ("c.csv", GOOD + '2,"Dogs\n3,bark\n', "line 3: a quote is opened and never closed"),
@@ -446,15 +466,19 @@ class TestBadFiles:
         "lines cut off": ("c.jsonl", '{"id": "1", "text": "a"}\n{"id": "2"', "line 2: not a JSON object"),
         "an array in lines": ("c.jsonl", "[\n{}]", "line 1: not a JSON object"),
         "broken Parquet": ("c.parquet", parquet(id=["1"], text=["a"])[:-9], "cannot be read as Parquet"),
-        "text called Parquet": ("c.parquet", GOOD, "is not Parquet, although it is called so; write or download it"),
+        "text called Parquet": (
+            "c.parquet",
+            GOOD,
+            r"has the suffix \.parquet but is not Parquet; write or download it",
+        ),
         "nested texts": ("c.parquet", parquet(id=["1"], text=[["a"]]), "row 1: 'text' of '1' must be a string, not li"),
         "a list of ids": ("c.parquet", parquet(id=[[1]], text=["a"]), "row 1: 'id' must be a string, not list"),
         "a locked PDF": ("d/a.pdf", locked("pw"), "a.pdf is encrypted; save it without a password"),
         "a scanned PDF": ("d/a.pdf", scanned(), "a.pdf .pages without text; OCR adds it.*: document 'a.pdf' has no te"),
         "a broken PDF": ("d/a.pdf", b"%PDF-1.4\ngarbage", "a.pdf cannot be read as PDF"),
-        "text called PDF": ("a.pdf", "hello", "is not PDF, although it is called so"),
+        "text called PDF": ("a.pdf", "hello", r"has the suffix \.pdf but is not PDF"),
         "an empty text": ("d/a.md", "\n", "a.md: document 'a.md' has no text; remove it, or keep"),
-        "NULs in a text": ("d/a.txt", "a\0b", "a.txt holds NUL bytes, so it is not text; remove it"),
+        "NULs in a text": ("d/a.txt", "a\0b", "a.txt holds NUL bytes, so it is not text; check the file, or remove it"),
         "broken front matter": ("d/a.md", "---\na: [\n---\nx", "a.md: front matter that is not YAML .*; correct it"),
         "tables in a folder": ("d/a.csv", GOOD, "no text, Markdown, HTML or PDF files, but only .csv .1.; a table"),
         "an unknown format": ("c.xyz", GOOD, "the format of .*c.xyz cannot be recognised; name it with --format"),

@@ -62,7 +62,7 @@ def test_a_repeated_name_is_refused(tmp_path: Path, name: str, where: str) -> No
         content = "[" + content.replace("\n", ",", 1) + "]"
     if name == "i.json":
         content = '{"cats": {"text": "a"}, "cats": {"text": "b"}}'
-    with pytest.raises(InputError, match=f"{where}.* has '(n|cats)' more than once; remove or rename all but one"):
+    with pytest.raises(InputError, match=f"{where}.* has '(n|cats)' twice; remove one of the two"):
         read(tmp_path / name, content)
 
 

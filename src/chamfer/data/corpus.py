@@ -20,6 +20,7 @@ from chamfer.data.readers.datasets import is_dataset, read_dataset
 from chamfer.data.readers.files import read_file
 from chamfer.data.readers.folder import read_folder
 from chamfer.data.readers.formats import format_of
+from chamfer.data.readers.text import UNNAMED
 from chamfer.data.reading import USUAL, Reading, note
 from chamfer.data.recognised import documents_of
 from chamfer.data.records import Records
@@ -120,7 +121,7 @@ def _from_path(given: str | Path, keep: _Checks) -> Corpus:
     path, reading = Path(given), keep.reading
     if str(given) == STANDARD_INPUT:
         with copied(sys.stdin.buffer) as copy:
-            return _from_file(copy, "standard input", keep)
+            return _from_file(copy, UNNAMED, keep)
     if path.is_dir():
         if not corpus_file(path).is_file():
             return _on_disk(read_folder(path, str(path), reading.format), str(path), keep)

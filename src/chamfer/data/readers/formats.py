@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from chamfer.data.documents import ID, OTHER_ID, TEXT
-from chamfer.data.readers.text import BYTE_ORDER_MARKS
+from chamfer.data.readers.text import check_encoding, check_no_nul
 from chamfer.data.reading import FORMATS, note
 from chamfer.errors import InputError
 
@@ -62,13 +62,11 @@ def format_of(path: Path, name: str, asked: str | None = None) -> str:
     if held is not None:
         raise InputError(f"{name} is {held}")
     if form in ("parquet", "pdf"):
-        what = "is empty" if not head else f"is not {FORMATS[form]}, although it is called so"
+        suffix = "" if asked else f"has the suffix {Path(name).suffix} but "
+        what = "is empty" if not head else f"{suffix}is not {FORMATS[form]}"
         raise InputError(f"{name} {what}; write or download it again")
-    encoding = BYTE_ORDER_MARKS.get(head[:2])
-    if encoding is not None:
-        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
-    if b"\0" in head:
-        raise InputError(f"{name} holds NUL bytes, so it is not {FORMATS[form] if form else 'text'}; check the file")
+    check_encoding(head, name)
+    check_no_nul(head, name, FORMATS[form] if form else "text")
     if form != "jsonl" and not head.strip():
         raise InputError(f"{name} is empty; it holds no documents")
     if form in (None, "json"):

@@ -10,7 +10,7 @@ from typing import Any
 
 from chamfer.data.columns import IDS, TEXTS
 from chamfer.data.documents import ID, OTHER_ID, TEXT
-from chamfer.data.jsonlines import RepeatedNameError, parse_json
+from chamfer.data.jsonlines import RepeatedError, reason, unique
 from chamfer.data.readers.text import decoded
 from chamfer.data.reading import note
 from chamfer.data.records import Records
@@ -28,18 +28,18 @@ def read_json(path: Path, name: str, fields: Collection[str] = ()) -> Records:
         fields: fields of records that the user names.
     """
     try:
-        value = parse_json(decoded(path.read_bytes(), name, name))
+        value = json.loads(decoded(path.read_bytes(), name, name), object_pairs_hook=unique)
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate can be neither encoded nor written
     except UnicodeError as error:
         raise InputError(f"{name} holds half a surrogate pair; remove it") from error
-    except RepeatedNameError as error:
-        raise InputError(f"{name}: {error}") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{name}, line {error.lineno}: it is not JSON ({error.msg}); {RULE}") from error
+    except RepeatedError as error:
+        raise InputError(f"{name}: {error}") from error
     except (RecursionError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} cannot be parsed as JSON; {RULE}") from error
+        raise InputError(f"{name} cannot be read as JSON ({reason(error)}); {RULE}") from error
     return Records(_records(value, name, {*IDS, *TEXTS, *fields}))
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from chamfer.data.documents import ID, METADATA, TEXT, TITLE
+from chamfer.data.readers.formats import HEAD
 from chamfer.data.readers.html import html_parts
 from chamfer.data.readers.markdown import markdown_parts
 from chamfer.data.readers.parts import Parts
 from chamfer.data.readers.pdf import pdf_parts
-from chamfer.data.readers.text import BYTE_ORDER_MARKS, decoded
+from chamfer.data.readers.text import check_encoding, check_no_nul, decoded
 from chamfer.data.records import Records
 from chamfer.errors import InputError
 
@@ -38,11 +39,8 @@ def record_of(path: Path, name: str, form: str, identifier: str) -> tuple[str, d
 def _parts(content: bytes, name: str, form: str) -> Parts:
     if form == "pdf":
         return pdf_parts(content, name)
-    encoding = BYTE_ORDER_MARKS.get(content[:2])
-    if encoding is not None:
-        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
-    if b"\0" in content:
-        raise InputError(f"{name} holds NUL bytes, so it is not text; remove it")
+    check_encoding(content[:HEAD], name)
+    check_no_nul(content, name)
     if form == "html":
         return html_parts(content, name)
     text = decoded(content, name, name)
