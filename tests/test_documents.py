@@ -116,9 +116,7 @@ def test_a_lone_surrogate_is_refused_however_it_is_written(tmp_path: Path, surro
         b'\xef\xbb\xbf{"_id": "1", "text": "a"}\n{"_id": "2", "text": "%s"}\n' % surrogate
     )
     seen: list[Document] = []
-    with pytest.raises(
-        InputError, match=r"line 2: not a JSON object \((it is not UTF-8|it holds half a sur.*)\)"
-    ):
+    with pytest.raises(InputError, match=r"line 2: not a JSON object \((it is not UTF-8|it holds half a sur.*)\)"):
         documents_from(tmp_path / "c.jsonl", check=seen.append)
     assert [document.id for document in seen] == ["1"], "a byte order mark is no mistake"
 

@@ -431,3 +431,7 @@ def test_the_docstring_collection_has_thousands_of_public_names(monkeypatch: pyt
     assert len(set(collection.queries.values())) == len(collection.queries)
     assert not any(part.startswith("_") for name in collection.documents for part in name.split("."))
     assert 25 < len(docstring_collection(most=50).documents) <= 50
+    fewer = docstring_collection(without={"lib2to3", "tkinter"}).documents
+    assert {*collection.documents} - {*fewer} == {
+        name for name in collection.documents if name.startswith(("lib2to3", "tkinter"))
+    }
