@@ -11,8 +11,8 @@ from functools import cache
 from importlib import import_module
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
 from textwrap import dedent
+from typing import Any
 
 import griffe
 import pytest
