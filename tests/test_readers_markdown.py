@@ -6,6 +6,7 @@ import pytest
 
 from chamfer import InputError
 from chamfer.data.readers.markdown import markdown_parts
+from chamfer.errors import InputWarning
 
 
 @pytest.mark.parametrize(
@@ -63,5 +64,11 @@ def test_toml_is_front_matter_too() -> None:
     text = '+++\ntitle = "Cats"\ndate = 2024-01-02\ntags = ["pets"]\n\n[by]\nname = "Ann"\n+++\n\n# Cats\n\nsleep'
     metadata = {"date": "2024-01-02", "tags": ["pets"], "by": {"name": "Ann"}}
     assert markdown_parts(text, "cats.md") == ("Cats", "sleep", metadata)
+    with pytest.raises(
+        InputError, match=r"cats\.md: column 'n' holds a value of type float \(inf\), which metadata cann"
+    ):
+        markdown_parts("+++\nn = inf\n+++\nsleep", "cats.md")
+    with pytest.warns(InputWarning, match=r"cats\.md: column 'n' holds bytes"):
+        assert markdown_parts("---\nn: !!binary aGk=\n---\nsleep", "cats.md").metadata == {}
     with pytest.raises(InputError, match=r"cats\.md: front matter that is not TOML \(.*\); correct it"):
         markdown_parts("+++\ntitle: Cats\n+++\nsleep", "cats.md")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from chamfer.data.cell_types import typed_alone
-from chamfer.data.plain import plain
+from chamfer.data.plain import Cells
 from chamfer.errors import InputError, first_line
 
 YAML = re.compile(r"\s*^---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -55,12 +55,12 @@ def front_matter(text: str, where: str) -> FrontMatter:
     """
     found = TOML.match(text)
     if found is not None:
-        return _named(_toml(found[1], where), found.end())
+        return _named(_toml(found[1], where), found.end(), where)
     found = YAML.match(text)
     if found is None:
         return FrontMatter()
     value = _yaml(found[1], where)
-    return _named(value, found.end()) if isinstance(value, dict) else FrontMatter(found.end())
+    return _named(value, found.end(), where) if isinstance(value, dict) else FrontMatter(found.end())
 
 
 def _toml(content: str, where: str) -> dict[str, Any]:
@@ -81,14 +81,14 @@ def _yaml(content: str, where: str) -> Any:  # noqa: ANN401 -- YAML
         raise InputError(f"{where}: front matter that is not YAML ({first_line(error)}); correct it") from error
 
 
-def _named(values: Mapping[Any, Any], end: int) -> FrontMatter:
-    title, metadata = "", {}
+def _named(values: Mapping[Any, Any], end: int, where: str) -> FrontMatter:
+    title, fields = "", {}
     for name, value in values.items():
         if str(name).casefold() == "title" and not title and isinstance(value, str | int | float):
             title = str(value).strip()
-        elif (one := plain(_typed(value))) is not None:
-            metadata[str(name)] = one
-    return FrontMatter(end, read=True, title="" if title in NULLS else title, metadata=metadata)
+        else:
+            fields[str(name)] = _typed(value)
+    return FrontMatter(end, read=True, title="" if title in NULLS else title, metadata=Cells(where).of(fields, where))
 
 
 def _typed(value: Any) -> Any:  # noqa: ANN401 -- YAML
