@@ -58,7 +58,9 @@ class CellTypes:
         """Look at one more row."""
         self._kinds = None
         for name, value in cells.items():
-            column = self._columns.setdefault(name, _Column())
+            column = self._columns.get(name)
+            if column is None:
+                column = self._columns[name] = _Column()
             if column.kind != "text" and value not in MISSING_NUMBERS:
                 column.look(value)
 
@@ -104,7 +106,8 @@ class _Column:
 
     def look(self, value: Any) -> None:  # noqa: ANN401 -- a cell
         kind = _kind(value)
-        self.kind = kind if self.kind in (None, kind) else _wider(self.kind, kind)
+        if kind != self.kind:
+            self.kind = kind if self.kind is None else _wider(self.kind, kind)
         if kind == "float":
             found = FLOAT.fullmatch(value)
             whole, digits = found.groups() if found else ("", None)
