@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import resource
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from chamfer import TokenWeights, __version__
 from chamfer.cli import app as cli_app
+from chamfer.cli import demo
 from chamfer.cli.app import main
 from chamfer.data import docstrings
 from chamfer.errors import WorkerError
@@ -431,10 +433,25 @@ def test_the_demo_compares_answers_and_draws_a_picture(
 ) -> None:
     module_name = docstrings._module_name  # of a part of the library only: all of it takes ten seconds to parse
     monkeypatch.setattr(docstrings, "_module_name", lambda path: module_name(path) if path.stem < "d" else None)
+    monkeypatch.setattr(demo, "raised_by_weights", lambda cases: cases[:1])
+    monkeypatch.setattr(demo, "raised_by_mix", lambda cases: cases[1:2])
+    monkeypatch.setattr(demo, "lowered_by_mix", lambda _: [])
     done = run("demo", "--max-documents", "40", "--save", "demo.svg")
     assert done.returncode == 0, done.stderr
-    assert "idf-soft" in done.stdout
-    assert "chamfer index build YOUR-FILE" in done.stdout
+    by_weights, by_mix, everything = re.split("The mix moves it up|All queries", done.stdout)
+    assert "Token weights move the right answer up" in by_weights
+    assert "What it cannot do" not in done.stdout, "a heading without a query is left out"
+    for part, after in ((by_weights, "idf-soft"), (by_mix, "mix")):
+        assert re.search(rf"^uniform +{after} *$", part, re.MULTILINE)
+        [(answer, *ranks)] = re.findall(
+            r"right answer: (\S+), rank (\d+) with uniform\sweights, (\d+) with\sidf-soft, (\d+)\swith\smix",
+            " ".join(part.split()),
+        )
+        rank = {"uniform": int(ranks[0]), "idf-soft": int(ranks[1]), "mix": int(ranks[2])}
+        shown = (rank["uniform"] <= 3) + (rank[after] <= 3)
+        assert part.count(f"✓ {answer[:20]}") == shown, "it is marked wherever it is shown"
+    assert {"bm25", "uniform", "idf", "idf-soft", "mix"} <= {line.partition(" ")[0] for line in everything.splitlines()}
+    assert "chamfer index build YOUR-FILE" in everything
     assert json.loads(run("demo", "--max-documents", "40", "--json").stdout)["dataset"] == "stdlib-docstrings"
     picture = (tmp_path / "demo.svg").read_text()
     assert picture.startswith("<svg")

@@ -392,6 +392,12 @@ def test_a_table_is_built_added_to_and_searched_by_its_columns(run: Run, tmp_pat
     assert Index.open("faq")["7"] == Document("7", "the sky\n\nis blue", metadata={"topic": "why"})
 
 
+def test_one_document_is_spoken_of_in_the_singular(run: Run, tmp_path: Path) -> None:
+    write_lines(tmp_path / "one.jsonl", [{"id": "1", "text": "the cat"}])
+    done = run("index", "build", "one.jsonl", "--out", "one")
+    assert done.stderr == "indexed 1 document; search it with: chamfer search one 'your query'\n"
+
+
 def test_a_corpus_comes_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"id;text\na;the cat\nb;a dog\n")))
     done = run("index", "build", "-", "--format", "csv", "--delimiter", ";", "--out", "piped")

@@ -12,6 +12,7 @@ from importlib import import_module
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import griffe
 import pytest
@@ -76,6 +77,29 @@ def test_the_recipe_runs_on_the_handbook(
     for code, printed in EXAMPLE.findall(RECIPE.read_text()):
         exec(compile(code, "recipe", "exec"), names)
         assert capsys.readouterr().out == printed
+
+
+def test_sections_of_the_recipe_lose_no_text(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    defined, _, _ = EXAMPLE.findall(RECIPE.read_text())[0][0].partition('build_index("')
+    exec(compile(defined, "sections", "exec"), names)
+    for name, content in {
+        "a.md": "Before.\n\n# Cats\n\nIntroduction: cats, café.\n\n## Food ##\n\nFish.\n\n### Dry\n\nToo.\n\n"
+        "## Food\n\nMice.\n",
+        "b/a.md": "## Food\n```sh\n## not a heading\n```\nRice.\n## Empty\n",
+        "c.md": "Only text, about C#.\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    found = {one.id: (one.title, one.text) for one in names["sections"](tmp_path)}
+    assert found == {
+        "a.md#": ("", "Before."),
+        "a.md#Cats": ("Cats", "Introduction: cats, café."),
+        "a.md#Food": ("Food", "Fish.\n\n### Dry\n\nToo."),
+        "a.md#Food (2)": ("Food", "Mice."),
+        "b/a.md#Food": ("Food", "```sh\n## not a heading\n```\nRice."),
+        "c.md#": ("", "Only text, about C#."),
+    }
 
 
 def _write_collection(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -145,8 +146,28 @@ class TestColumns:
 
     def test_capital_letters_and_other_names_are_recognised_and_said(self, tmp_path: Path) -> None:
         path = put(tmp_path / "x.csv", "ID,Title,Body\n1,Cats,sleep\n")
-        with pytest.warns(InputWarning, match="from 'Body', and titles from 'Title'|ids are read from 'ID'"):
+        with pytest.warns(InputWarning) as told:
             assert read(path) == [Document("1", "sleep", "Cats")]
+        texts, ids = [str(one.message) for one in told]
+        assert "texts are read from 'Body', and titles from 'Title'; --text-field" in texts
+        assert "ids are read from 'ID'; --id-field" in ids
+
+    @pytest.mark.parametrize("name", ["headline", "Title", "question", "Heading"])
+    @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+    def test_titles_beside_a_usual_text_are_recognised_and_said(self, tmp_path: Path, name: str, suffix: str) -> None:
+        content = f"id,{name},text\n1,Cats,sleep\n"
+        if suffix == "jsonl":
+            content = json.dumps({"id": "1", name: "Cats", "text": "sleep"})
+        path = put(tmp_path / f"x.{suffix}", content)
+        with pytest.warns(InputWarning, match=f"titles are read from '{name}'; --title-field") as told:
+            assert read(path) == [Document("1", "sleep", "Cats")]
+        assert len(told) == 1
+        assert read(path, title_field=name) == [Document("1", "sleep", "Cats")], "nothing is said"
+
+    def test_a_text_or_an_id_that_is_named_is_no_title(self, tmp_path: Path) -> None:
+        path = put(tmp_path / "x.csv", "heading,question,text\n7,Why?,Because.\n")
+        [document] = read(path, id_field="heading", text_field="question")
+        assert document == Document("7", "Why?", metadata={"text": "Because."})
 
     @pytest.mark.parametrize(
         ("content", "how", "sentence"),
@@ -154,6 +175,11 @@ class TestColumns:
             ("id,name\n1,a\n", {}, "has no column of texts that could be recognised; its columns are 'id' and 'name';"),
             ("id,text\n1,a\n", {"text_field": "body"}, "has no column 'body'; its columns are 'id' and 'text'"),
             ("id,body,content\n1,a,b\n", {}, "'body' and 'content' could each be the text; choose with --text-field"),
+            (
+                "id,text,heading,question\n1,a,b,c\n",
+                {},
+                "'heading' and 'question' could each be the title; choose with",
+            ),
             ("id,text\n1,a\n", {"text_field": "text", "title_field": "text"}, "cannot be both a title and a text"),
         ],
     )
@@ -201,7 +227,6 @@ class TestTypes:
             "phone": "+4912",
             "half": "true",
             "huge": "12345678901234567890",
-            "none": "NaN",
         }
         assert (second["n"], second["price"], second["open"]) == (-20, 2, False)
         assert "n" not in third
@@ -237,7 +262,7 @@ class TestDelimiters:
         self, tmp_path: Path, name: str, delimiter: str, called: str
     ) -> None:
         frame().to_csv(tmp_path / name, index=False, sep=delimiter)
-        with pytest.warns(InputWarning, match=f"is separated by {called}"):
+        with pytest.warns(InputWarning, match=f"uses {called} as its delimiter"):
             assert read(tmp_path / name) == EXPECTED
         assert read(tmp_path / name, delimiter=delimiter.replace("\t", "tab")) == EXPECTED
 
@@ -331,6 +356,25 @@ def test_standard_input_is_recognised_or_named(tmp_path: Path, monkeypatch: pyte
     WRITERS[name](tmp_path / name)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / name).read_bytes())))
     assert read("-", format="csv" if name == "c.csv" else None) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [(b"id,text\n1,caf\xe9\n", "iconv -f WINDOWS-1252 -t UTF-8"), ("id,text\n", "iconv -f UTF-16 -t UTF-8")],
+)
+def test_standard_input_has_no_file_to_convert(monkeypatch: pytest.MonkeyPatch, content: str | bytes, end: str) -> None:
+    given = content if isinstance(content, bytes) else content.encode("utf-16")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    with pytest.raises(InputError, match=f"{end}$"):
+        read("-", format="csv")
+
+
+def test_pages_without_text_are_counted(tmp_path: Path) -> None:
+    level = logging.getLogger("pypdf").level
+    with pytest.warns(InputWarning, match=r"a\.pdf: 1 of 3 pages has no text; OCR adds it"):
+        [document] = read(put(tmp_path / "a.pdf", pdf("Fish swim.", "", "In water.")))
+    assert document == Document("a.pdf", "Fish swim.\n\nIn water.", metadata={"pages": 3})
+    assert logging.getLogger("pypdf").level == level
 
 
 def test_a_pipe_is_read_like_standard_input(tmp_path: Path) -> None:

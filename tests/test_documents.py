@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from chamfer import InputError
 from chamfer.data.corpus import documents_from
 from chamfer.data.documents import Document, metadata_json
+from chamfer.data.reading import Reading
 from tests.conftest import write_lines
 
 
@@ -29,6 +30,19 @@ def test_title_and_text_are_one_text_and_the_rest_is_metadata(tmp_path: Path) ->
     )
     assert (document.id, document.title, document.text, document.content) == ("1", "Cats", "sleep", "Cats sleep")
     assert document.metadata == {"year": 2021, "lang": "de", "n": None}
+
+
+def test_numbers_become_texts_and_titles(tmp_path: Path) -> None:
+    records: list[dict[str, Any]] = [{"_id": 1, "title": 2021, "text": 7.5}, {"_id": 2, "title": 2021.0, "text": "a"}]
+    documents = read(tmp_path, *records)
+    assert [(one.id, one.title, one.text) for one in documents] == [
+        ("1", "2021", "7.5"),
+        ("2", "2021", "a"),
+    ]
+    frame = pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "title": [2021, None]})
+    assert [document.title for document in documents_from(frame).read()] == ["2021", ""]
+    [document] = documents_from([{"id": "a", "text": "x", "title": float("nan")}]).read()
+    assert document.title == ""
 
 
 def test_a_document_without_metadata_has_an_empty_object(tmp_path: Path) -> None:
@@ -74,11 +88,13 @@ def test_documents_without_text_are_kept_only_on_request(tmp_path: Path) -> None
     [
         ({"text": "a"}, r"line 2: the id is missing; write a string under '_id' \(or 'id'\)"),
         ({"_id": "", "text": "a"}, "line 2: '_id' must not be empty"),
+        ({"_id": 7.0, "text": "a"}, "line 2: '_id' must be a string, not float; write it as a string, '7'"),
         ({"_id": 7.5, "text": "a"}, "line 2: '_id' must be a string, not float; write it as a string, '7.5'"),
         ({"id": True, "text": "a"}, "line 2: 'id' must be a string, not bool; write it as a string, 'True'"),
         ({"_id": ["7"], "text": "a"}, "line 2: '_id' must be a string, not list"),
         ({"id": "1", "text": "a"}, "line 2: the id '1' was used before; ids must be unique"),
         ({"_id": "1", "text": "a"}, "line 2: the id '1' was used before; ids must be unique"),
+        ({"_id": "2", "text": True}, "'text' of '2' must be a string, not bool"),
         ({"_id": "2", "text": ["a"]}, "'text' of '2' must be a string, not list"),
         ({"_id": "2", "text": "a", "metadata": [1]}, "line 2: 'metadata' must be an object, not list"),
         ({"_id": "2", "text": "a", "metadata": "x"}, "line 2: 'metadata' must be an object, not str"),
@@ -157,7 +173,7 @@ class TestSources:
             }
         )
         first, second = documents_from(frame).read()
-        assert first.metadata == {"n": 1, "share": 0.5, "day": "2024-01-02T00:00:00", "tags": ["t"]}
+        assert first.metadata == {"n": 1, "share": 0.5, "day": "2024-01-02", "tags": ["t"]}
         assert second.metadata == {"n": 2}
         assert json.loads(metadata_json(first)) == first.metadata
 
@@ -190,9 +206,34 @@ class TestSources:
     def test_the_digest_tells_corpora_apart(self) -> None:
         digests = [
             documents_from(source).digest
-            for source in ({"a": "x"}, {"b": "x"}, {"a": "y"}, [Document("a", "x", metadata={"n": 1})])
+            for source in (
+                {"a": "x"},
+                {"b": "x"},
+                {"a": "y"},
+                {"a": "x y"},
+                [Document("a", "x", metadata={"n": 1})],
+                [Document("a", "y", "x")],
+                [Document("a", "", "x y")],
+            )
         ]
         assert len(set(digests)) == len(digests)
+
+    @pytest.mark.parametrize("name", ["c.jsonl", "c.json", "c.csv"])
+    def test_the_digest_tells_chosen_columns_apart(self, tmp_path: Path, name: str) -> None:
+        frame = pd.DataFrame([{"id": "1", "title": "a", "summary": "b", "full": "c"}])
+        if name == "c.csv":
+            frame.to_csv(tmp_path / name, index=False)
+        else:
+            frame.to_json(tmp_path / name, orient="records", lines=name == "c.jsonl")
+        readings = [
+            Reading(text_field="summary"),
+            Reading(text_field="full"),
+            Reading(text_field=["summary", "full"]),
+            Reading(text_field="full", title_field="summary"),
+            Reading(text_field="full", id_field="row"),
+        ]
+        digests = {documents_from(tmp_path / name, reading=reading).digest for reading in readings}
+        assert len(digests) == len(readings)
 
     @pytest.mark.parametrize(
         ("source", "message"),

@@ -53,7 +53,7 @@ class TestCollections:
             (b"caf\xe9\n", "not UTF-8"),
             ('{"_id": 7.5, "text": "a"}\n', "'_id' must be a string, not float"),
             ('{"_id": "1", "text": ["a"]}\n', "'text' of '1' must be a string, not list"),
-            ('{"_id": "1", "title": 7}\n', "'title' of '1' must be a string, not int"),
+            ('{"_id": "1", "title": true}\n', "'title' of '1' must be a string, not bool"),
             ('{"_id": "1", "text": "\\ud800"}\n', "line 1: not a JSON object"),
             ("[" * 100_000, "line 1: not a JSON object"),
             ('{"_id": "1", "n": ' + "9" * 5000 + "}", "line 1: not a JSON object"),
@@ -431,3 +431,7 @@ def test_the_docstring_collection_has_thousands_of_public_names(monkeypatch: pyt
     assert len(set(collection.queries.values())) == len(collection.queries)
     assert not any(part.startswith("_") for name in collection.documents for part in name.split("."))
     assert 25 < len(docstring_collection(most=50).documents) <= 50
+    fewer = docstring_collection(without={"lib2to3", "tkinter"}).documents
+    assert {*collection.documents} - {*fewer} == {
+        name for name in collection.documents if name.startswith(("lib2to3", "tkinter"))
+    }

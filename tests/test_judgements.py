@@ -85,7 +85,7 @@ class TestQueries:
         [
             ({}, "holds no queries"),
             ({"q": " "}, r"queries\['q'\]: query 'q' has no text"),
-            ({"q": 7}, "'text' of 'q' must be a string, not int"),
+            ({"q": True}, "'text' of 'q' must be a string, not bool"),
             ({7.5: "text"}, "'_id' must be a string, not float; write it as a string, '7.5'"),
             (pd.DataFrame({"id": [True], "text": ["a"]}), "row 0: 'id' must be a string, not bool"),
             (["a"], "queries must be a mapping from ids to texts, a DataFrame or a path, not list"),

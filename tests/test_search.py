@@ -262,6 +262,18 @@ class TestWeights:
         with pytest.warns(InputWarning, match="the field 'year' holds numbers, never text"):
             searcher.search("the cat", where="year in (2001, '2002')")
 
+    def test_a_filter_on_a_field_that_holds_two_kinds_says_which_one_it_omits(
+        self, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        build(tmp_path, encoder, [Document("a", "the cat", metadata={"zip": 10115})])
+        searcher = Searcher.open(tmp_path, encoder=encoder)
+        assert len(searcher.search("the cat", where="zip = 10115")) == 1, "nothing is said"
+        add(tmp_path, encoder, Document("b", "the cat", metadata={"zip": "01067"}))
+        searcher = searcher.refreshed()
+        with pytest.warns(InputWarning, match="field 'zip' holds numbers and text, and the filter omits text; compare"):
+            assert ids(searcher.search("the cat", where="zip > 10000")) == ["a"]
+        assert len(searcher.search("the cat", where="zip = 10115 or zip = '01067'")) == 2, "nothing is said"
+
 
 class TestFilters:
     @every_stage

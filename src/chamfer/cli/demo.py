@@ -2,50 +2,32 @@
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chamfer.cli.checks import check_output
+from chamfer.cli.demo_cases import OBSCURE, Case, is_plain, lowered_by_mix, raised_by_mix, raised_by_weights
 from chamfer.cli.options import CacheFolder
 from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.support.files import write_text
-from chamfer.weights.names import DEFAULT_WEIGHTS
-from chamfer.weights.zero_shot import UNIFORM
+from chamfer.weights.zero_shot import MIX, SOFT_IDF, UNIFORM
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from chamfer.data.ranking import Ranking
+    from chamfer.data.collection import Collection
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.evaluation import Evaluation
     from chamfer.weights.token_weights import TokenWeights
 
 DOCUMENT_LENGTH, DEPTH = 128, 200
-# Rankings that are shown, and documents of each.
-RISES, FALLS, SHOWN = 2, 1, 3
-# Queries that are shown fit on a line with their weights, and are plain English.
-WORDS, PLAIN = range(5, 13), re.compile(r"[A-Z][a-z]+[a-z ,'-]+\.")
 # Characters of a document that are shown.
 SNIPPET = 90
-
-
-class Case(NamedTuple):
-    """A query, its right answer, and its rankings with uniform weights and with the default ones."""
-
-    query: str
-    answer: str
-    uniform: Sequence[str]
-    weighted: Sequence[str]
-
-    @property
-    def ranks(self) -> tuple[int, int]:
-        """Rank of the right answer in both, from 1."""
-        return self.uniform.index(self.answer) + 1, self.weighted.index(self.answer) + 1
 
 
 def demo(
@@ -78,7 +60,7 @@ def demo(
     if save is not None:
         results.record, results.width = True, 110
     started = time.perf_counter()
-    collection = docstring_collection(max_documents)
+    collection = docstring_collection(max_documents, without=OBSCURE)
     encoder = Encoder.load(MINILM, document_length=DOCUMENT_LENGTH, arithmetic="auto", engine="auto")
     say(
         f"{len(collection.documents)} docstrings: each first sentence is a query, and the rest of its docstring is the "
@@ -89,21 +71,23 @@ def demo(
     if as_json:
         print_json(evaluation.as_json())
         return
-    weights = weights_by_name(DEFAULT_WEIGHTS, encoder, lambda: setup.frequencies)
-    cases = _cases(evaluation, collection.queries, collection.judgements["test"])
-    rises = sorted(cases, key=lambda case: case.ranks[1] - case.ranks[0])[:RISES]
-    falls = sorted(cases, key=lambda case: case.ranks[0] - case.ranks[1])[:FALLS]
-    for heading, chosen in (
-        ("Where weights moved the right answer up the most", rises),
-        ("and where they moved it down the most", falls),
+    weights = {name: weights_by_name(name, encoder, lambda: setup.frequencies) for name in (SOFT_IDF, MIX)}
+    cases = _cases(evaluation, collection, encoder)
+    for heading, after, chosen in (
+        (
+            f"Token weights move the right answer up: {SOFT_IDF}, rare words count more",
+            SOFT_IDF,
+            raised_by_weights(cases),
+        ),
+        (f"The {MIX} moves it up: token weights, BM25 and mean vectors together", MIX, raised_by_mix(cases)),
+        (f"What it cannot do: here the {MIX} moves the right answer down", MIX, lowered_by_mix(cases)),
     ):
-        results.print(f"\n[bold]{heading}[/]")
+        if chosen:
+            results.print(f"\n[bold]{heading}[/]")
         for case in chosen:
-            before, after = case.ranks
-            rank = f"rank {before} with uniform weights, {after} with {DEFAULT_WEIGHTS}"
-            results.print("", _weighted(case.query, encoder, weights), sep="\n")
-            results.print(_side_by_side(case, collection.documents))
-            results.print(f"right answer: [green]{case.answer}[/], {rank}")
+            results.print("", _weighted(case.query, encoder, weights[after]), sep="\n")
+            results.print(_side_by_side(case, after, collection.documents))
+            results.print(f"right answer: [green]{case.answer}[/], {case.ranks}")
     results.print("\n[bold]All queries[/]\n")
     results.print(title(evaluation), markup=False, soft_wrap=True)
     results.print(as_table(evaluation))
@@ -121,36 +105,33 @@ def demo(
         write_text(save, picture)
 
 
-def _cases(
-    evaluation: "Evaluation", queries: Mapping[str, str], judgements: Mapping[str, Mapping[str, int]]
-) -> list[Case]:
-    """Queries of which one ranking begins with the right answer, and the other has it further down."""
-    by_name: dict[str, Mapping[str, Ranking]] = {
-        system.name: {ranking.query_id: ranking for ranking in system.rankings} for system in evaluation.systems
+def _cases(evaluation: "Evaluation", collection: "Collection", encoder: "Encoder") -> list[Case]:
+    """Queries that may be shown: in plain English, with every ranking having the right answer somewhere."""
+    rankings = {
+        system.name: {ranking.query_id: ranking.document_ids for ranking in system.rankings}
+        for system in evaluation.systems
     }
+    queries = {query: collection.queries[query] for query in collection.judgements["test"]}
+    tokenized = encoder.tokenize([*queries.values()], "query")
+    tokens = encoder.vocabulary.tokens
     found = []
-    for query, relevant in judgements.items():
-        [answer] = relevant
-        uniform, weighted = (by_name[name][query].document_ids for name in (UNIFORM, DEFAULT_WEIGHTS))
-        if answer in uniform and answer in weighted and _is_plain(queries[query]):
-            case = Case(queries[query], answer, uniform, weighted)
-            if 1 in case.ranks:
+    for (query, text), ids in zip(queries.items(), tokenized.token_ids, strict=True):
+        if is_plain(text, [tokens[one] for one in ids]):
+            [answer] = collection.judgements["test"][query]
+            case = Case(text, answer, {name: rankings[name][query] for name in (UNIFORM, SOFT_IDF, MIX)})
+            if all(answer in ranking for ranking in case.rankings.values()):
                 found.append(case)
     return found
 
 
-def _is_plain(query: str) -> bool:
-    return len(query.split()) in WORDS and PLAIN.fullmatch(query) is not None
-
-
-def _side_by_side(case: Case, documents: Mapping[str, str]) -> "Table":
+def _side_by_side(case: Case, after: str, documents: Mapping[str, str]) -> "Table":
     from rich.padding import Padding
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column(UNIFORM, ratio=1)
-    table.add_column(DEFAULT_WEIGHTS, ratio=1)
-    for pair in zip(case.uniform[:SHOWN], case.weighted[:SHOWN], strict=True):
+    table.add_column(after, ratio=1)
+    for pair in zip(case.top(UNIFORM), case.top(after), strict=True):
         table.add_row(*(_name(name, is_right=name == case.answer) for name in pair))
         table.add_row(*(Padding(_beginning(documents[name]), (0, 0, 0, 2)) for name in pair))
     return table
@@ -159,7 +140,8 @@ def _side_by_side(case: Case, documents: Mapping[str, str]) -> "Table":
 def _name(name: str, *, is_right: bool) -> "Text":
     from rich.text import Text
 
-    return Text(f"✓ {name}", "bold green") if is_right else Text(f"  {name}", "cyan")
+    mark, style = ("✓", "bold green") if is_right else (" ", "cyan")
+    return Text(f"{mark} {name}", style, no_wrap=True, overflow="ellipsis")
 
 
 def _beginning(document: str) -> str:

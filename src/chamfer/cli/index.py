@@ -108,7 +108,8 @@ def build(
         index = Index.open(out)
         open_stage(first_stage, index.snapshot)
         Evidence(index.snapshot).open(mix_of(DEFAULT_WEIGHTS, model))
-    say(f"indexed {report.documents} documents; search them with: chamfer search {out} 'your query'")
+    indexed = "1 document; search it" if report.documents == 1 else f"{report.documents} documents; search them"
+    say(f"indexed {indexed} with: chamfer search {out} 'your query'")
     _print_info(index, as_json)
 
 

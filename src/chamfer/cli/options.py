@@ -45,11 +45,11 @@ IdField: TypeAlias = Annotated[
 TextField: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--text-field", help="Column of texts; give several to join them.", show_default="text", metavar="NAME"
+        "--text-field", help="Column of texts (default: recognised); give several to join them.", metavar="NAME"
     ),
 ]
 TitleField: TypeAlias = Annotated[
-    str | None, typer.Option("--title-field", help="Column of titles.", show_default="title", metavar="NAME")
+    str | None, typer.Option("--title-field", help="Column of titles.", show_default="recognised", metavar="NAME")
 ]
 FormatName: TypeAlias = Annotated[
     str | None,

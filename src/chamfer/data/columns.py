@@ -30,9 +30,9 @@ def columns_of(names: Sequence[str], reading: Reading, source: str, *, complete:
         if found is None and (complete or TITLE not in names):
             raise _no_text(names, source)
         texts = (found or TEXT,)
-        if texts != (TEXT,):
-            title = title or _only(TITLES, names, source)
-            _say(source, texts[0], None if reading.title_field else title)
+    if title is None:
+        title = _only(TITLES, [name for name in names if name not in (*texts, reading.id_field)], source)
+    _say(source, None if reading.texts else texts[0], None if reading.title_field else title)
     if title is None and TITLE not in texts:
         title = TITLE
     return _with_id(Columns(texts=texts, title=title), names, reading, source)
@@ -91,12 +91,16 @@ def _only(usual: Sequence[str], names: Collection[str], source: str) -> str | No
     )
 
 
-def _say(source: str, text: str, title: str | None) -> None:
-    titles = "" if title in (None, TITLE) else f", and titles from {title!r}"
-    note(
-        f"{source}: texts are read from {text!r}{titles}; --text-field and --title-field (in Python "
-        "text_field and title_field) name other columns"
-    )
+def _say(source: str, text: str | None, title: str | None) -> None:
+    """Report names that are not the standard ones, because they may mean something else."""
+    titles = "" if title in (None, TITLE) else f"titles from {title!r}"
+    if text not in (None, TEXT):
+        note(
+            f"{source}: texts are read from {text!r}{titles and ', and '}{titles}; --text-field and --title-field "
+            "(in Python text_field and title_field) name other columns"
+        )
+    elif titles:
+        note(f"{source}: titles are read from {title!r}; --title-field (title_field in Python) names another column")
 
 
 def _no_text(names: Sequence[str], source: str) -> InputError:

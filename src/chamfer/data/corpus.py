@@ -20,7 +20,8 @@ from chamfer.data.readers.datasets import is_dataset, read_dataset
 from chamfer.data.readers.files import read_file
 from chamfer.data.readers.folder import read_folder
 from chamfer.data.readers.formats import format_of
-from chamfer.data.reading import USUAL, Reading
+from chamfer.data.readers.text import UNNAMED
+from chamfer.data.reading import USUAL, Reading, note
 from chamfer.data.recognised import documents_of
 from chamfer.data.records import Records
 from chamfer.data.spool import OnDisk, copied, spooled
@@ -117,7 +118,7 @@ def _from_path(given: str | Path, keep: _Checks) -> Corpus:
     path, reading = Path(given), keep.reading
     if str(given) == STANDARD_INPUT:
         with copied(sys.stdin.buffer) as copy:
-            return _from_file(copy, "standard input", keep)
+            return _from_file(copy, UNNAMED, keep)
     if path.is_dir():
         if not corpus_file(path).is_file():
             return _on_disk(read_folder(path, str(path), reading.format), str(path), keep)
@@ -142,7 +143,9 @@ def _from_file(path: Path, name: str, keep: _Checks) -> Corpus:
 
 
 def _on_disk(records: Records, name: str, keep: _Checks) -> Corpus:
-    corpus = spooled(keep.documents(records, name)[1], typed=records.typed)
+    corpus = spooled(keep.documents(records, name)[1], typed=records.typed, grouped=records.grouped)
+    for sentence in corpus.types.notes if corpus.types is not None else ():
+        note(f"{name}: {sentence}")
     if not len(corpus):
         raise InputError(f"{name} holds no documents" + ("" if records.names is None else ", only names of columns"))
     return corpus
@@ -160,10 +163,12 @@ class InMemory:
     @cached_property
     def digest(self) -> str:
         """See :class:`Corpus`."""
-        return fingerprint(
-            (document.id for document in self.documents),
-            (document.content + metadata_json(document) for document in self.documents),
-        )
+        parts: list[tuple[str, str]] = []
+        for document in self.documents:
+            if document.title:
+                parts.append(("", document.title))  # no id is empty
+            parts.append((document.id, document.text + metadata_json(document)))
+        return fingerprint((name for name, _ in parts), (text for _, text in parts))
 
     def read(self, start: int = 0) -> Iterator[Document]:
         """See :class:`Corpus`."""
@@ -180,7 +185,7 @@ class InFile:
 
     Args:
         path: the file.
-        digest: digest of its bytes.
+        digest: digest of its bytes, and of the columns if they are not the standard ones.
         starts: byte offset of each document's line.
         state: size and modification time when it was checked.
         columns: which fields hold the id, the text and the title.
@@ -236,6 +241,8 @@ def _read_lines(path: Path, keep: _Checks) -> InFile:
         for _ in documents:
             starts.append(start)
         _check_unchanged(file.fileno(), state, name)
+    if columns != STANDARD:
+        digest.update(json.dumps(columns).encode())
     return InFile(path, digest.hexdigest()[:16], starts, state, columns)
 
 

@@ -7,7 +7,7 @@ import ast
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from chamfer.data.collection import Collection
@@ -16,17 +16,18 @@ SHORTEST_QUERY, SHORTEST_DOCUMENT = 4, 12
 """Minimum length in words; shorter texts say too little."""
 
 
-def docstring_collection(most: int | None = None) -> Collection:
+def docstring_collection(most: int | None = None, *, without: Container[str] = ()) -> Collection:
     """Read the source files of the installed standard library, without importing or running them.
 
     Args:
         most: maximum number of documents, spread evenly over the library.
+        without: modules and packages that are left out.
     """
     found: dict[str, tuple[str, str]] = {}
     seen: set[str] = set()
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
         module = _module_name(path)
-        if module is None:
+        if module is None or module.partition(".")[0] in without:
             continue
         for name, docstring in _docstrings(path, module):
             query, document = split_docstring(docstring)

@@ -36,7 +36,9 @@ class Document:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
-            raise InputError(f"a document id must be a string, not {_named(self.id)}; write it as {str(self.id)!r}")
+            raise InputError(
+                f"a document id must be a string, not {_shown(self.id)}; write it as {_as_text(self.id)!r}"
+            )
         if not self.id:
             raise InputError("a document id must not be empty")
         for name, value in ((TEXT, self.text), (TITLE, self.title)):
@@ -111,7 +113,7 @@ def check_new(identifier: str, known: "Mapping[str, Any] | set[str]", where: str
 
 
 class Columns(NamedTuple):
-    """The columns of a source, or the fields of its records, that are no metadata."""
+    """The columns of a source, or the fields of its records, that are not metadata."""
 
     id: str | None = None
     """Column of ids; None for ``_id``, or ``id`` if there is no ``_id``."""
@@ -175,7 +177,7 @@ def id_of(record: Mapping[str, Any], where: str, name: str | None = None) -> str
     if not isinstance(identifier, str):
         raise InputError(
             f"{where}: '{name}' must be a string, not {type(identifier).__name__}; write it as a string, "
-            f"{str(identifier)!r}"
+            f"{_as_text(identifier)!r}"
         )
     if not identifier:
         raise InputError(f"{where}: '{name}' must not be empty")
@@ -183,12 +185,14 @@ def id_of(record: Mapping[str, Any], where: str, name: str | None = None) -> str
 
 
 def texts_of(record: Mapping[str, Any], identifier: str, where: str) -> tuple[str, str]:
-    """Title and text of a record, stripped; empty where they are missing."""
+    """Title and text of a record, stripped; empty where they are missing. Numbers become strings."""
     return _text(record, TITLE, identifier, where), _text(record, TEXT, identifier, where)
 
 
 def _text(record: Mapping[str, Any], name: str, identifier: str, where: str) -> str:
     value = record.get(name)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "" if value != value else _as_text(value)  # NaN: a table without a value
     if value is not None and not isinstance(value, str):
         raise InputError(f"{where}: '{name}' of {identifier!r} must be a string, not {type(value).__name__}")
     return (value or "").strip()
@@ -198,5 +202,10 @@ def _id_field(record: Mapping[str, Any]) -> str:
     return ID if record.get(ID) is not None else OTHER_ID
 
 
-def _named(value: object) -> str:
+def _shown(value: object) -> str:
     return f"the integer {value}" if isinstance(value, int) else type(value).__name__
+
+
+def _as_text(value: object) -> str:
+    """A number as text; tables make 1.0 of 1 where another row has no number."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from chamfer.data.plain import plain
+from chamfer.data.plain import Cells, plain
 from chamfer.data.records import Records, check_names
 
 
@@ -14,10 +14,9 @@ def is_frame(source: object) -> bool:
 
 def rows_of(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- a DataFrame
     """Each row as a dict of plain Python values, with its label for error messages; missing values are left out."""
-    names = [str(name) for name in frame.columns]
-    for label, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
-        cells = ((name, plain(value)) for name, value in zip(names, values, strict=True))
-        yield f"row {label}", {name: value for name, value in cells if value is not None}
+    for where, row in _rows(frame):
+        cells = ((name, plain(value)) for name, value in row.items())
+        yield where, {name: value for name, value in cells if value is not None}
 
 
 def records_of(frame: Any) -> Records:  # noqa: ANN401 -- a DataFrame
@@ -26,4 +25,11 @@ def records_of(frame: Any) -> Records:  # noqa: ANN401 -- a DataFrame
         frame = frame.reset_index()
     names = [str(name) for name in frame.columns]
     check_names(names, "the DataFrame")
-    return Records(rows_of(frame), names)
+    cells = Cells("the DataFrame")
+    return Records(((where, cells.of(row, where)) for where, row in _rows(frame)), names)
+
+
+def _rows(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- a DataFrame
+    names = [str(name) for name in frame.columns]
+    for label, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
+        yield f"row {label}", dict(zip(names, values, strict=True))

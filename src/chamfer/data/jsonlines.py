@@ -46,7 +46,7 @@ def parse_json_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, d
             continue
         try:
             # Given bytes, it would let encoded surrogates pass.
-            record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique)
+            record = DECODER.decode(line.decode("utf-8-sig"))
             if b"\\ud" in line.lower():  # a lone surrogate can be neither encoded nor written
                 json.dumps(record, ensure_ascii=False).encode()
         except RepeatedError as error:
@@ -69,6 +69,10 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         name = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
         raise RepeatedError(f"an object has {reprlib.repr(name)} twice; remove one of the two")
     return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=unique)
+"""As fast as json.loads, which makes a decoder for each call if it is given a hook: 2.4 us more for each line."""
 
 
 class RepeatedError(ValueError):

@@ -16,6 +16,8 @@ class Records(NamedTuple):
     """Names of all columns; None if each record has its own."""
     typed: bool = True
     """Whether values have types; in CSV all of them are text."""
+    grouped: bool = False
+    """Whether a point in a number may separate thousands."""
 
 
 def check_names(names: Sequence[str], source: str) -> None:

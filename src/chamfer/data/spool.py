@@ -54,14 +54,15 @@ class OnDisk:
         return Document(identifier, text, title, metadata if self.types is None else self.types.typed(metadata))
 
 
-def spooled(documents: Iterable[Document], *, typed: bool) -> OnDisk:
+def spooled(documents: Iterable[Document], *, typed: bool, grouped: bool = False) -> OnDisk:
     """Write documents to a temporary file.
 
     Args:
         documents: the documents.
         typed: whether their metadata has types; otherwise all of it is text, and each column gets the type that fits.
+        grouped: whether a point in their numbers may separate thousands.
     """
-    types = None if typed else CellTypes()
+    types = None if typed else CellTypes(grouped=grouped)
     digest = hashlib.sha256()
     ends = array("q", [0])
     end = 0

@@ -12,7 +12,7 @@ LISTED = 20
 
 
 def filter_notes(index: Snapshot, where: Filter | None) -> list[str]:
-    """One sentence for each field of a filter that no document has, or that holds values of other kinds only.
+    """One sentence for each field of a filter that no document has, or that holds values of other kinds.
 
     Args:
         index: snapshot of the index.
@@ -28,10 +28,22 @@ def _notes(index: Snapshot, where: Filter) -> Iterator[str]:
         listed = f"{', '.join(map(short, known[:LISTED]))}{', …' if len(known) > LISTED else ''}"
         hint = f"known fields: {listed}" if known else "documents in this index have no metadata"
         yield f"no document has the field {', '.join(repr(short(name)) for name in unknown)}; {hint}"
+    kinds: dict[str, dict[str, None]] = {}
     for name, kind in where.compared():
-        if name not in unknown and kind is not None and not index.has_field(name, kind):
-            there = " and ".join(words for one, words in KINDS.items() if index.has_field(name, one))
+        if name not in unknown and kind is not None:
+            kinds.setdefault(name, {})[kind] = None
+    for name, compared in kinds.items():
+        there = [kind for kind in KINDS if index.has_field(name, kind)]
+        words = " and ".join(KINDS[kind] for kind in there)
+        for kind in compared:
+            if kind not in there:
+                yield (
+                    f"the field {short(name)!r} holds {words}, never {KINDS[kind]}; "
+                    "write text in quotes, and numbers, true and false without quotes"
+                )
+        left = [KINDS[kind] for kind in there if kind not in compared]
+        if left and len(left) < len(there):
             yield (
-                f"the field {short(name)!r} holds {there}, never {KINDS[kind]}; "
-                "write text in quotes, and numbers, true and false without quotes"
+                f"the field {short(name)!r} holds {words}, and the filter omits {' and '.join(left)}; compare with "
+                "both, as in zip = 10115 or zip = '10115'"
             )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from chamfer.data.plain import has_bytes, plain
+from chamfer.data.plain import Cells
 from chamfer.data.records import Records
 from chamfer.errors import InputError
 
@@ -19,11 +19,8 @@ def read_dataset(dataset: Any) -> Records:  # noqa: ANN401 -- a Dataset or an It
         raise InputError(f"the dataset has the splits {', '.join(map(repr, dataset))}; choose one of them")
 
     def rows() -> Iterator[tuple[str, dict[str, Any]]]:
+        cells = Cells("the dataset")
         for number, row in enumerate(dataset, 1):
-            cells = {str(name): plain(value) for name, value in row.items()}
-            unusable = [name for name, value in cells.items() if has_bytes(value)]
-            if unusable:
-                raise InputError(f"row {number}: {unusable[0]!r} holds bytes, which metadata cannot; remove the column")
-            yield f"row {number}", {name: value for name, value in cells.items() if value is not None}
+            yield f"row {number}", cells.of(row, f"row {number}")
 
     return Records(rows(), dataset.column_names)  # None for some streams

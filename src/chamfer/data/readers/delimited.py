@@ -43,9 +43,13 @@ def read_delimited(path: Path, name: str, form: str, delimiter: str | None = Non
     delimiter = delimiter or _recognised(path, name, form)
     rows = _rows(path, name, delimiter)
     _, header = next(rows, (1, []))
+    padded = any(text != text.strip() for text in header)
+    if padded:  # a quote may come after a space
+        rows = _rows(path, name, delimiter, padded=True)
+        _, header = next(rows, (1, []))
     names = [text.strip() or f"column {place}" for place, text in enumerate(header, 1)]
     check_names(names, name)
-    return Records(_records(rows, name, names, delimiter), names, typed=False)
+    return Records(_records(rows, name, names, delimiter), names, typed=False, grouped=delimiter == ";")
 
 
 def _records(
@@ -60,19 +64,19 @@ def _records(
         yield f"{name}, line {line}", {column: cell for column, cell in zip(names, row, strict=True) if cell}
 
 
-def _rows(path: Path, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the number of its first line."""
+def _rows(path: Path, name: str, delimiter: str, *, padded: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the number of its first line; cells are stripped if they are padded."""
     csv.field_size_limit(max(LONGEST_FIELD, csv.field_size_limit()))
     with path.open("rb") as file:
         lines = (
             decoded(line, f"{name}, line {number}", name) for number, line in enumerate(lines_of(file, name), start=1)
         )
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=padded)
         start = 1
         try:
             for row in reader:
                 if row:
-                    yield start, row
+                    yield start, [cell.strip() for cell in row] if padded else row
                 start = reader.line_num + 1
         except csv.Error as error:
             said = next((ours for theirs, ours in ERRORS if theirs in str(error)), str(error))
@@ -95,7 +99,7 @@ def _recognised(path: Path, name: str, form: str) -> str:
     if fitting == [usual] or (not fitting and len(header) > 1):  # rows that do not fit are named when they are read
         return usual
     if len(fitting) == 1 and len(header) <= 1:
-        note(f"{name} is separated by {_called(fitting[0])}, and is read so")
+        note(f"{name} uses {_called(fitting[0])} as its delimiter")
         return fitting[0]
     if not fitting:
         possible = [one for one in DELIMITERS if header and one in header[0]]
@@ -114,7 +118,8 @@ def _recognised(path: Path, name: str, form: str) -> str:
 def _parsed(lines: list[str], delimiter: str, *, complete: bool) -> list[list[str]]:
     rows: list[list[str]] = []
     try:
-        for row in csv.reader(lines, delimiter=delimiter, strict=True):
+        padded = f"{delimiter} " in next(iter(lines), "")
+        for row in csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=padded):
             if row:
                 rows.append(row)
             if len(rows) == SAMPLE_ROWS:

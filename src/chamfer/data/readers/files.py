@@ -19,7 +19,7 @@ def read_file(path: Path, name: str, form: str, reading: Reading) -> Records:
         path: the file.
         name: its name, for messages.
         form: its format.
-        reading: what the user says; of it, the delimiter.
+        reading: what the user says; the delimiter, and fields of JSON.
     """
     if reading.delimiter is not None and form not in DELIMITED:
         raise InputError(f"{name} is {FORMATS[form]}, which has no delimiter; leave out --delimiter")
@@ -28,7 +28,7 @@ def read_file(path: Path, name: str, form: str, reading: Reading) -> Records:
     if form == "parquet":
         return read_parquet(path, name)
     if form == "json":
-        return read_json(path, name)
+        return read_json(path, name, reading.fields)
     if form == "jsonl":
         return Records((f"{name}, line {number}", record) for number, record in read_json_lines(path, name))
     return read_one(path, name, form)

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from chamfer.data.documents import ID, OTHER_ID, TEXT
-from chamfer.data.readers.text import check_encoding
+from chamfer.data.readers.text import check_encoding, check_no_nul
 from chamfer.data.reading import FORMATS, note
 from chamfer.errors import InputError
 
@@ -54,7 +54,7 @@ def format_of(path: Path, name: str, asked: str | None = None) -> str:
     """
     head = head_of(path, name)
     form = asked or SUFFIXES.get(Path(name).suffix.lower())
-    held = binary_format(head, name, form)
+    held = binary_format(head, name, form, asked=asked is not None)
     if held is not None:
         if form not in (None, held):
             raise InputError(f"{name} is not {FORMATS[form]}, but {FORMATS[held]}; {_give(held)}")
@@ -75,13 +75,14 @@ def head_of(path: Path, name: str) -> bytes:
         raise InputError(f"{name} cannot be read ({error.strerror}); correct its permissions") from error
 
 
-def binary_format(head: bytes, name: str, form: str | None) -> str | None:
+def binary_format(head: bytes, name: str, form: str | None, *, asked: bool = False) -> str | None:
     """The format of a file that is not text, None for text in UTF-8; anything else is an error.
 
     Args:
         head: how the file begins.
         name: its name, for messages.
         form: the format that it should have, if that is known.
+        asked: whether the user said so, and not the suffix.
     """
     held = held_by(head, form)
     if held in FORMATS:
@@ -89,11 +90,11 @@ def binary_format(head: bytes, name: str, form: str | None) -> str | None:
     if held is not None:
         raise InputError(f"{name} is {held}")
     if form in ("parquet", "pdf"):
-        what = "is empty" if not head else f"is not {FORMATS[form]}, although it is called so"
+        suffix = "" if asked else f"has the suffix {Path(name).suffix} but "
+        what = "is empty" if not head else f"{suffix}is not {FORMATS[form]}"
         raise InputError(f"{name} {what}; write or download it again")
     check_encoding(head, name)
-    if b"\0" in head:
-        raise InputError(f"{name} holds NUL bytes, so it is not {FORMATS[form] if form else 'text'}; check the file")
+    check_no_nul(head, name, FORMATS[form] if form else "text")
     return None
 
 
@@ -111,12 +112,11 @@ def _of_json(head: bytes, name: str, form: str | None, asked: str | None) -> str
         record = json.loads(first)
     except (ValueError, RecursionError):
         return "json" if form == "json" or len(begins.splitlines()) > 1 else "jsonl"
-    several = any(line.strip() for line in rest)
-    if several or {ID, OTHER_ID} & {*record} or TEXT in record:
+    if any(line.strip() for line in rest):
         if form == "json":
-            note(f"{name} holds JSON lines, and is read so")
+            note(f"{name} contains JSON lines; reading it as such")
         return "jsonl"
-    return "json"
+    return "jsonl" if form is None and {ID, OTHER_ID, TEXT} & {*record} else "json"
 
 
 def held_by(head: bytes, form: str | None) -> str | None:

@@ -1,22 +1,33 @@
-"""A file of JSON: an array of objects, or an object of texts or objects by id. It is read into memory as a whole."""
+"""A file of JSON: an array of objects, one object, or an object of texts or objects by id.
+
+It is read into memory as a whole.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from chamfer.data.columns import IDS, TEXTS
 from chamfer.data.documents import ID, OTHER_ID, TEXT
 from chamfer.data.jsonlines import RepeatedError, reason, unique
 from chamfer.data.readers.text import decoded
+from chamfer.data.reading import note
 from chamfer.data.records import Records
 from chamfer.errors import InputError
 
 RULE = "write an array of objects, an object from ids to texts or objects, or JSON lines"
 
 
-def read_json(path: Path, name: str) -> Records:
-    """Read a file of JSON."""
-    return Records(_records(json_value(path, name), name))
+def read_json(path: Path, name: str, fields: Collection[str] = ()) -> Records:
+    """Read a file of JSON.
+
+    Args:
+        path: the file.
+        name: its name, for messages.
+        fields: fields of records that the user names.
+    """
+    return Records(_records(json_value(path, name), name, {*IDS, *TEXTS, *fields}))
 
 
 def json_value(path: Path, name: str, rule: str = RULE) -> Any:  # noqa: ANN401 -- JSON
@@ -47,15 +58,24 @@ def records_of_array(value: list[Any], name: str, rule: str = RULE) -> Iterator[
         yield f"{name}, element {place}", one
 
 
-def _records(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- JSON
+def _records(value: Any, name: str, fields: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 -- JSON
     if isinstance(value, list):
         yield from records_of_array(value, name)
         return
     if not isinstance(value, dict):
         raise InputError(f"{name} holds {_named(value)}; {RULE}")
+    scalars = [key for key, one in value.items() if isinstance(one, str | int | float)]
+    if any({key, key.strip().casefold()} & {*fields} for key in scalars):
+        yield name, value
+        return
     lists = [key for key, one in value.items() if isinstance(one, list)]
     if lists:
         raise InputError(f"{name} holds an object whose {lists[0]!r} is an array; save the array alone, or {RULE}")
+    if any(isinstance(one, str) for one in value.values()):
+        note(
+            f"{name}: the object has neither an id nor a text under a usual name, so each of its fields is read as a "
+            "document, whose id is the field's name; --text-field (text_field in Python) names the text of one document"
+        )
     for key, one in value.items():
         where = f"{name}, {key!r}"
         if isinstance(one, str):

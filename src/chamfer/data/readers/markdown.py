@@ -1,18 +1,14 @@
-"""The title, the text and the front matter of a Markdown file."""
+"""The title and the text of a Markdown file."""
 
 import re
-from typing import Any
 
-import yaml
-
-from chamfer.data.plain import plain
+from chamfer.data.readers.front_matter import front_matter
 from chamfer.data.readers.parts import Parts
-from chamfer.errors import InputError, first_line
 
-FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
+HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$")
 UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
+COMMENT = re.compile(r" {0,3}<!--")
 
 
 def markdown_parts(text: str, where: str) -> Parts:
@@ -21,20 +17,30 @@ def markdown_parts(text: str, where: str) -> Parts:
     >>> markdown_parts("---\ntags: [pets]\n---\n# Cats\n\nThey sleep.", "cats.md")
     Parts(title='Cats', text='They sleep.', metadata={'tags': ['pets']})
     """
-    metadata, body = _front_matter(text, where)
-    title, rest = _heading(body)
-    own = metadata.pop("title", None)
-    if isinstance(own, str | int | float) and str(own).strip() and not isinstance(own, bool):
-        same = str(own).strip() == title
-        return Parts(str(own).strip(), rest if same else body.strip(), metadata)
-    return Parts(title, rest, metadata)
+    before = front_matter(text, where)
+    body = text[before.end :] if before.read else text
+    title, rest = _heading(body, skipped=0 if before.read else text.count("\n", 0, before.end))
+    if before.title:
+        return Parts(before.title, rest if before.title == title else body.strip(), before.metadata)
+    return Parts(title, rest, before.metadata)
 
 
-def _heading(body: str) -> tuple[str, str]:
-    """The first heading, and the text, without the heading if nothing but blank lines is before it."""
+def _heading(body: str, *, skipped: int) -> tuple[str, str]:
+    """The first heading, and the text, without the heading if nothing but blank lines is before it.
+
+    Args:
+        body: the text.
+        skipped: lines at the beginning in which there is no heading.
+    """
     lines = body.splitlines()
     fence = ""
+    comment = False
     for place, line in enumerate(lines):
+        if place < skipped:
+            continue
+        if comment or (not fence and COMMENT.match(line)):
+            comment = "-->" not in line
+            continue
         marks = FENCE.match(line)
         if marks is not None:
             fence = "" if fence and marks[1].startswith(fence) else fence or marks[1]
@@ -49,22 +55,3 @@ def _heading(body: str) -> tuple[str, str]:
         rest = lines[place + (2 if underlined else 1) :] if first else lines
         return (heading[1] if heading else line).strip(), "\n".join(rest).strip()
     return "", body.strip()
-
-
-def _front_matter(text: str, where: str) -> tuple[dict[str, Any], str]:
-    """Front matter in YAML as metadata, and the rest; text between rules that is no front matter stays text."""
-    found = FRONT_MATTER.match(text)
-    if found is None:
-        return {}, text
-    try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(found[1], yaml.SafeLoader)):
-            return {}, text  # a few lines of aliases can stand for gigabytes
-        value = yaml.safe_load(found[1])
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if re.search(r"^\w+:", found[1], re.MULTILINE) is None:
-            return {}, text
-        raise InputError(f"{where}: front matter that is not YAML ({first_line(error)}); correct it") from error
-    if not isinstance(value, dict):
-        return {}, text
-    metadata = {name: part for name, part in plain(value).items() if part is not None}
-    return metadata, text[found.end() :]

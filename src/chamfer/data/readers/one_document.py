@@ -9,7 +9,7 @@ from chamfer.data.readers.html import html_parts
 from chamfer.data.readers.markdown import markdown_parts
 from chamfer.data.readers.parts import Parts
 from chamfer.data.readers.pdf import pdf_parts
-from chamfer.data.readers.text import check_encoding, decoded
+from chamfer.data.readers.text import check_encoding, check_no_nul, decoded
 from chamfer.data.reading import FORMATS
 from chamfer.data.records import Records
 from chamfer.errors import InputError
@@ -46,8 +46,7 @@ def _parts(content: bytes, name: str, form: str) -> Parts:
     if held is not None:
         raise InputError(f"{name} is {f'{FORMATS[held]}; give it that suffix' if held in FORMATS else held}")
     check_encoding(content[:HEAD], name)
-    if b"\0" in content:
-        raise InputError(f"{name} holds NUL bytes, so it is not text; remove it")
+    check_no_nul(content, name)
     if form == "html":
         return html_parts(content, name)
     text = decoded(content, name, name)

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chamfer.data.plain import has_bytes, plain
-from chamfer.data.reading import note
+from chamfer.data.plain import Cells
 from chamfer.data.records import Records, check_names
 from chamfer.errors import InputError, first_line
 
@@ -28,7 +27,7 @@ def read_parquet(path: Path, name: str) -> Records:
     check_names(names, name)
 
     def rows() -> Iterator[tuple[str, dict[str, Any]]]:
-        without: set[str] = set()
+        cells = Cells(name)
         number = 0
         groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
         widest = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=1)
@@ -48,22 +47,10 @@ def read_parquet(path: Path, name: str) -> Records:
                 raise _broken(name, error) from error
             for row in found:
                 number += 1
-                yield f"{name}, row {number}", _cells(row, name, without)
+                where = f"{name}, row {number}"
+                yield where, cells.of(row, where)
 
     return Records(rows(), names)
-
-
-def _cells(row: dict[str, Any], name: str, without: set[str]) -> dict[str, Any]:
-    cells = {}
-    for column, value in row.items():
-        cell = plain(value)
-        if has_bytes(cell):
-            if column not in without:
-                without.add(column)
-                note(f"{name}: column {column!r} holds bytes, which are neither text nor metadata, and is left out")
-        elif cell is not None:
-            cells[column] = cell
-    return cells
 
 
 def _broken(name: str, error: Exception) -> InputError:

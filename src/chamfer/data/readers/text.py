@@ -1,6 +1,7 @@
 """UTF-8, and what to do about every other encoding."""
 
 import codecs
+import shlex
 
 from chamfer.errors import InputError
 
@@ -11,6 +12,9 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+
+UNNAMED = "standard input"
+"""What messages call standard input, which is not a file that a command could be given."""
 
 
 def check_encoding(head: bytes, name: str) -> None:
@@ -25,7 +29,13 @@ def check_encoding(head: bytes, name: str) -> None:
     if encoding is None and len(odd) >= 8 and 2 * odd.count(0) > len(odd) and not even.count(0):
         encoding = "UTF-16LE"  # Latin letters without a mark
     if encoding is not None:
-        raise InputError(f"{name} is {encoding}; convert it with: iconv -f {encoding} -t UTF-8 {name}")
+        raise InputError(f"{name} is {encoding}; convert it with: {_conversion(encoding, name)}")
+
+
+def check_no_nul(content: bytes, name: str, what: str = "text") -> None:
+    """Refuse bytes that are not those of a text."""
+    if b"\0" in content:
+        raise InputError(f"{name} holds NUL bytes, so it is not {what}; check the file, or remove it")
 
 
 def decoded(content: bytes, where: str, name: str) -> str:
@@ -42,5 +52,10 @@ def decoded(content: bytes, where: str, name: str) -> str:
         byte = content[error.start]
         raise InputError(
             f"{where} is not UTF-8 (byte 0x{byte:02X}); convert the file, for example with: "
-            f"iconv -f WINDOWS-1252 -t UTF-8 {name}"
+            f"{_conversion('WINDOWS-1252', name)}"
         ) from error
+
+
+def _conversion(encoding: str, name: str) -> str:
+    file = "" if name == UNNAMED else f" {shlex.quote(name)}"
+    return f"iconv -f {encoding} -t UTF-8{file}"
