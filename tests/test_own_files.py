@@ -112,7 +112,7 @@ def test_a_folder_of_markdown_and_judged_files_take_the_same_five(typed: Type, t
         writer = csv.writer(ours)
         writer.writerow(["question", "file", "relevance"])
         for row in csv.DictReader(file):
-            writer.writerow([row["query"], row["document"].split("/")[0] + ".md", row["relevance"]])
+            writer.writerow([row["query"], row["document"].partition("#")[0], row["relevance"]])
 
     def of(line: str) -> str:
         return line.replace("faq.csv", "handbook/").replace("faq-index", "handbook-index")
