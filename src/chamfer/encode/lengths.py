@@ -17,6 +17,11 @@ class Lengths(NamedTuple):
     most: int
     """Number of tokens that the model has positions for."""
 
+    @property
+    def longest(self) -> int:
+        """Number of tokens of the longest text that the model reads."""
+        return max(self.query, self.document)
+
     def limit(self, role: Role) -> int:
         """Maximum number of tokens that the model reads of a text."""
         return self.query if role == "query" else self.document
