@@ -306,7 +306,7 @@ class TestSearch:
     def test_invalid_filters_are_refused(self, client: TestClient) -> None:
         for path in ("/search", "/explain"):
             answer = client.post(path, json={"query": QUERY, "where": "length >"})
-            told = {"message": "a filter needs a value at position 9, not its end", "position": 9}
+            told = {"message": "a filter needs a value at position 9, but the filter ends there", "position": 9}
             assert (answer.status_code, answer.json()) == (400, told)
 
     def test_a_filter_over_http_has_at_most_50_comparisons(self, client: TestClient) -> None:
