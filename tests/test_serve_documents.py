@@ -128,7 +128,7 @@ def test_documents_are_deleted_and_unknown_ids_are_named(client: TestClient, fol
         ({"id": "b"}, 422, "documents.1.text is missing"),
         ({"id": "b", "text": 5}, 422, "documents.1.text must be a string, not 5"),
         ({"id": "b", "text": ""}, 422, "documents.1.text must not be empty"),
-        ({"id": "b", "text": " \n"}, 422, "documents.1.text must hold more than spaces"),
+        ({"id": "b", "text": " \n"}, 422, "documents.1.text must not be blank"),
         ({"id": "", "text": "cat"}, 422, "documents.1.id must not be empty"),
         ({"id": 5, "text": "cat"}, 422, "documents.1.id must be a string, not 5"),
         ({"id": "b", "text": "cat", "year": 5}, 422, "year is not a known field; the known fields are id, text, title"),

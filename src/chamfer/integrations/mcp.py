@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # An agent's context is short: a passage of each hit, and a document in parts.
 SNIPPET, PART = 600, 20_000
 
-# Field names that are told.
+# Field names to list.
 SHOWN_FIELDS = 30
 
 READING = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -53,7 +53,7 @@ class Results(BaseModel):
     """The documents that a search found, best first."""
 
     hits: list[Found]
-    notes: Annotated[list[str], Field(description="What is odd about the request, if anything.")]
+    notes: Annotated[list[str], Field(description="Warnings about the request.")]
 
 
 class ExplainedWord(BaseModel):
@@ -173,7 +173,7 @@ def mcp_server(
 
 
 def _told(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A tool whose errors the agent is told; the SDK hides the message of any other exception."""
+    """Wrap a tool so that the agent sees its error messages; the SDK hides those of other exceptions."""
 
     @functools.wraps(function)
     def told(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
