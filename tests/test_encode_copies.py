@@ -278,6 +278,7 @@ def test_what_a_link_to_a_folder_holds_is_part_of_a_checkpoint(tmp_path: Path) -
 )
 def test_a_checkpoint_with_parts_elsewhere_has_no_copy(cache: Path, tmp_path: Path, name: str, content: object) -> None:
     checkpoints.make_plain(tmp_path)
+    checkpoints.write_json(tmp_path / "data_config.json", [{"name": "as in minilm"}])
     assert copies.copy_folder(tmp_path) is not None
     checkpoints.write_json(tmp_path / name, content)
     assert copies.copy_folder(tmp_path) is None

@@ -68,8 +68,10 @@ def is_self_contained(folder: Path) -> bool:
             return False
         if path.name == "modules.json" and not all(_is_inside(module["path"]) for module in _json(path)):
             return False
-        if path.name.endswith("config.json") and "--" in json.dumps(_json(path).get("auto_map")):
-            return False  # repository--file.Class
+        if path.name.endswith("config.json"):
+            config = _json(path)
+            if isinstance(config, dict) and "--" in json.dumps(config.get("auto_map")):  # repository--file.Class
+                return False
     return True
 
 

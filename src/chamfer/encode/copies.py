@@ -118,7 +118,7 @@ def _sound(folder: Path) -> Description | None:
         if json.loads((folder / CHECKSUMS).read_bytes()) != _checksums(folder):
             return None
         return from_json(Description, json.loads((folder / DESCRIPTION).read_bytes()))
-    except (OSError, ValueError):
+    except Exception:  # whatever damage does to JSON
         return None
 
 
