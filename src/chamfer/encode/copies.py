@@ -7,6 +7,7 @@ whatever goes wrong with one, the checkpoint is loaded instead.
 
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -26,6 +27,8 @@ from chamfer.encode.settings import Arithmetic
 from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import UNFINISHED, make_folder, sync_file, sync_folder, unfinished_name, write_json
 from chamfer.support.records import from_json
+
+log = logging.getLogger(__name__)
 
 # Changes with what a copy holds.
 FORMAT = 2
@@ -57,7 +60,8 @@ def copy_folder(checkpoint: Path) -> Path | None:
         digests = checkpoint_digest(checkpoint), hashlib.sha256(made_by.encode()).hexdigest()
         return default_cache() / "models" / "-".join(digest[:DIGITS] for digest in digests)
     # A file that cannot be read, a library under another name, a user without a home: there are more.
-    except Exception:
+    except Exception as error:
+        log.info("the model in %s has no compiled copy: %r", checkpoint, error)
         return None
 
 
@@ -78,7 +82,8 @@ def read_copy(
         if (folder / CHECKSUMS).read_bytes() != before:  # files of two copies
             return None
     # The libraries raise all kinds of exceptions if another process replaces the copy meanwhile.
-    except Exception:
+    except Exception as error:
+        log.info("the compiled copy in %s cannot be read: %r", folder, error)
         return None
     with suppress(OSError):
         os.utime(folder)  # the copies used last are kept
@@ -106,8 +111,8 @@ def write_copy(folder: Path, graph: Any, tokenizer: Tokenizer, description: Desc
             unfinished.rename(folder)
         _sweep(folder.parent)
     # On a full disk, OpenVINO raises RuntimeError and the tokenizers library a bare Exception.
-    except Exception:
-        pass
+    except Exception as error:
+        log.info("the compiled copy in %s cannot be written: %r", folder, error)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
