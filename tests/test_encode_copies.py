@@ -164,8 +164,9 @@ def test_a_model_that_fails_on_longer_texts_is_refused_whoever_loaded_it_first(
     assert both(plain_checkpoint, 8).engine == "openvino"
 
 
-def test_a_model_without_a_limit_of_tokens_is_compared_on_texts_that_it_will_read(
-    cache: Path, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", [8, 2**31])
+def test_a_model_without_a_limit_of_tokens_is_compared_on_texts_of_limited_length(
+    cache: Path, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     read = list[int]()
     real = LibraryModel.tokenize
@@ -175,9 +176,11 @@ def test_a_model_without_a_limit_of_tokens_is_compared_on_texts_that_it_will_rea
         return real(model, texts, role)
 
     monkeypatch.setattr(LibraryModel, "tokenize", tokenize)
-    monkeypatch.setattr(Lengths, "changed", lambda *_: Lengths(8, 8, 2**22))
+    monkeypatch.setattr("chamfer.encode.lengths.LONG", 8)
+    monkeypatch.setattr(Lengths, "changed", lambda *_: Lengths(limit, limit, 2**31))
     load(plain_checkpoint)
     assert 0 < max(read) < 100
+    assert not loads_checkpoint(plain_checkpoint, monkeypatch)
 
 
 def test_where_nothing_can_be_written_the_model_is_loaded_every_time(

@@ -73,7 +73,7 @@ def read_copy(
     if description is None:
         return None
     lengths = description.lengths.changed(query_length, document_length)
-    if lengths.longest > description.checked:
+    if lengths.compared > description.checked:
         return None
     check_openvino()
     try:

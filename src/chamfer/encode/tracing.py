@@ -77,7 +77,7 @@ def description_of(model: LibraryModel, inputs: list[str]) -> Description | None
         parameters=model.parameters,
         dimensions=model.dimensions,
         lengths=model.own_lengths,
-        checked=model.lengths.longest,
+        checked=model.lengths.compared,
         query_prompt=model.prompts["query"],
         document_prompt=model.prompts["document"],
         special_ids=tuple(sorted(model.vocabulary.special_ids)),
@@ -88,8 +88,8 @@ def description_of(model: LibraryModel, inputs: list[str]) -> Description | None
 
 
 def longest_text(model: Model) -> str:
-    """A text as long as a model reads any."""
-    return "word " * model.lengths.longest
+    """A text as long as a model reads any, or long enough to compare on."""
+    return "word " * model.lengths.compared
 
 
 def agree(compiled: Model, model: Model) -> bool:
@@ -148,7 +148,7 @@ def traced(model: LibraryModel, arithmetic: Arithmetic) -> Traced:
     """Trace and compile the transformer of a model. The last one is kept, because this takes seconds."""
     check_openvino()
     settings = model.transformer.auto_model.config.to_json_string()
-    key = (model.parameters, settings, model.lengths.longest, arithmetic, torch.get_num_threads())
+    key = (model.parameters, settings, model.lengths.compared, arithmetic, torch.get_num_threads())
     if key not in _last:
         compiled = Traced(model, arithmetic)
         _last.clear()
