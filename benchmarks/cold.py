@@ -1,6 +1,6 @@
 """Time from typing a command to its answer, in a new process, here and in an older checkout with its own ``.venv``.
 
-Writes ``results/cold.json``.
+Writes ``results/cold.json``, and prints medians and ranges.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import serving_tables
 from chamfer import build_index
 from chamfer.data.collection import load_collection
 from chamfer.reproduce.environment import environment
@@ -68,6 +69,7 @@ def main() -> None:
         for name, of_sides in found.items()
     }
     write_json(RESULT, {"environment": environment(), "documents": len(documents), "commands": commands_told})
+    print(serving_tables.cold())
 
 
 def seconds_of(command: list[Path | str], given: str | None = None) -> float:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS, COLD = FOLDER / "serving.json", FOLDER / "cold.json"
@@ -37,9 +38,21 @@ def serving() -> str:
 def cold() -> str:
     """Seconds until a new process answers, before queries were encoded without torch, and now."""
     found = json.loads(COLD.read_text())
-    rows = ["| command | before, s | now, s | |", "| --- | ---: | ---: | ---: |"]
+    rows = ["| command | before | now | |", "| --- | ---: | ---: | ---: |"]
+    rounds = set()
     for name, sides in found["commands"].items():
-        before, now = (sides[side]["median_seconds"] for side in ("before", "now"))
+        before, now = sides["before"], sides["now"]
         command, comma, rest = name.partition(",")
-        rows.append(f"| `chamfer {command}`{comma}{rest} | {before:.1f} | {now:.1f} | {before / now:.1f}x |")
-    return "\n".join(rows)
+        cells = [f"`chamfer {command}`{comma}{rest}", _with_range(before), _with_range(now)]
+        rows.append(f"| {' | '.join(cells)} | {before['median_seconds'] / now['median_seconds']:.1f}x |")
+        rounds |= {len(before["seconds"]), len(now["seconds"])}
+    facts = (
+        f"Seconds until a new process answers, on {found['environment']['cores']} CPU cores, with an index of "
+        f"{found['documents']:,} documents: medians of {' or '.join(map(str, sorted(rounds)))} rounds, and "
+        "from the fastest to the slowest."
+    )
+    return "\n".join([facts, "", *rows])
+
+
+def _with_range(side: dict[str, Any]) -> str:
+    return f"{side['median_seconds']:.1f} ({min(side['seconds']):.1f} to {max(side['seconds']):.1f})"

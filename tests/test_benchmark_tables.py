@@ -1,5 +1,6 @@
 """The tables of zero-shot weights, and the variants they show."""
 
+import json
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from chamfer import Collection, Encoder, evaluate
 from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.setup import Setup
+from chamfer.reproduce.environment import environment
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -142,3 +144,18 @@ def test_norms_belong_to_the_tokens_of_their_query(encoder: Encoder) -> None:
     np.testing.assert_array_equal(norms[0], norms[2])
     assert not np.allclose(np.concatenate(norms), 1)
     np.testing.assert_allclose(np.linalg.norm(encoder.encode_queries(queries).vectors, axis=1), 1, rtol=1e-5)
+
+
+def test_a_cold_start_is_shown_with_its_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = import_module("serving_tables")
+    sides = {
+        "before": {"median_seconds": 12.0, "seconds": [9.0, 12.0, 27.04]},
+        "now": {"median_seconds": 1.5, "seconds": [1.5, 1.25, 2.0]},
+    }
+    measured: dict[str, Any] = {"environment": environment(), "documents": 1033, "commands": {"search": sides}}
+    (tmp_path / "cold.json").write_text(json.dumps(measured))
+    monkeypatch.setattr(tables, "COLD", tmp_path / "cold.json")
+    said = tables.cold()
+    assert "an index of 1,033 documents: medians of 3 rounds" in said
+    assert "| `chamfer search` | 12.0 (9.0 to 27.0) | 1.5 (1.2 to 2.0) | 8.0x |" in said
+    assert {"openvino", "tokenizers"} <= measured["environment"].keys()

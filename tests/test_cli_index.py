@@ -184,7 +184,10 @@ class TestSearch:
             (["index", " "], "the query is empty"),
             (["index", "cat", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["index", "cat", "--weights", "heavy"], "not 'heavy'"),
-            (["index", "cat", "--where", "year >"], "a value at position 7, not its end\n  year >\n        ^\n"),
+            (
+                ["index", "cat", "--where", "year >"],
+                "position 7, but the filter ends there\n  year >\n        ^\n",
+            ),
             (["nowhere", "cat"], "nowhere holds no index; make one with: chamfer index build"),
         ],
     )

@@ -8,8 +8,11 @@ import re
 import socket
 import subprocess
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from chamfer import AsyncClient, Client, Document, Encoder, Explanation, InputEr
 from chamfer.cli.app import main
 from chamfer.client import outcomes
 from chamfer.errors import InputWarning, ServerError, UnknownNameError
+from chamfer.index.filter_errors import FilterSyntaxError
 from chamfer.serve.app import create_app
 from chamfer.serve.limits import Limits
 from chamfer.support.devices import one_torch_thread
@@ -86,7 +90,14 @@ FOUND = {"hits": [], "query_was_truncated": False, "notes": [], "missing_shards"
 class TestParity:
     @pytest.mark.parametrize(
         "settings",
-        [{}, {"k": 100}, {"k": 2, "weights": "uniform"}, {"where": "length > 20"}, {"normalise": True}],
+        [
+            {},
+            {"k": 100},
+            {"k": 2, "offset": 1},
+            {"k": 2, "weights": "uniform"},
+            {"where": "length > 20"},
+            {"normalise": True},
+        ],
     )
     def test_a_search_finds_what_the_library_finds(
         self, client: Client, searcher: Searcher, settings: dict[str, Any]
@@ -97,7 +108,10 @@ class TestParity:
 
     def test_several_queries_get_a_list_of_answers(self, client: Client, searcher: Searcher) -> None:
         queries = [QUERY, "blue sky"]
-        assert client.search(queries, 2) == [searcher.search(query, 2) for query in queries]
+        assert client.search(queries, 2) == searcher.search(queries, 2)
+        assert client.search(queries, 2, offset=1) == searcher.search(queries, 2, offset=1)
+        assert client.search(queries, 200) == [searcher.search(query, 200) for query in queries]
+        assert client.search([]) == []
 
     def test_a_document_without_tokens_has_no_score(self, client: Client) -> None:
         assert client.search(QUERY, 100)[-1][:2] == ("empty", -math.inf)
@@ -129,7 +143,7 @@ class TestParity:
             transport = httpx.ASGITransport(create_app(searcher, key="secret"))
             async with AsyncClient(URL, key="secret", transport=transport) as client:
                 assert await client.search(QUERY, 3) == searcher.search(QUERY, 3)
-                assert await client.search([QUERY, "dog"], 3) == [searcher.search(one, 3) for one in (QUERY, "dog")]
+                assert await client.search([QUERY, "dog"], 3) == searcher.search([QUERY, "dog"], 3)
                 assert await client.explain(QUERY, "d1") == searcher.explain(QUERY, "d1")
                 assert await client.explain(QUERY, ["d1"]) == searcher.explain(QUERY, ["d1"])
                 assert await client.explain(QUERY) == searcher.explain(QUERY)
@@ -140,12 +154,15 @@ class TestParity:
                 assert told[0].filename == __file__
                 with pytest.raises(InputError, match="has no tokens; give some text"):
                     await client.search(" ")
+                with pytest.raises(FilterSyntaxError, match="needs a value"):
+                    await client.search([QUERY], where="length >")
 
         asyncio.run(ask())
 
     def test_connections_are_used_again(self, server: Address) -> None:
         with Client(server.url, key="secret") as client:
-            client.search([QUERY] * 3)
+            for _ in range(3):
+                client.search(QUERY)
             [connection] = client._http._transport._pool.connections  # type: ignore[attr-defined]
             assert "Request Count: 3" in repr(connection)
 
@@ -170,15 +187,34 @@ class TestErrors:
         with pytest.raises(error, match=re.escape(told)):
             call(client)
 
+    @pytest.mark.parametrize("query", [QUERY, [QUERY, "dog"]])
+    def test_a_mistake_in_a_filter_is_shown_as_in_the_library(
+        self, client: Client, searcher: Searcher, query: Any
+    ) -> None:
+        errors = []
+        for one in (client, searcher):
+            with pytest.raises(FilterSyntaxError) as raised:
+                one.search(query, where="length > 5 and lang = en-US")
+            errors.append((str(raised.value), raised.value.position, raised.value.__notes__))
+        assert errors[0] == errors[1]
+
+    @pytest.mark.parametrize("position", [0, 99, "5", None])
+    def test_a_position_outside_the_filter_is_no_position(self, position: object) -> None:
+        client, _ = answering(httpx.Response(400, json={"message": "bad", "position": position}))
+        with pytest.raises(InputError, match="bad") as raised:
+            client.search(QUERY, where="length >")
+        assert type(raised.value) is InputError
+
     def test_weights_are_named(self, client: Client, encoder: Encoder) -> None:
         weights: Any = TokenWeights.uniform(encoder.vocabulary)
         with pytest.raises(InputError, match="a server takes weights by name, not TokenWeights; upload them"):
             client.search(QUERY, weights=weights)
 
     def test_notes_are_warnings_of_the_caller(self, client: Client) -> None:
-        with pytest.warns(InputWarning, match="no document has the field 'size'") as told:
-            client.search(QUERY, where="size > 2")
-        assert told[0].filename == __file__
+        for query in (QUERY, [QUERY, "dog"]):
+            with pytest.warns(InputWarning, match="no document has the field 'size'") as told:
+                client.search(query, where="size > 2")
+            assert [one.filename for one in told] == [__file__]
 
     @pytest.mark.parametrize(
         ("key", "told"), [(None, "requires an API key; give one with"), ("x", "refuses the API key")]
@@ -230,11 +266,28 @@ class TestErrors:
         assert len(asked) == 1
 
     @pytest.mark.parametrize(
-        "url", ["localhost:8000", "ftp://a", "http://", "http://a:b", "http://a?b=c", "http://[", ""]
+        "url",
+        [
+            "localhost:8000",
+            "ftp://a",
+            "http://",
+            "http://a:b",
+            "http://a?b=c",
+            "http://[",
+            "",
+            "http://a\x7f",
+            "http://xn--\u2603",
+        ],
     )
     def test_an_address_is_checked_at_once(self, url: str) -> None:
         with pytest.raises(InputError, match="is not the address of a server; give one such as http://localhost:8000"):
             Client(url)
+
+    @pytest.mark.parametrize("url", ["http://me:hush@host", "http://hush@host", "me:hush@host", "ftp://me:hush@[", "@"])
+    def test_credentials_in_an_address_are_refused_and_not_shown(self, url: str) -> None:
+        with pytest.raises(InputError, match="must not hold a user name or a password") as raised:
+            Client(url)
+        assert "hush" not in str(raised.value)
 
     def test_a_key_and_a_time_are_checked_at_once(self) -> None:
         with pytest.raises(InputError, match="only printable ASCII"):
@@ -295,13 +348,79 @@ def test_what_is_sent(tmp_path: Path) -> None:
     client.search("é", where="a = 1")
     [request] = asked
     assert (str(request.url), request.headers["authorization"]) == (f"{URL}/search", "Bearer secret")
-    sent = {"query": "é", "k": 10, "weights": "current", "where": "a = 1", "normalise": False}
+    sent = {"query": "é", "k": 10, "offset": 0, "weights": "current", "where": "a = 1", "normalise": False}
     assert json.loads(request.content) == sent
     under, asked = answering(httpx.Response(200, json=FOUND))
     under = Client(f"{URL}/behind/a/proxy/", transport=under._http._transport)
     with warnings.catch_warnings():
         under.search(QUERY)
     assert asked[0].url == f"{URL}/behind/a/proxy/search"
+
+
+@pytest.mark.parametrize(("k", "sizes"), [(10, [32, 32, 6]), (101, [])])
+def test_many_queries_are_few_requests(k: int, sizes: list[int]) -> None:
+    one = {**FOUND, "notes": ["odd"]}
+    answers = [httpx.Response(200, json={"results": [one] * size}) for size in sizes]
+    client, asked = answering(*answers or [httpx.Response(200, json=one)] * 70)
+    with pytest.warns(InputWarning, match="odd") as told:
+        assert client.search([f"q{place}" for place in range(70)], k, offset=5) == [[]] * 70
+    sent = [json.loads(request.content) for request in asked]
+    assert [len(body.get("queries", "")) for body in sent] == (sizes or [0] * 70)
+    assert {(body["k"], body["offset"]) for body in sent} == {(k, 5)}
+    assert len(told) == len(sent)
+    client, _ = answering(httpx.Response(200, json={"results": [one]}))
+    with pytest.raises(InputError, match="does not answer as chamfer serve"):
+        client.search(["a", "b"])
+
+
+class TestSlowServers:
+    @pytest.fixture
+    def dripping(self, request: pytest.FixtureRequest) -> Iterator[str]:
+        """The address of a server that sends a byte of its answer every twentieth of a second."""
+        stopped = threading.Event()
+
+        def answer(listener: socket.socket) -> None:
+            with listener, suppress(OSError):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(request.param)
+                    while not stopped.wait(0.05):
+                        connection.sendall(b"a")
+
+        listener = socket.create_server(("127.0.0.1", 0))
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        stopped.set()
+        thread.join(10)
+
+    HEADS = (b"HTTP/1.1 200 OK\r\nx-slow: ", b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n")
+
+    @pytest.mark.parametrize("dripping", HEADS, indirect=True, ids=["headers", "body"])
+    def test_a_call_ends_when_its_time_is_up(self, dripping: str) -> None:
+        began = time.monotonic()
+        with Client(dripping, timeout=0.5) as client, pytest.raises(ServerError, match=r"did not answer within 0\.5 s"):
+            client.search(QUERY)
+        assert time.monotonic() - began < 2
+
+    @pytest.mark.parametrize("dripping", HEADS, indirect=True, ids=["headers", "body"])
+    def test_a_coroutine_ends_when_its_time_is_up(self, dripping: str) -> None:
+        async def ask() -> None:
+            async with AsyncClient(dripping, timeout=0.5) as client:
+                await client.search(QUERY)
+
+        began = time.monotonic()
+        with pytest.raises(ServerError, match=r"did not answer within 0\.5 seconds"):
+            asyncio.run(ask())
+        assert time.monotonic() - began < 2
+
+    def test_a_large_answer_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("chamfer.client.receiving.MOST_BYTES", 1 << 20)
+        client, asked = answering(httpx.Response(200, content=b" " * ((1 << 20) + 1)))
+        with pytest.raises(ServerError, match="the answer is larger than 1 MB; ask for fewer documents"):
+            client.search(QUERY)
+        assert len(asked) == 1
 
 
 class TestCommand:

@@ -1,6 +1,7 @@
 """The image: what hadolint does not look at. Nothing is pulled or built here."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+import yaml
 
 pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
 
@@ -57,6 +59,33 @@ def test_the_command_is_one_of_chamfer() -> None:
     assert words[:2] == ["chamfer", "serve"]
     parsed = command.make_context("serve", words[2:], resilient_parsing=True).params
     assert (parsed["host"], parsed["port"], str(parsed["folder"])) == ("0.0.0.0", int(last("EXPOSE")), "/index")
+
+
+def test_the_compiled_model_is_in_the_image_and_outlives_a_container() -> None:
+    environment = dict(word.split("=", 1) for word in last("ENV").split())
+    cache = environment["XDG_CACHE_HOME"]
+    [service] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
+    assert cache in {volume.split(":")[1] for volume in service["volumes"]}
+    assert not any(cache.startswith(temporary) for temporary in service["tmpfs"])
+    names = [name for name, _ in LAST_STAGE]
+    made = [place for place, (name, value) in enumerate(LAST_STAGE) if name == "RUN" and "Encoder.load" in value]
+    assert made
+    assert made[0] > names.index("USER"), "the user must be able to replace it"
+    assert f"{cache}/chamfer/models" in LAST_STAGE[made[0]][1]
+    owned = next(value for name, value in LAST_STAGE if name == "RUN" and "--owner=chamfer" in value)
+    assert cache in owned.split()
+
+
+def test_the_command_that_compiles_the_model_does_so(tmp_path: Path) -> None:
+    pytest.importorskip("openvino", reason="the extra chamfer[openvino] is not installed")
+    [code] = [found[1] for _, value in LAST_STAGE if (found := re.search(r'python -c "(.*?)"', value))]
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    assert len(list((tmp_path / "chamfer" / "models").iterdir())) == 1
+
+
+def test_every_format_of_documents_can_be_read() -> None:
+    [extras] = [found[1].split(",") for _, value in INSTRUCTIONS if (found := re.search(r"'\.\[(.*)\]'", value))]
+    assert {"html", "parquet", "pdf"} <= set(extras)
 
 
 def test_the_healthcheck_asks_the_server(encoder: Encoder, tmp_path: Path) -> None:

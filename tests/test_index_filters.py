@@ -254,19 +254,32 @@ def test_sql_in_a_filter_is_just_a_text_or_a_name(attempt: str) -> None:
     ("text", "sentence"),
     [
         (" \n", "a filter needs a comparison, such as year > 2020; leave it out to search all documents"),
-        ("year >", "a filter needs a value at position 7, not its end"),
-        ("year = ", "a filter needs a value at position 8, not its end"),
-        ("year", "a filter needs a comparison (=, !=, <, <=, >, >=, in, like, is) at position 5, not its end"),
+        ("year >", "a filter needs a value at position 7, but the filter ends there"),
+        ("year = ", "a filter needs a value at position 8, but the filter ends there"),
+        (
+            "year",
+            "needs a comparison (=, !=, <, <=, >, >=, in, like, is) at position 5, but the filter ends there",
+        ),
         ("lang = en", "a filter needs a value at position 8, not en; put strings in quotes: 'en'"),
         ("a = 2020-01-01", "needs a value at position 5, not 2020-01-01; put strings in quotes: '2020-01-01'"),
         ("a = null", "a filter needs a value at position 5, not null; write 'is null' or 'is not null'"),
         ("a = 1e999", "a filter needs a number below 1.8e308 at position 5, not 1e999"),
         ("a = 'b", "a filter needs a value at position 5, not 'b; close the quote with another '"),
         ("a = 'b''", "a filter needs a value at position 5, not 'b''; close the quote with another '"),
-        ("(a = 1", "a filter needs 'and', 'or' or the ')' for position 1 at position 7, not its end"),
+        ("(a = 1", "a filter needs 'and', 'or' or the ')' for position 1 at position 7, but the filter ends there"),
         ("a = 1)", "a filter needs 'and', 'or' or its end at position 6, not )"),
         ("a = 1 b = 2", "a filter needs 'and', 'or' or its end at position 7, not b"),
         ("a = 1 & b = 2", "a filter needs 'and', 'or' or its end at position 7, not &; write 'and'"),
+        ("a = 1;", "'and', 'or' or its end at position 6, not ';'; leave it out"),
+        ("a = 1; b = 2", "at position 6, not ';'; write 'and'"),
+        ("a = 1, b = 2", "at position 6, not ','; write 'and'"),
+        ("year = 2,000", "at position 9, not ','; write numbers without commas: 2000"),
+        ("a = -1,234,567 and b = 2", "at position 7, not ','; write numbers without commas: -1234567"),
+        ("score > 2,5", "at position 10, not ','; write numbers with a point: 2.5"),
+        ("lang = en-US", "a filter needs a value at position 8, not en; put strings in quotes: 'en-US'"),
+        ("lang in (en-US, de)", "put strings in quotes: 'en-US'"),
+        ("lang in en-US", "write in ('en-US', …)"),
+        ("name = O'Brien", "put strings in quotes: 'O''Brien'"),
         ("a = 1 || b = 2", "not ||; write 'or'"),
         ("a = 1 and !(b = 2)", "a filter needs the name of a field at position 11, not !; write 'not'"),
         ("1 < a < 3", "a filter needs the name of a field at position 1, not 1; write the field first, as in year > "),
@@ -284,7 +297,7 @@ def test_sql_in_a_filter_is_just_a_text_or_a_name(attempt: str) -> None:
         ("a is None", "not None; write 'null'"),
         (r"a = 'it\'s'", "not s; write '' for a quote inside a string"),
         ("a = \u2018en\u2019", "put strings in quotes: 'en'"),
-        ("a = 1 and", "a filter needs the name of a field at position 10, not its end"),
+        ("a = 1 and", "a filter needs the name of a field at position 10, but the filter ends there"),
         ("()", "a filter needs the name of a field at position 2, not )"),
         ("5 < a", "a filter needs the name of a field at position 1, not 5"),
         ("in = 1", 'needs the name of a field at position 1, not in; put unusual names in double quotes: "in"'),
@@ -475,3 +488,11 @@ def test_metadata_may_be_nested_but_not_without_end(wrap: Callable[[Any], Any]) 
     assert len(rows({"n": wrapped(1, [wrap] * (DEEPEST - 1))})) == 1
     with pytest.raises(InputError, match="metadata may be nested 50 levels deep"):
         rows({"n": wrapped(1, [wrap] * 5000)})
+
+
+def test_a_long_number_that_is_none_takes_no_longer_than_its_length() -> None:
+    began = time.process_time()
+    for _ in range(5):
+        with pytest.raises(InputError, match="needs a value at position 5"):
+            parse_filter("a = " + "1" * (LONGEST - 5) + "x")
+    assert time.process_time() - began < 0.1

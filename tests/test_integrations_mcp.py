@@ -16,7 +16,7 @@ from mcp.client import Client
 from mcp.types import CallToolResult, TextContent
 
 from chamfer import Document, Encoder, Index, InputError, Searcher, build_index
-from chamfer.integrations.mcp import PART, SNIPPET, mcp_server
+from chamfer.integrations.mcp import LONG_VALUE, PART, SHORT_VALUE, SHOWN_FIELDS, SNIPPET, mcp_server
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -97,12 +97,38 @@ def test_a_long_document_is_cut_in_a_search_and_read_in_parts(folder: Path) -> N
     assert answer(folder, "read", id="d1")["metadata"] == {"length": len(DOCUMENTS["d1"])}
 
 
+def test_reading_goes_on_where_the_text_of_a_search_ends(tmp_path: Path, encoder: Encoder) -> None:
+    build_index(tmp_path, [Document("a", LONG, title="The mat")], encoder)
+    [hit] = answer(tmp_path, "search", query=QUERY)["hits"]
+    rest = answer(tmp_path, "read", id="a", start=len(hit["text"]))
+    assert (hit["title"], rest["title"], rest["characters"]) == ("The mat", "The mat", len(LONG))
+    assert LONG.startswith(hit["text"] + rest["text"])
+
+
+def test_metadata_is_bounded(tmp_path: Path, encoder: Encoder) -> None:
+    metadata: dict[str, Any] = {
+        "tags": ["x"] * 1000,
+        "long": "y" * 9000,
+        **{f"field{place}": place for place in range(100)},
+    }
+    build_index(tmp_path, [Document("a", "cats", metadata=metadata)], encoder)
+    [hit] = answer(tmp_path, "search", query=QUERY)["hits"]
+    for found, longest in ((hit["metadata"], SHORT_VALUE), (answer(tmp_path, "read", id="a")["metadata"], LONG_VALUE)):
+        assert list(found) == list(metadata)[:SHOWN_FIELDS]
+        assert found["long"] == "y" * longest + "…"
+        assert found["tags"] == json.dumps(metadata["tags"])[:longest] + "…"
+        assert found["field7"] == 7
+
+
 def test_an_explanation_names_the_words(folder: Path, encoder: Encoder) -> None:
     why = Searcher.open(folder, encoder=encoder).explain(QUERY, "d4")
     found = answer(folder, "explain", query=QUERY, id="d4")
     assert found["score"] == pytest.approx(why.score, abs=1e-5)
     assert [one["word"] for one in found["words"]] == QUERY.split()
     assert set(found["evidence"]) == {part.name for part in why.evidence}
+    assert found["special_share"] == pytest.approx(why.special_share, abs=1e-5)
+    shares = [*(one["share"] for one in found["words"]), found["special_share"], *found["evidence"].values()]
+    assert sum(shares) == pytest.approx(1, abs=1e-4), "nothing is left out"
 
 
 def test_notes_say_what_is_odd_about_a_search(folder: Path) -> None:

@@ -275,7 +275,8 @@ class TestSearch:
             return real(asked)
 
         monkeypatch.setattr(service, "search", counted)
-        settings = {"k": 3, "where": "length > 20", "weights": "idf", "mix": {"lexical": 0.1}, "normalise": True}
+        chosen = {"where": "length > 20", "weights": "idf", "mix": {"lexical": 0.1}, "normalise": True}
+        settings = {"k": 2, "offset": 1, **chosen}
         queries = [QUERY, "blue sky", QUERY, f"{QUERY} " * 100, "the dog", "night"]
         found = client.post("/search/batch", json={"queries": queries, **settings}).json()["results"]
         assert sizes == [len(queries)]
@@ -294,7 +295,7 @@ class TestSearch:
             ({"queries": ["cat", 5]}, 422, "queries.1 must be a string, not 5"),
             ({"queries": ["cat", " "]}, 400, "the query ' ' has no tokens"),
             ({"queries": ["cat"], "where": "length >"}, 400, "needs a value at position 9"),
-            ({"queries": ["cat"], "offset": 1}, 422, "offset is not a known field"),
+            ({"queries": ["cat"], "offset": -1}, 422, "offset must be at least 0, not -1"),
         ],
     )
     def test_a_mistake_in_a_batch_is_located(
@@ -306,7 +307,7 @@ class TestSearch:
     def test_invalid_filters_are_refused(self, client: TestClient) -> None:
         for path in ("/search", "/explain"):
             answer = client.post(path, json={"query": QUERY, "where": "length >"})
-            told = {"message": "a filter needs a value at position 9, not its end", "position": 9}
+            told = {"message": "a filter needs a value at position 9, but the filter ends there", "position": 9}
             assert (answer.status_code, answer.json()) == (400, told)
 
     def test_a_filter_over_http_has_at_most_50_comparisons(self, client: TestClient) -> None:

@@ -18,6 +18,8 @@ from starlette.testclient import TestClient
 
 from chamfer import Document, Encoder, Index, InputError, Searcher, build_index
 from chamfer.index.manifest import read_manifest
+from chamfer.index.merging import FAN
+from chamfer.index.segment import SegmentWriter
 from chamfer.index.writing import Writer, writing
 from chamfer.serve.app import create_app
 from chamfer.serve.limits import Limits
@@ -128,7 +130,7 @@ def test_documents_are_deleted_and_unknown_ids_are_named(client: TestClient, fol
         ({"id": "b"}, 422, "documents.1.text is missing"),
         ({"id": "b", "text": 5}, 422, "documents.1.text must be a string, not 5"),
         ({"id": "b", "text": ""}, 422, "documents.1.text must not be empty"),
-        ({"id": "b", "text": " \n"}, 422, "documents.1.text must hold more than spaces"),
+        ({"id": "b", "text": " \n"}, 422, "documents.1.text must not be blank"),
         ({"id": "", "text": "cat"}, 422, "documents.1.id must not be empty"),
         ({"id": 5, "text": "cat"}, 422, "documents.1.id must be a string, not 5"),
         ({"id": "b", "text": "cat", "year": 5}, 422, "year is not a known field; the known fields are id, text, title"),
@@ -234,6 +236,56 @@ def test_nothing_is_stored_for_a_client_that_was_told_of_a_timeout(
                 pass  # it waits for the lock of the first
         assert number_of(folder) == before
         assert sorted(found(client)) == sorted(DOCUMENTS)
+
+
+def test_nothing_is_stored_if_time_is_up_just_before_the_commit(
+    service: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, real = threading.Event(), SegmentWriter.finish
+
+    def slow(writer: SegmentWriter) -> Any:
+        go_on.wait(10)
+        return real(writer)
+
+    before = number_of(folder)
+    app = create_app(service, key="secret", writable=True, limits=Limits(changing_seconds=2))
+    with TestClient(app, LOCAL, headers=KEY) as client:
+        monkeypatch.setattr(SegmentWriter, "finish", slow)
+        assert put(client, {"id": "a", "text": "cat"}).status_code == 503
+        go_on.set()
+        patience = time.monotonic() + 10
+        while delete(client, "none").status_code != 200 and time.monotonic() < patience:
+            pass  # it waits for the lock of the first
+        assert number_of(folder) == before
+        assert put(client, {"id": "a", "text": "cat"}).status_code == 200
+    assert Index.open(folder).verify(progress=False) == []
+
+
+def test_segments_are_merged_after_the_answer(
+    client: TestClient, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, real = threading.Event(), Writer.merge_small
+
+    def slow(writer: Writer) -> None:
+        go_on.wait(10)
+        real(writer)
+
+    def segments() -> int:
+        manifest = read_manifest(folder)
+        assert manifest is not None
+        return len(manifest.segments)
+
+    monkeypatch.setattr(Writer, "merge_small", slow)
+    began = time.monotonic()
+    for place in range(1, FAN):  # beside the segment that was built
+        assert put(client, {"id": f"n{place}", "text": "cat"}).status_code == 200
+    assert (time.monotonic() - began < 10, segments()) == (True, FAN)
+    go_on.set()
+    while segments() == FAN and time.monotonic() - began < 20:
+        time.sleep(0.01)
+    assert segments() == 1
+    assert put(client, {"id": "last", "text": "cat"}).json()["documents"] == len(DOCUMENTS) + FAN
+    assert Index.open(folder).verify(progress=False) == []
 
 
 def test_documents_of_many_tokens_are_sent_in_parts(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.data.documents import Document
 from chamfer.index.shards import current_version, owner_of
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
 from chamfer.kernels.form import Form
@@ -141,6 +142,39 @@ class TestTheSameInterface:
                 assert not answer.json()["partial"]
                 passing = {None: 58, "number < 12": 11, "number > 1000": 0}[where]
                 assert len(answer.json()["hits"]) == min(k, max(0, passing - offset))
+
+    def test_only_the_documents_of_a_later_page_are_sent(
+        self, client: TestClient, whole: TestClient, shards: dict[str, Threads], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sent, real = list[int](), Snapshot.documents
+
+        def documents(index: Snapshot, places: Any) -> Any:
+            sent.append(len(places))
+            return real(index, places)
+
+        asked = {"queries": [QUERY, "blue sky", QUERY], "k": 2, "offset": 30}
+        expected = whole.post("/search/batch", json=asked)
+        monkeypatch.setattr(Snapshot, "documents", documents)
+        assert client.post("/search/batch", json=asked).content == expected.content
+        assert sum(sent) == 4, "of two different queries"
+
+    def test_a_shard_that_is_lost_between_the_two_questions_of_a_later_page_is_missing(
+        self,
+        folder: Path,
+        tmp_path: Path,
+        shards: dict[str, Threads],
+        encoder: Encoder,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def lost(*_: Any) -> None:
+            raise RuntimeError("lost")
+
+        for shard in shards["shard-01"].shards:
+            monkeypatch.setattr(shard, "documents_at", lost)
+        with served(tmp_path / "shards", shards, encoder, seconds=1.0) as client:
+            answer = client.post("/search", json={"query": QUERY, "k": 40, "offset": 2}).json()
+        assert (answer["partial"], answer["missing_shards"]) == (True, ["shard-01"])
+        assert 0 < len(answer["hits"]) < 40
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
     @pytest.mark.parametrize("precision", ["float16", "int8", "2bit"])

@@ -122,7 +122,7 @@ def search(
 
 
 def _was_typed(context: typer.Context, name: str) -> bool:
-    """Whether an option is more than its default."""
+    """Whether the option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 

@@ -21,6 +21,14 @@ def hits(answer: Json) -> Hits:
     )
 
 
+def hits_of_each(count: int, answer: Json) -> list[Hits]:
+    """The documents that were found for each of several queries."""
+    found = [hits(one) for one in answer["results"]]
+    if len(found) != count:
+        raise ValueError(f"{len(found)} results for {count} queries")
+    return found
+
+
 def explanations(answer: Json) -> list[Explanation]:
     """Every explanation, best document first."""
     return [_explanation(document, answer) for document in answer["documents"]]
@@ -67,10 +75,12 @@ def ranking(documents: Mapping[str, str] | Sequence[str], k: int | None, answer:
 
 def notes(answer: Json) -> list[str]:
     """What the server says of the request, such as a filter on an unknown field, or shards that did not answer."""
-    said = [*answer.get("notes", ()), *answer.get("meta", {}).get("warnings", ())]
-    if missing := answer.get("missing_shards"):
-        said.append(f"the documents of {', '.join(missing)} are missing, because these shards did not answer")
-    return said
+    said = list[str](answer.get("meta", {}).get("warnings", ()))
+    for one in (answer, *answer.get("results", ())):  # each query of a batch has its own
+        said += one.get("notes", ())
+        if missing := one.get("missing_shards"):
+            said.append(f"the documents of {', '.join(missing)} are missing, because these shards did not answer")
+    return list(dict.fromkeys(said))
 
 
 def _score(score: float | None) -> float:

@@ -10,6 +10,7 @@ from chamfer.client import questions
 from chamfer.client.connection import SECONDS, Connection, body_of, needed_httpx
 from chamfer.client.outcomes import Turns
 from chamfer.client.questions import Question, Searching
+from chamfer.client.receiving import GRACE, Arriving
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputWarning
 from chamfer.explain.explanation import Explanation
@@ -73,6 +74,7 @@ class AsyncClient:
         query: str,
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
         normalise: bool = False,
@@ -84,6 +86,7 @@ class AsyncClient:
         query: list[str],
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
         normalise: bool = False,
@@ -94,29 +97,20 @@ class AsyncClient:
         query: str | list[str],
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
         normalise: bool = False,
     ) -> Hits | list[Hits]:
-        """Find the top ``k`` documents for one query, or for each of several.
-
-        The first stage and its depth are the server's.
-
-        Args:
-            query: query text, or a list of query texts.
-            k: number of documents to return.
-            weights: name of weights to use instead of those that the server uses, such as ``uniform``.
-            where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
-            normalise: whether to divide scores by the total weight, as in :meth:`chamfer.Searcher.search`.
-
-        Returns:
-            :class:`chamfer.Hits`, best first; a list of them for a list of queries. An ``InputWarning`` repeats what
-            the server notes about the request.
-        """
-        settings = Searching(k, weights, where, normalise)
+        """See :meth:`chamfer.Client.search`."""
+        settings = Searching(k, offset, weights, where, normalise)
         if isinstance(query, str):
             return await self._ask(questions.search(query, settings))
-        return [await self._ask(questions.search(one, settings)) for one in query]
+        found = list[Hits]()
+        for question in questions.searches(query, settings):
+            some = await self._ask(question)
+            found += some
+        return found
 
     @overload
     async def explain(self, query: str, document: str, *, weights: str | None = None) -> Explanation: ...
@@ -129,16 +123,7 @@ class AsyncClient:
     async def explain(
         self, query: str, document: str | list[str] | None = None, *, weights: str | None = None
     ) -> Explanation | list[Explanation]:
-        """Explain the score of a document: what each query token matched, and what that contributed.
-
-        Args:
-            query: query text.
-            document: id of a document that has tokens, or a list of ids; by default the top two documents.
-            weights: name of weights to use instead of those that the server uses.
-
-        Returns:
-            An :class:`chamfer.Explanation`; a list of them for a list of ids.
-        """
+        """See :meth:`chamfer.Client.explain`."""
         if document is None:
             return await self._ask(questions.explain_best(query, weights))
         if isinstance(document, str):
@@ -157,18 +142,7 @@ class AsyncClient:
         weights: str | None = None,
         normalise: bool = False,
     ) -> Ranking:
-        """Rank texts for a query as if they were documents of the server's index.
-
-        Args:
-            query: query text.
-            documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
-            k: number of texts to return; all if not given.
-            weights: name of weights to use instead of those that the server uses.
-            normalise: as in :meth:`search`.
-
-        Returns:
-            A :class:`chamfer.Ranking`, best first.
-        """
+        """See :meth:`chamfer.Client.rerank`."""
         if not documents:
             return Ranking("query", (), ())
         return await self._ask(questions.rerank(query, documents, k, weights=weights, normalise=normalise))
@@ -190,6 +164,15 @@ class AsyncClient:
         import httpx
 
         try:
-            return await self._http.post(path, content=body, timeout=seconds)
+            async with (
+                asyncio.timeout(seconds + GRACE),
+                self._http.stream("POST", path, content=body, timeout=seconds) as response,
+            ):
+                arriving = Arriving(response, seconds)
+                async for part in response.aiter_bytes():
+                    arriving.add(part)
+                return arriving.whole()
+        except TimeoutError:
+            return httpx.ReadTimeout("")
         except httpx.RequestError as error:
             return error

@@ -10,6 +10,7 @@ from chamfer.client import questions
 from chamfer.client.connection import SECONDS, Connection, body_of, needed_httpx
 from chamfer.client.outcomes import Turns
 from chamfer.client.questions import Question, Searching
+from chamfer.client.receiving import Arriving, within
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputWarning
 from chamfer.explain.explanation import Explanation
@@ -74,6 +75,7 @@ class Client:
         query: str,
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
         normalise: bool = False,
@@ -85,6 +87,7 @@ class Client:
         query: list[str],
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
         normalise: bool = False,
@@ -95,6 +98,7 @@ class Client:
         query: str | list[str],
         k: int = DEFAULT_K,
         *,
+        offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
         normalise: bool = False,
@@ -104,8 +108,10 @@ class Client:
         The first stage and its depth are the server's.
 
         Args:
-            query: query text, or a list of query texts.
+            query: query text, or a list of query texts, which are sent 32 at a time if ``k`` is at most 100; each such
+                batch is answered from one commit of the index.
             k: number of documents to return.
+            offset: number of better documents to skip: with ``k=10``, ``offset=10`` is the second page.
             weights: name of weights to use instead of those that the server uses, such as ``uniform``.
             where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
             normalise: whether to divide scores by the total weight, as in :meth:`chamfer.Searcher.search`.
@@ -114,10 +120,14 @@ class Client:
             :class:`chamfer.Hits`, best first; a list of them for a list of queries. An ``InputWarning`` repeats what
             the server notes about the request.
         """
-        settings = Searching(k, weights, where, normalise)
+        settings = Searching(k, offset, weights, where, normalise)
         if isinstance(query, str):
             return self._ask(questions.search(query, settings))
-        return [self._ask(questions.search(one, settings)) for one in query]
+        found = list[Hits]()
+        for question in questions.searches(query, settings):
+            some = self._ask(question)
+            found += some
+        return found
 
     @overload
     def explain(self, query: str, document: str, *, weights: str | None = None) -> Explanation: ...
@@ -190,7 +200,14 @@ class Client:
     def _send(self, path: str, body: bytes, seconds: float) -> "Outcome":
         import httpx
 
-        try:
-            return self._http.post(path, content=body, timeout=seconds)
-        except httpx.RequestError as error:
-            return error
+        def receive() -> "Outcome":
+            try:
+                with self._http.stream("POST", path, content=body, timeout=seconds) as response:
+                    arriving = Arriving(response, seconds)
+                    for part in response.iter_bytes():
+                        arriving.add(part)
+                    return arriving.whole()
+            except httpx.RequestError as error:
+                return error
+
+        return within(seconds, receive)

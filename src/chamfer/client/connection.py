@@ -45,7 +45,9 @@ class Connection:
 
     def read(self, question: Question[Result], outcome: "Outcome") -> tuple[Result, list[str]]:
         """The result that an outcome holds, and what the server notes about the request; or its error."""
-        answer = answer_of(outcome, self.url, seconds=self.seconds, has_key=self._has_key)
+        answer = answer_of(
+            outcome, self.url, seconds=self.seconds, has_key=self._has_key, where=question.body.get("where")
+        )
         try:
             return question.read(answer), answers.notes(answer)
         except InputError:
@@ -63,12 +65,21 @@ def body_of(question: Question[Any]) -> bytes:
 
 
 def _checked(url: str) -> str:
+    httpx, authority = needed_httpx(), url
     try:
         parts = urlsplit(url)
+        authority = parts.netloc or url
+        httpx.URL(url)
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # such as a port that is no number
+        known = known and not parts.query and not parts.fragment
+    except (ValueError, httpx.InvalidURL):  # such as a port that is no number
         known = False
-    if not known or parts.query or parts.fragment:
+    if "@" in authority:  # would replace the key, and be printed in messages
+        raise InputError(
+            "the address of a server must not hold a user name or a password; give the API key with key=, or to "
+            "commands with CHAMFER_API_KEY"
+        )
+    if not known:
         raise InputError(f"{url!r} is not the address of a server; give one such as http://localhost:8000")
     return url.rstrip("/")
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chamfer.errors import InputError, ServerError, UnknownNameError, first_line
+from chamfer.index.filter_errors import at_position
 
 if TYPE_CHECKING:
     import httpx
@@ -50,7 +51,9 @@ class Turns:
         return pause if pause is not None and self._tries < TRIES and pause < self.seconds else None
 
 
-def answer_of(outcome: "Outcome", url: str, *, seconds: float, has_key: bool) -> Mapping[str, Any]:
+def answer_of(
+    outcome: "Outcome", url: str, *, seconds: float, has_key: bool, where: object = None
+) -> Mapping[str, Any]:
     """The JSON of an answer, or the error that an outcome stands for.
 
     Args:
@@ -58,11 +61,12 @@ def answer_of(outcome: "Outcome", url: str, *, seconds: float, has_key: bool) ->
         url: address of the server.
         seconds: time that the call had.
         has_key: whether a key was sent.
+        where: the filter that was sent, if there was one.
     """
     import httpx
 
     if isinstance(outcome, httpx.Response):
-        return _json_of(outcome, url, has_key=has_key)
+        return _json_of(outcome, url, has_key=has_key, where=where)
     if isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout):
         raise ServerError(
             f"cannot connect to {url} ({first_line(outcome)}); check the address, and that chamfer serve runs there"
@@ -74,7 +78,7 @@ def answer_of(outcome: "Outcome", url: str, *, seconds: float, has_key: bool) ->
     raise ServerError(f"the connection to {url} broke ({first_line(outcome)}); try again") from outcome
 
 
-def _json_of(response: "httpx.Response", url: str, *, has_key: bool) -> Mapping[str, Any]:
+def _json_of(response: "httpx.Response", url: str, *, has_key: bool, where: object) -> Mapping[str, Any]:
     status = response.status_code
     try:
         parsed = response.json()
@@ -97,6 +101,9 @@ def _json_of(response: "httpx.Response", url: str, *, has_key: bool) -> Mapping[
         raise UnknownNameError(message)
     if status in LATER or status >= 500:
         raise ServerError(message)
+    position = parsed.get("position")
+    if isinstance(where, str) and isinstance(position, int) and 0 < position <= len(where) + 1:
+        raise at_position(message, where, position)
     raise InputError(message)
 
 

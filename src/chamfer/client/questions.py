@@ -9,7 +9,7 @@ from chamfer.client import answers
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
-from chamfer.search.hits import COMPARED, Hits
+from chamfer.search.hits import BATCH_HITS, BATCH_QUERIES, COMPARED, Hits
 
 Result = TypeVar("Result")
 Json = Mapping[str, Any]
@@ -37,6 +37,7 @@ class Searching(NamedTuple):
     """The settings of a search."""
 
     k: int
+    offset: int
     weights: str | None
     where: str | None
     normalise: bool
@@ -46,6 +47,19 @@ def search(query: str, settings: Searching) -> Question[Hits]:
     """Ask for the top documents."""
     body = {"query": query, **settings._asdict(), "weights": _named(settings.weights)}
     return Question("/search", body, answers.hits)
+
+
+def searches(queries: Sequence[str], settings: Searching) -> list[Question[list[Hits]]]:
+    """Ask for the top documents of each query, in as few requests as a server allows."""
+    if not isinstance(settings.k, int) or settings.k > BATCH_HITS:
+        alone = [search(query, settings) for query in queries]
+        return [Question(one.path, one.body, lambda answer: [answers.hits(answer)]) for one in alone]
+    named = {**settings._asdict(), "weights": _named(settings.weights)}
+    slices = [queries[start : start + BATCH_QUERIES] for start in range(0, len(queries), BATCH_QUERIES)]
+    return [
+        Question("/search/batch", {"queries": some, **named}, partial(answers.hits_of_each, len(some)))
+        for some in slices
+    ]
 
 
 def explain(query: str, ids: Sequence[str], weights: str | None) -> Question[list[Explanation]]:

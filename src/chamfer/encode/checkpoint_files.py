@@ -2,7 +2,11 @@
 
 import hashlib
 import importlib.util
-from pathlib import Path
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import Any
 
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
@@ -49,9 +53,47 @@ def lasting_name(name: str) -> str:
 def checkpoint_digest(folder: Path) -> str:
     """SHA-256 of the names and contents of a checkpoint's files."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file()):
+    for path in sorted(path for path in _files(folder) if path.suffix in SUFFIXES and path.is_file()):
         digest.update(f"{path.relative_to(folder)}\0{sha256_of(path)}\0".encode())
     return digest.hexdigest()
+
+
+def is_self_contained(folder: Path) -> bool:
+    """Whether all that determines the vectors of a checkpoint is in its folder.
+
+    Not if it adapts another model, or if its code or modules come from elsewhere.
+    """
+    for path in _files(folder):
+        if path.name == "adapter_config.json":
+            return False
+        if path.name == "modules.json" and not all(_is_inside(module["path"]) for module in _json(path)):
+            return False
+        if path.name.endswith("config.json"):
+            config = _json(path)
+            if isinstance(config, dict) and "--" in json.dumps(config.get("auto_map")):  # repository--file.Class
+                return False
+    return True
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, also behind links to other folders; none of these twice."""
+    seen = set()
+    for name, folders, files in os.walk(folder, followlinks=True):
+        folders.sort()
+        real = os.path.realpath(name)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        yield from (Path(name, file) for file in files)
+
+
+def _is_inside(path: str) -> bool:
+    return not PurePath(path).is_absolute() and ".." not in PurePath(path).parts
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401
+    return json.loads(path.read_bytes())
 
 
 def sha256_of(path: Path) -> str:

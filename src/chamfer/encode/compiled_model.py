@@ -33,6 +33,7 @@ class Description:
         parameters: digest of its parameters.
         dimensions: number of dimensions of a token vector.
         lengths: its own token limits.
+        checked: number of tokens of the longest text on which it was compared with the checkpoint.
         query_prompt: text that it reads before a query.
         document_prompt: text that it reads before a document.
         special_ids: ids of its special tokens.
@@ -44,6 +45,7 @@ class Description:
     parameters: str
     dimensions: int
     lengths: Lengths
+    checked: int
     query_prompt: str
     document_prompt: str
     special_ids: tuple[int, ...]

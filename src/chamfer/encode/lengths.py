@@ -8,6 +8,10 @@ from chamfer.errors import InputError
 # Special tokens at both ends, a marker and one token of text.
 SHORTEST = 4
 
+# Longer than any window of local attention, such as 128 tokens in ModernBERT and 512 in Longformer. A compiled model
+# that is right here is right for longer texts, on which comparing takes minutes.
+LONG = 1024
+
 
 class Lengths(NamedTuple):
     """Token limits of a model, special tokens and markers included."""
@@ -16,6 +20,11 @@ class Lengths(NamedTuple):
     document: int
     most: int
     """Number of tokens that the model has positions for."""
+
+    @property
+    def compared(self) -> int:
+        """Number of tokens of the longest text on which a compiled model is compared: the longest that it reads."""
+        return min(max(self.query, self.document), LONG)
 
     def limit(self, role: Role) -> int:
         """Maximum number of tokens that the model reads of a text."""

@@ -1,4 +1,4 @@
-"""Loading the model of an :class:`chamfer.Encoder`, by the fastest way that gives its vectors."""
+"""Loading the model of an :class:`chamfer.Encoder`: its compiled copy, or else the checkpoint."""
 
 import logging
 from typing import Literal
@@ -24,8 +24,8 @@ def load_model(
 ) -> Model:
     """Load a model; arguments are those of :meth:`chamfer.Encoder.load`.
 
-    A plain encoder that OpenVINO runs has a compiled copy on disk after the first time. Everything else is loaded with
-    sentence-transformers.
+    A plain encoder from a folder, or ``"minilm"``, has a compiled copy on disk once OpenVINO has run it. Everything
+    else, also what a model hub resolves, is loaded with sentence-transformers.
     """
     try_openvino = engine == "openvino" or (engine == "auto" and place == CPU and can_run_openvino())
     copy = None
@@ -33,8 +33,8 @@ def load_model(
         from chamfer.encode.copies import copy_folder, read_copy
 
         copy = copy_folder(folder)
-        copied = read_copy(copy, arithmetic, query_length=query_length, document_length=document_length)
-        if copied is not None:
+        lengths = {"query_length": query_length, "document_length": document_length}
+        if copy is not None and (copied := read_copy(copy, arithmetic, **lengths)) is not None:
             return copied
 
     log.info("loading the model %s ...", name_or_path)

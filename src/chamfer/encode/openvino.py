@@ -76,15 +76,19 @@ def save_graph(graph: Any, path: Path) -> None:  # noqa: ANN401
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Hide the package that OpenVINO uses to report every import to a server."""
-    before = sys.modules.get(TELEMETRY)
-    sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # makes the import fail
-    try:
-        yield
-    finally:
-        del sys.modules[TELEMETRY]
-        if before is not None:
-            sys.modules[TELEMETRY] = before
+    """Hide the package that OpenVINO uses to report every import to a server; one thread at a time."""
+    with _hiding:
+        before = sys.modules.get(TELEMETRY)
+        sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # makes the import fail
+        try:
+            yield
+        finally:
+            sys.modules.pop(TELEMETRY, None)
+            if before is not None:
+                sys.modules[TELEMETRY] = before
+
+
+_hiding = threading.Lock()
 
 
 @cache

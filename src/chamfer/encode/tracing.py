@@ -27,9 +27,11 @@ Inputs = Mapping[str, torch.Tensor]
 # transformer that was traced wrongly it is far lower.
 MIN_COSINE = 0.98
 
+# Texts of several lengths, on which a compiled model is compared with the library's.
+TEXTS = ("word", "Two, three words!", "Naïve café № 5 — \u6771\u4eac")
 
-# Texts of several lengths, on which a compiled model must agree with the library's to this cosine.
-TEXTS, SAME = ("word", "Two, three words!", "Naïve café № 5 — \u6771\u4eac"), 0.9999
+# Lowest cosine allowed between the vectors of a token from these two: OpenVINO runs the same graph for both.
+SAME = 0.9999
 
 
 def run_with_openvino(model: LibraryModel, arithmetic: Arithmetic, copy: Path | None) -> Model:
@@ -75,6 +77,7 @@ def description_of(model: LibraryModel, inputs: list[str]) -> Description | None
         parameters=model.parameters,
         dimensions=model.dimensions,
         lengths=model.own_lengths,
+        checked=model.lengths.compared,
         query_prompt=model.prompts["query"],
         document_prompt=model.prompts["document"],
         special_ids=tuple(sorted(model.vocabulary.special_ids)),
@@ -84,9 +87,14 @@ def description_of(model: LibraryModel, inputs: list[str]) -> Description | None
     )
 
 
+def longest_text(model: Model) -> str:
+    """A text as long as a model reads any, or long enough to compare on."""
+    return "word " * model.lengths.compared
+
+
 def agree(compiled: Model, model: Model) -> bool:
     """Whether two models read the same tokens in texts, and give them the same vectors."""
-    texts = [*TEXTS, "word " * model.lengths.most]
+    texts = [*TEXTS, longest_text(model)]
     for role in get_args(Role):
         one, other = compiled.tokenize(texts, role), model.tokenize(texts, role)
         rows = range(len(texts))
@@ -111,9 +119,10 @@ class Traced(torch.nn.Module):
     def __init__(self, model: LibraryModel, arithmetic: Arithmetic) -> None:
         super().__init__()
         original = model.transformer.auto_model
+        role: Role = "query" if model.lengths.query > model.lengths.document else "document"
         example, check = (
-            model.tokenize(texts, "document").inputs
-            for texts in (["a text", "another text"], ["one", "two, three", "word " * model.lengths.document])
+            model.tokenize(texts, role).inputs
+            for texts in (["a text", "another text"], ["one", "two, three", longest_text(model)])
         )
         self.config = original.config
         self.names = [name for name in inspect.signature(original.forward).parameters if name in example]
@@ -139,7 +148,7 @@ def traced(model: LibraryModel, arithmetic: Arithmetic) -> Traced:
     """Trace and compile the transformer of a model. The last one is kept, because this takes seconds."""
     check_openvino()
     settings = model.transformer.auto_model.config.to_json_string()
-    key = (model.parameters, settings, model.lengths.document, arithmetic, torch.get_num_threads())
+    key = (model.parameters, settings, model.lengths.compared, arithmetic, torch.get_num_threads())
     if key not in _last:
         compiled = Traced(model, arithmetic)
         _last.clear()

@@ -1,5 +1,6 @@
 """Syntax errors in filters: where they are, and what to type instead."""
 
+import re
 import unicodedata
 
 from chamfer.errors import InputError
@@ -73,6 +74,39 @@ def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def quoted(rest: str) -> str:
+    """The word that a text begins with, up to the next blank or bracket, in quotes.
+
+    >>> quoted("en-US) and year > 2020"), quoted("O'Brien")
+    ("'en-US'", "'O''Brien'")
+    """
+    word = _WORD.match(rest)
+    return "'" + bare(word.group() if word else rest).replace("'", "''") + "'"
+
+
+def split_number(text: str, comma: int) -> str:
+    """What to write instead of a number with a comma in it; nothing if blanks are around the comma.
+
+    Args:
+        text: the filter.
+        comma: position of the comma, counted from 1.
+
+    >>> split_number("year = 2,000", 9), split_number("score > 2,5", 10), split_number("a = 2, 5", 6)
+    ('write numbers without commas: 2000', 'write numbers with a point: 2.5', '')
+    """
+    before, after = _DIGITS_BEFORE.search(text[: comma - 1]), _DIGITS_AFTER.match(text, comma)
+    if before is None or after is None:
+        return ""
+    thousands = after.group().split(",")
+    if all(len(digits) == 3 for digits in thousands):
+        return f"write numbers without commas: {before.group()}{''.join(thousands)}"
+    return f"write numbers with a point: {before.group()}.{thousands[0]}" if len(thousands) == 1 else ""
+
+
+_WORD = re.compile(r"[^\s=<>(),\[\]&|!;]+")
+_DIGITS_BEFORE, _DIGITS_AFTER = re.compile(r"[+-]?[0-9]+$"), re.compile(r"[0-9]+(?:,[0-9]+)*(?![\w.])")
 
 
 def bare(said: str) -> str:

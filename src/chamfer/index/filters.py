@@ -31,6 +31,8 @@ from chamfer.index.filter_errors import (
     UNUSUAL,
     at_position,
     bare,
+    quoted,
+    split_number,
 )
 
 # What people write stays far below.
@@ -39,7 +41,7 @@ MOST_COMPARISONS = 250
 
 _TOKENS = re.compile(
     r"""(?P<space>\s+)
-      | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.+-]))
+      | (?P<number>[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![\w.+-]))
       | (?P<word>[^\W\d]\w*(?:\.\w+)*)
       | (?P<text>'(?:[^']|'')*+')
       | (?P<name>"(?:[^"]|"")*+")
@@ -269,7 +271,7 @@ class _Parser:
         closing = _CLOSING.get(self._next.text)
         if closing is None:
             kind, said, _ = self._next
-            first = {"text": said, "name": said, "number": said, "word": f"'{bare(said)}'"}.get(kind)
+            first = {"text": said, "name": said, "number": said, "word": quoted(self._rest)}.get(kind)
             self._fail("'(' and a list of values", f"write in ({first}, …)" if first else "")
         self._place += 1
         yield self._value()
@@ -291,7 +293,7 @@ class _Parser:
         elif said.lower() in NOTHING:
             self._fail("a value", NULL)
         elif kind in ("word", "unknown"):
-            self._fail("a value", f"put strings in quotes: '{bare(said)}'")
+            self._fail("a value", f"put strings in quotes: {quoted(self._rest)}")
         else:
             self._fail("a value", AFTER_EQUAL.get(said, "") if after in ("=", "==") else "")
         kept = kept_as(value)
@@ -310,17 +312,27 @@ class _Parser:
         self._place += found
         return found
 
+    @property
+    def _rest(self) -> str:
+        return self._text[self._next.position - 1 :]
+
     def _joining_hint(self) -> str:
-        before, said = self._tokens[self._place - 1], self._next.text.lower()
+        before, (_, said, position) = self._tokens[self._place - 1], self._next
         if before.kind in ("text", "name") and before.text[-2:-1] == "\\":
             return f"write {2 * before.text[0]} for a quote inside a string"
-        return JOINING.get(said, "")
+        if said == ";" and self._tokens[self._place + 1].kind == "end":
+            return "leave it out"
+        if said == "," and before.kind == "number":
+            return split_number(self._text, position) or JOINING[said]
+        return JOINING.get(said.lower(), "")
 
     def _fail(self, expected: str, hint: str = "") -> NoReturn:
         kind, said, position = self._next
-        found = "its end" if kind == "end" else short(said)
+        found = (
+            "but the filter ends there" if kind == "end" else f"not {short(said) if said not in ',;' else repr(said)}"
+        )
         hint = f"close the quote with another {said[0]}" if kind == "unclosed" else hint
-        told = f"a filter needs {expected} at position {position}, not {found}{'; ' if hint else ''}{hint}"
+        told = f"a filter needs {expected} at position {position}, {found}{'; ' if hint else ''}{hint}"
         raise at_position(told, self._text, position)
 
 

@@ -1,6 +1,5 @@
 """Changing an index: documents are added and deleted, and segments merged, each by one commit."""
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from chamfer.index.manifest import (
 )
 from chamfer.index.merging import live_tokens, merged_rows, segments_to_merge, train_again
 from chamfer.index.names import deleted_name, frequencies_name, segment_name, trained_name
+from chamfer.index.pace import AT_ONCE, Pace, merging
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, columns_in_parts
 from chamfer.index.segment import Segment, SegmentWriter
@@ -45,12 +45,13 @@ OUTGROWN = 4
 
 
 @contextmanager
-def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"]:
+def writing(folder: Path, settings: Settings | None = None, pace: Pace = AT_ONCE) -> Iterator["Writer"]:
     """Hold the writer lock of an index; a second writer gets an error at once.
 
     Args:
         folder: folder of the index.
         settings: settings to create the index with; an existing index must have the same.
+        pace: what to do around the commits of additions.
     """
     if settings is None:
         needed_manifest(folder)  # before a lock file appears in a folder that is not an index
@@ -65,7 +66,7 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
             write_manifest(folder, manifest)
         elif settings is not None and settings != manifest.settings:
             raise InputError(f"the index in {folder} has other settings; choose another folder or delete it")
-        writer = Writer(folder, manifest, lock)
+        writer = Writer(folder, manifest, lock, pace)
         sweep(folder, manifest)
         yield writer
 
@@ -73,9 +74,9 @@ def writing(folder: Path, settings: Settings | None = None) -> Iterator["Writer"
 class Writer:
     """Changes an index; see :func:`writing`. Every method ends with a complete commit."""
 
-    def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock, pace: Pace = AT_ONCE) -> None:
         self.manifest = manifest
-        self._folder, self._lock = folder, lock
+        self._folder, self._lock, self._pace = folder, lock, pace
         self._learnt: dict[File, Trained] = {}
         self._segments: dict[Entry, Segment] = {}
 
@@ -179,11 +180,10 @@ class Writer:
             for rows in made:
                 segment.append(rows)
             entries.append(segment.finish())
+        self._pace.check()
         self._commit(segments=tuple(entries), frequencies=self._frequencies(counts - removed), **changes)
-        try:
-            self._merge_small()
-        except (OSError, InputError) as error:  # the documents are committed; the next addition tries again
-            logging.getLogger("chamfer").warning("segments of %s were not merged: %s", self._folder, error)
+        if self._pace.merges:
+            self.merge_small()
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents, and return how many of the ids existed."""
@@ -219,8 +219,7 @@ class Writer:
 
     def compact(self) -> None:
         """Merge all segments into one, without deleted documents; retrain centroids that the index has outgrown."""
-        entries = self.manifest.segments
-        learn = self._outgrown(2)
+        entries, learn = self.manifest.segments, self._outgrown(2)
         if len(entries) > 1 or any(entry.dead for entry in entries) or learn:
             self._merge(entries, learn=learn)
 
@@ -228,9 +227,11 @@ class Writer:
         """Record the progress of a build; None when it is complete."""
         self._commit(building=building)
 
-    def _merge_small(self) -> None:
-        while entries := segments_to_merge(self.manifest.segments):
-            self._merge(entries)
+    def merge_small(self) -> None:
+        """Merge the newest segments while many of them have a similar size; a failure is logged."""
+        with merging(self._folder):
+            while entries := segments_to_merge(self.manifest.segments):
+                self._merge(entries)
 
     def _learn_again(self, coming: npt.NDArray[np.float32]) -> Trained | None:
         """Train again on the index and on vectors that will be added; None if the index is empty."""

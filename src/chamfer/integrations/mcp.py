@@ -1,8 +1,9 @@
 """MCP: a server that lets agents search an index, explain a result and read a document."""
 
 import functools
+import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
@@ -29,10 +30,15 @@ if TYPE_CHECKING:
 # An agent's context is short: a passage of each hit, and a document in parts.
 SNIPPET, PART = 600, 20_000
 
-# Field names that are told.
+# Field names to list, and fields of a document to return.
 SHOWN_FIELDS = 30
 
+# Characters of a metadata value: in a search, which returns those of many documents, and of one that is read.
+SHORT_VALUE, LONG_VALUE = 200, 2000
+
 READING = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+
+Metadata = Annotated[dict[str, Any], Field(description="Long values end in …, and of many fields the first are here.")]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -46,14 +52,14 @@ class Found(BaseModel):
     title: Annotated[str, Field(description="Empty for a document without a title.")]
     text: Annotated[str, Field(description="The document, or its beginning, without the title.")]
     is_whole: Annotated[bool, Field(description="Whether `text` is the whole document; if not, read it.")]
-    metadata: dict[str, Any]
+    metadata: Metadata
 
 
 class Results(BaseModel):
     """The documents that a search found, best first."""
 
     hits: list[Found]
-    notes: Annotated[list[str], Field(description="What is odd about the request, if anything.")]
+    notes: Annotated[list[str], Field(description="Warnings about the request.")]
 
 
 class ExplainedWord(BaseModel):
@@ -71,6 +77,9 @@ class Explained(BaseModel):
     id: str
     score: Annotated[float, Field(description="Higher is closer.")]
     words: list[ExplainedWord]
+    special_share: Annotated[
+        float, Field(description="Share of the score that comes from tokens that are no words; the rest is in `words`.")
+    ]
     evidence: Annotated[dict[str, float], Field(description="Shares of what counts beside the words' matches.")]
 
 
@@ -78,9 +87,10 @@ class Part(BaseModel):
     """A document, or a part of it."""
 
     id: str
-    text: str
-    metadata: dict[str, Any]
-    characters: Annotated[int, Field(description="Length of the whole document.")]
+    title: Annotated[str, Field(description="Empty for a document without a title.")]
+    text: Annotated[str, Field(description="The text, or a part of it, without the title.")]
+    metadata: Metadata
+    characters: Annotated[int, Field(description="Length of the whole text.")]
     next_start: Annotated[int | None, Field(description="Where to go on reading; null at the end.")]
 
 
@@ -164,7 +174,7 @@ def mcp_server(
     @tool
     def read(
         id: Annotated[str, Field(description="Id of a document.")],  # noqa: A002
-        start: Annotated[int, Field(ge=0, description="Character to start at.")] = 0,
+        start: Annotated[int, Field(ge=0, description="Character of the text to start at.")] = 0,
     ) -> Part:
         """Read a document by its id. A long one comes in parts: continue at `next_start`."""
         return _read(Index.open(folder), id, start)
@@ -173,7 +183,7 @@ def mcp_server(
 
 
 def _told(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A tool whose errors the agent is told; the SDK hides the message of any other exception."""
+    """Wrap a tool so that the agent sees its error messages; the SDK hides those of other exceptions."""
 
     @functools.wraps(function)
     def told(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -211,7 +221,7 @@ def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Resu
                 title=hit.title,
                 text=hit.text[:SNIPPET],
                 is_whole=len(hit.text) <= SNIPPET,
-                metadata=hit.metadata,
+                metadata=_shown(hit.metadata, SHORT_VALUE),
             )
             for hit in hits
         ],
@@ -227,16 +237,27 @@ def _explain(searcher: "Searcher", query: str, identifier: str) -> Explained:
         if not one.special
     ]
     evidence = {str(part.name): why.share_of(part) for part in why.evidence}
-    return Explained(id=identifier, score=why.score, words=words, evidence=evidence)
+    return Explained(id=identifier, score=why.score, words=words, special_share=why.special_share, evidence=evidence)
 
 
 def _read(index: Index, identifier: str, start: int) -> Part:
     document = index[identifier]
-    text, stop = document.content, start + PART
+    text, stop = document.text, start + PART
     return Part(
         id=identifier,
+        title=document.title,
         text=text[start:stop],
-        metadata=dict(document.metadata),
+        metadata=_shown(document.metadata, LONG_VALUE),
         characters=len(text),
         next_start=stop if stop < len(text) else None,
     )
+
+
+def _shown(metadata: Mapping[str, Any], longest: int) -> dict[str, Any]:
+    """The first fields of a document, with values of limited length."""
+    return {name: _shortened(metadata[name], longest) for name in list(metadata)[:SHOWN_FIELDS]}
+
+
+def _shortened(value: Any, longest: int) -> Any:  # noqa: ANN401 -- JSON
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=dict)
+    return value if len(said) <= longest else f"{said[:longest]}…"

@@ -9,7 +9,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("chamfer", "numpy", "torch", "sentence-transformers", "transformers", "bm25s", "faiss-cpu", "ir-measures")
+PACKAGES = (
+    "chamfer",
+    "numpy",
+    "torch",
+    "sentence-transformers",
+    "transformers",
+    "tokenizers",
+    "openvino",
+    "bm25s",
+    "faiss-cpu",
+    "ir-measures",
+)
 
 
 def environment() -> dict[str, Any]:

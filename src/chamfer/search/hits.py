@@ -21,6 +21,10 @@ COMPARED = 2
 QUERY_BATCH = 64
 """Queries to search at once, of many."""
 
+# The searches of a request to a server keep others waiting, and its answer is as large as all of theirs.
+BATCH_QUERIES, BATCH_HITS = 32, 100
+"""Largest number of queries in one request to a server, and of hits for each of them."""
+
 # Characters of a text that are shown in a notebook.
 SHOWN_CHARACTERS = 300
 

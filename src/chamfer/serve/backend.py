@@ -132,7 +132,7 @@ class Backend(Protocol):
 
         Args:
             documents: the documents.
-            is_abandoned: whether the client has stopped waiting, so that nothing should be stored.
+            is_abandoned: whether the client has stopped waiting; asked until the commit, so that nothing is stored.
         """
 
     def delete_documents(self, ids: Sequence[str]) -> DeleteResponse:
@@ -141,6 +141,9 @@ class Backend(Protocol):
         Args:
             ids: their ids; unknown ones are no error.
         """
+
+    def merge_segments(self) -> None:
+        """Do what changes of documents have put off, so that they are answered sooner."""
 
     def close(self) -> None:
         """Stop background work."""

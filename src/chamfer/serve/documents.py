@@ -11,6 +11,9 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import DamagedError, InputError
 from chamfer.index.adding import add_documents
 from chamfer.index.building import CHUNK_TOKENS
+from chamfer.index.manifest import needed_manifest
+from chamfer.index.merging import segments_to_merge
+from chamfer.index.pace import AT_ONCE, Pace, merging
 from chamfer.index.texts import check_storable
 from chamfer.index.writing import Writer, writing
 from chamfer.search.searcher import Searcher
@@ -37,7 +40,7 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
     Args:
         searcher: searcher of the index, for its encoder.
         sent: the documents.
-        is_abandoned: whether the client has stopped waiting; asked until the documents are encoded.
+        is_abandoned: whether the client has stopped waiting; asked until the commit.
     """
     documents = [Document(one.id, one.text.strip(), one.title.strip(), one.metadata) for one in sent]
     for document in documents:
@@ -47,15 +50,13 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
         raise TwiceError(f"document {name!r} is sent twice; send each id once")
     _check_size(documents, searcher.encoder)
 
-    def advance(_encoded: int) -> None:
+    def check(_encoded: int = 0) -> None:
         if is_abandoned():
             raise AbandonedError
 
-    with _changing(searcher.index.folder) as writer:
-        advance(0)
-        report = add_documents(
-            writer, documents, searcher.encoder, replacing=True, chunk=len(documents), advance=advance
-        )
+    with _changing(searcher.index.folder, Pace(check, merges=False)) as writer:
+        check()
+        report = add_documents(writer, documents, searcher.encoder, replacing=True, chunk=len(documents), advance=check)
         return PutResponse(
             added=report.documents - report.replaced,
             replaced=report.replaced,
@@ -81,6 +82,18 @@ def delete_documents(folder: Path, ids: Sequence[str]) -> DeleteResponse:
         return DeleteResponse(deleted=deleted, unknown=unknown, documents=writer.manifest.documents)
 
 
+def merge_segments(folder: Path) -> None:
+    """Merge the small segments that additions left; if there are few, the index is not even locked.
+
+    Args:
+        folder: folder of the index.
+    """
+    with merging(folder):
+        if segments_to_merge(needed_manifest(folder).segments):
+            with writing(folder) as writer:
+                writer.merge_small()
+
+
 def _check_size(documents: Sequence[Document], encoder: Encoder) -> None:
     """Refuse documents whose vectors would take too much memory."""
     if len(documents) * encoder.document_length <= CHUNK_TOKENS:
@@ -92,10 +105,10 @@ def _check_size(documents: Sequence[Document], encoder: Encoder) -> None:
 
 
 @contextmanager
-def _changing(folder: Path) -> Iterator[Writer]:
+def _changing(folder: Path, pace: Pace = AT_ONCE) -> Iterator[Writer]:
     """Hold the writer lock. What keeps the index from being changed is logged, because it may name paths."""
     try:
-        with writing(folder) as writer:
+        with writing(folder, pace=pace) as writer:
             yield writer
     except InUseError as error:
         raise UnwritableError("another process is changing the index; try again later") from error

@@ -11,7 +11,7 @@ from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.searcher import Searcher
 from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found
-from chamfer.serve.documents import delete_documents, put_documents
+from chamfer.serve.documents import delete_documents, merge_segments, put_documents
 from chamfer.serve.learning import learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
@@ -125,6 +125,10 @@ class IndexBackend:
     def delete_documents(self, ids: Sequence[str]) -> DeleteResponse:
         """See :class:`chamfer.serve.backend.Backend`."""
         return delete_documents(self.reader.searcher.index.folder, ids)
+
+    def merge_segments(self) -> None:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        merge_segments(self.reader.searcher.index.folder)
 
     def close(self) -> None:
         """See :class:`chamfer.serve.backend.Backend`."""

@@ -37,7 +37,16 @@ def document_routes(service: Service, queues: Queues, *, writable: bool) -> APIR
             raise
         with suppress(BusyError, OSError):  # then the server follows the commit a moment later
             await queues.changes.ask(service.backend.refresh)
+        task = asyncio.create_task(merge())
+        merges.add(task)
+        task.add_done_callback(merges.discard)
         return as_json(answer)
+
+    async def merge() -> None:
+        with suppress(BusyError):  # then the next change does it
+            await queues.documents.ask(lambda: service.backend.merge_segments())
+
+    merges = set[asyncio.Task[None]]()  # the event loop does not keep them
 
     router = APIRouter(route_class=PlainJsonRoute, dependencies=[Depends(check)])
 

@@ -20,7 +20,7 @@ _SOME_TEXT = f"^[^\\u0000]*{_LETTER}[^\\u0000]*$"
 
 def _some_text(text: str) -> str:
     if not re.search(_LETTER, text):
-        raise PydanticCustomError("no_text", "must hold more than spaces")
+        raise PydanticCustomError("no_text", "must not be blank")
     return text
 
 

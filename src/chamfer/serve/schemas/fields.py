@@ -86,7 +86,7 @@ class Request(BaseModel):
         """Name the known fields, which pydantic does not."""
         unknown = [name for name in sent if name not in cls.model_fields] if isinstance(sent, dict) else []
         if unknown:
-            known = ", ".join(cls.model_fields)
+            known = ", ".join(sorted(cls.model_fields, key=lambda name: not cls.model_fields[name].is_required()))
             told = "is not a known field; the known fields are {known}"
             raise PydanticCustomError(UNKNOWN_FIELD, told, {"name": unknown[0], "known": known})
         return sent

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from chamfer.search.hits import DEFAULT_K
+from chamfer.search.hits import BATCH_HITS, BATCH_QUERIES, DEFAULT_K
 from chamfer.serve.schemas.fields import (
     WHOLE,
     ChosenMix,
@@ -21,22 +21,11 @@ from chamfer.serve.schemas.fields import (
 MOST_HITS = 1000
 # Pages reach a little further than this.
 MOST_SKIPPED = 9000
-# The searches of a batch keep others waiting, and its answer is as large as all of theirs.
-MOST_QUERIES, MOST_HITS_OF_EACH = 32, 100
-
-Normalise = Annotated[
-    bool,
-    Field(
-        description="Whether to divide scores by the total weight, so that 0 is a perfect match on every token. "
-        "Evidence of a mix is added to that."
-    ),
-]
 
 
-class SearchRequest(Request):
-    """A search of the index."""
+class Searching(Request):
+    """The settings of a search, or of several."""
 
-    query: Query
     k: Annotated[int, Field(ge=1, le=MOST_HITS, description="Number of documents to return."), WHOLE] = DEFAULT_K
     offset: Annotated[
         int,
@@ -50,20 +39,28 @@ class SearchRequest(Request):
     weights: Weighting = "current"
     where: Filter = None
     mix: ChosenMix = None
-    normalise: Normalise = False
+    normalise: Annotated[
+        bool,
+        Field(
+            description="Whether to divide scores by the total weight, so that 0 is a perfect match on every token. "
+            "Evidence of a mix is added to that."
+        ),
+    ] = False
 
 
-class BatchRequest(Request):
+class SearchRequest(Searching):
+    """A search of the index."""
+
+    query: Query
+
+
+class BatchRequest(Searching):
     """Several searches with the same settings."""
 
-    queries: Annotated[list[Query], Field(min_length=1, max_length=MOST_QUERIES)]
+    queries: Annotated[list[Query], Field(min_length=1, max_length=BATCH_QUERIES)]
     k: Annotated[
-        int, Field(ge=1, le=MOST_HITS_OF_EACH, description="Number of documents to return for each query."), WHOLE
+        int, Field(ge=1, le=BATCH_HITS, description="Number of documents to return for each query."), WHOLE
     ] = DEFAULT_K
-    weights: Weighting = "current"
-    where: Filter = None
-    mix: ChosenMix = None
-    normalise: Normalise = False
 
 
 class Found(BaseModel):

@@ -133,5 +133,8 @@ class ShardBackend:
         """Refused: shards are parts of an index elsewhere."""
         raise InputError(self.read_only)
 
+    def merge_segments(self) -> None:
+        """Nothing: shards are never changed."""
+
     def _every_shard(self) -> dict[str, Sequence[Any]]:
         return dict.fromkeys(self._scatter.shards, ())

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
+from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, read_set
@@ -21,6 +22,7 @@ from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import AUTO
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
+from chamfer.serve.sharded.pages import Placed
 from chamfer.serve.sharded.question import Response
 from chamfer.serve.sharded.shard import Opened, Shard, Stored
 from chamfer.support.threads import VARIABLE
@@ -72,6 +74,16 @@ class ShardReplica:
     ) -> list[Ranked]:
         """See :meth:`Shard.rank`."""
         return await _run(self._working, self._shard.rank, version, groups, k, where, offset)
+
+    async def place(
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None, offset: int
+    ) -> list[Placed]:
+        """See :meth:`Shard.place`."""
+        return await _run(self._working, self._shard.place, version, groups, k, where, offset)
+
+    async def documents_at(self, version: ShardVersion, places: Sequence[int]) -> list[Document]:
+        """See :meth:`Shard.documents_at`."""
+        return await _run(self._working, self._shard.documents_at, version, places)
 
     async def count_words(self, version: ShardVersion, queries: Sequence[str]) -> WordCounts:
         """See :meth:`Shard.count_words`."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chamfer.data.documents import Document
 from chamfer.errors import UnknownNameError
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, owner_of
@@ -11,7 +12,8 @@ from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found, LostError
-from chamfer.serve.rankings import merge
+from chamfer.serve.rankings import Ranked, merge
+from chamfer.serve.sharded.pages import filled, page_of, places_of
 from chamfer.serve.sharded.scatter import Gathered, Scatter
 from chamfer.serve.sharded.shard import Stored
 
@@ -36,10 +38,30 @@ class ShardReader:
     def find(self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int = 0) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
         counted, missing = self._counted(groups)
-        gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (counted, k, where, offset)))
-        each = zip(*gathered.answers.values(), strict=True)
-        searched = self.documents if where is None and not gathered.missing else 0
-        return Found([merge(answers, k, offset) for answers in each], sorted({*missing, *gathered.missing}), searched)
+        if offset:
+            rankings, more = self._later_page(counted, k, where, offset)
+        else:
+            gathered = self._ask("rank", dict.fromkeys(self._scatter.shards, (counted, k, where)))
+            each = zip(*gathered.answers.values(), strict=True)
+            rankings, more = [merge(answers, k) for answers in each], gathered.missing
+        searched = self.documents if where is None and not more else 0
+        return Found(rankings, sorted({*missing, *more}), searched)
+
+    def _later_page(
+        self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int
+    ) -> tuple[list[Ranked], list[str]]:
+        """A page behind others for each query, and the shards that did not answer."""
+        placed = self._ask("place", dict.fromkeys(self._scatter.shards, (groups, k, where, offset)))
+        each = zip(*placed.answers.values(), strict=True)
+        pages = [page_of(dict(zip(placed.answers, answers, strict=True)), k, offset) for answers in each]
+        wanted = places_of(pages)
+        fetched = self._ask("documents_at", {name: (places,) for name, places in wanted.items()})
+        documents: dict[tuple[str, int], Document] = {
+            (name, place): document
+            for name, answer in fetched.answers.items()
+            for place, document in zip(wanted[name], answer, strict=True)
+        }
+        return [filled(page, documents) for page in pages], [*placed.missing, *fetched.missing]
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""

@@ -14,10 +14,11 @@ from chamfer.errors import InputError
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, open_shard
 from chamfer.retrieve.ranker import Ranker
-from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
+from chamfer.serve.sharded.pages import Placed
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.mix import Mix
 
@@ -95,11 +96,28 @@ class Shard:
         self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None = None, offset: int = 0
     ) -> list[Ranked]:
         """The top ``offset + k`` documents for each query of each group, among those that pass the filter."""
-        ranker = self._ranker(version)
-        index = ranker.index
-        allowed = index.allowed(where)
-        found = [one for queries in groups for one in ranker.rank(queries, k, allowed=allowed, offset=offset)]
+        index = self._ranker(version).index
+        found = self._rank(version, groups, k, where, offset)
         return [Ranked(index.documents(one.places), one.scores) for one in found]
+
+    def place(
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None, offset: int
+    ) -> list[Placed]:
+        """Like :meth:`rank`, but without the documents, of which a later page needs few."""
+        index = self._ranker(version).index
+        found = self._rank(version, groups, k, where, offset)
+        return [Placed(index.ids(one.places), one.places, one.scores) for one in found]
+
+    def documents_at(self, version: ShardVersion, places: Sequence[int]) -> list[Document]:
+        """The documents at places that :meth:`place` returned for the same version."""
+        return self._ranker(version).index.documents(np.array(places, np.int64))
+
+    def _rank(
+        self, version: ShardVersion, groups: Sequence[Queries], k: int, where: Filter | None, offset: int
+    ) -> list[Candidates]:
+        ranker = self._ranker(version)
+        allowed = ranker.index.allowed(where)
+        return [one for queries in groups for one in ranker.rank(queries, k, allowed=allowed, offset=offset)]
 
     def count_words(self, version: ShardVersion, queries: Sequence[str]) -> WordCounts:
         """Count the words of queries in the documents of this shard."""
