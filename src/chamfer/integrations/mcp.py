@@ -11,6 +11,7 @@ from chamfer import Index, InputError, __version__
 from chamfer.errors import InputWarning
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stages import AUTO
+from chamfer.search.hits import Hit
 from chamfer.search.relevance import relevance
 from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
@@ -44,8 +45,11 @@ class Found(BaseModel):
     id: str
     relevance: Annotated[float, Field(description="From 0 to 1; only comparable within one search.")]
     title: Annotated[str, Field(description="Empty for a document without a title.")]
-    text: Annotated[str, Field(description="The document, or its beginning, without the title.")]
+    text: Annotated[
+        str, Field(description="The document, its beginning, or the beginning of its best passage; without the title.")
+    ]
     is_whole: Annotated[bool, Field(description="Whether `text` is the whole document; if not, read it.")]
+    start: Annotated[int, Field(description="Where `text` begins in the document; read from there for more.")] = 0
     metadata: dict[str, Any]
 
 
@@ -210,13 +214,21 @@ def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Resu
                 relevance=relevance(hit.score),
                 title=hit.title,
                 text=hit.text[:SNIPPET],
-                is_whole=len(hit.text) <= SNIPPET,
+                is_whole=len(hit.text) <= SNIPPET and (hit.passage is None or hit.passage.of == 1),
+                start=_start(hit),
                 metadata=hit.metadata,
             )
             for hit in hits
         ],
         notes=notes,
     )
+
+
+def _start(hit: Hit) -> int:
+    """Where the text of a hit begins in what ``read`` returns, which has the title first."""
+    if hit.passage is None or hit.passage.of == 1:
+        return 0
+    return hit.passage.start + len(hit.title) + bool(hit.title)
 
 
 def _explain(searcher: "Searcher", query: str, identifier: str) -> Explained:

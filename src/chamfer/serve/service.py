@@ -18,7 +18,7 @@ from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECO
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
-from chamfer.serve.schemas.fields import MixFields
+from chamfer.serve.schemas.fields import MixFields, PassageFields
 from chamfer.serve.versions import Versions, WeightsVersion
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.mix import NOTHING
@@ -237,7 +237,12 @@ def number_of(name: str, version: WeightsVersion) -> int | None:
 
 def _found(hit: Hit) -> search_schemas.Found:
     return search_schemas.Found(
-        id=hit.id, score=json_score(hit.score), title=hit.title, text=hit.text, metadata=hit.metadata
+        id=hit.id,
+        score=json_score(hit.score),
+        title=hit.title,
+        text=hit.text,
+        passage=PassageFields.of_passage(hit.passage),
+        metadata=hit.metadata,
     )
 
 
@@ -268,6 +273,7 @@ def _explained(one: ExplainedDocument) -> explain_schemas.ExplainedDocument | No
         special_share=explanation.special_share,
         title=one.document.title,
         text=one.document.content,
+        passage=PassageFields.of_passage(one.document.passage),
         metadata=dict(one.document.metadata),
         matches=[
             explain_schemas.MatchedToken(
