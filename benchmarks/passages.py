@@ -1,10 +1,12 @@
 """Long documents: cut at what the encoder reads, or split into passages; on scifact, eight abstracts to a document.
 
 The document that holds a relevant abstract is relevant. Which size of passages, and whether more than the best passage
-of a document should count, is looked at on the training queries alone. Writes ``results/passages.json``.
+of a document should count, is looked at on the training queries alone. Writes ``results/passages.json``, one size after
+the other; what is there already is not measured again.
 """
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,14 +32,13 @@ FOUND = 100
 CHOSEN_ON = 300
 WEIGHTS = ("uniform", "mix")
 
+CUT, CHOSEN = "cut", "256 tokens, overlap 32"
 # Name, and the arguments of build_index.
 SIZES: Mapping[str, Mapping[str, Any]] = {
-    "cut": {},
-    "256 tokens, overlap 32": {"passages": True},
+    CUT: {},
+    CHOSEN: {"passages": True},
     "128 tokens, overlap 16": {"passages": 128, "overlap": 16},
-    "256 tokens, overlap 0": {"passages": True, "overlap": 0},
 }
-CHOSEN = "256 tokens, overlap 32"
 
 Floats = npt.NDArray[np.floating]
 Judgements = Mapping[str, Mapping[str, int]]
@@ -48,45 +49,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "passages", help="folder for the indexes")
+    parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
     documents, queries, judgements = long_documents(arguments.data / "scifact")
-    record: dict[str, Any] = {
+    record: dict[str, Any] = {} if arguments.again or not RESULT.exists() else json.loads(RESULT.read_text())
+    record |= {
         "environment": environment(),
         "collection": "scifact",
         "abstracts_per_document": TOGETHER,
         "documents": len(documents),
         "characters": {"mean": round(float(np.mean([len(one.text) for one in documents])))},
         "queries": {split: len(grades) for split, grades in judgements.items()},
-        "sizes": {},
-        "combined": {},
     }
     values: dict[tuple[str, str], PerQuery] = {}
     for name, options in SIZES.items():
+        row = record.setdefault("sizes", {}).setdefault(name, {})
         folder = arguments.out / name.replace(", ", "-").replace(" ", "-")
-        row = build(folder, documents, options)
+        row |= build(folder, documents, options)
         searcher = Searcher.open(folder)
         for weights in WEIGHTS:
-            for split in judgements if name in ("cut", CHOSEN) else ("train",):
+            for split in judgements if name in (CUT, CHOSEN) else ("train",):
+                key = f"{split}_{weights}"
+                if key in row and (split == "train" or "against_cut" in record):
+                    continue
                 asked = {query: queries[query] for query in judgements[split]}
                 found = measure(rankings(searcher, asked, weights), judgements[split])
                 if split == "test":
                     values[name, weights] = found
-                row[f"{split}_{weights}"] = {one: round(float(found[one].mean()), 4) for one in MAIN_MEASURES}
-        record["sizes"][name] = row
+                row[key] = {one: round(float(found[one].mean()), 4) for one in MAIN_MEASURES}
         print(name, row, flush=True)
-        if name == CHOSEN:
+        if name == CHOSEN and "combined" not in record:
             asked = {query: queries[query] for query in judgements["train"]}
             record["combined"] = {
                 weights: combined(searcher, asked, judgements["train"], weights) for weights in WEIGHTS
             }
             print(record["combined"], flush=True)
-    record["against_cut"] = {
-        weights: {
-            one: compare(values[CHOSEN, weights][one], values["cut", weights][one])._asdict() for one in MAIN_MEASURES
-        }
-        for weights in WEIGHTS
-    }
-    write_json(RESULT, record)
+        if values.keys() >= {(one, weights) for one in (CUT, CHOSEN) for weights in WEIGHTS}:
+            record["against_cut"] = {
+                weights: {
+                    one: compare(values[CHOSEN, weights][one], values[CUT, weights][one])._asdict()
+                    for one in MAIN_MEASURES
+                }
+                for weights in WEIGHTS
+            }
+        write_json(RESULT, record)
     show(record)
 
 
