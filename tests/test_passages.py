@@ -227,6 +227,21 @@ class TestSearching:
         [first, second] = searcher.explain("why do cats sleep")
         assert [first.document_id, second.document_id] == [hit.id for hit in searcher.search("why do cats sleep", 2)]
 
+    def test_a_document_without_text_ranks_last_and_has_nothing_to_explain(
+        self, tmp_path: Path, encoder: Encoder
+    ) -> None:
+        space = " " * 3000
+        documents = {"blank": "", "spaces": space, "cat": "the cat", "long": f"{space}{long_text(1)}{space}"}
+        build_index(tmp_path, documents, encoder, passages=LENGTH, allow_empty=True)
+        searcher = Searcher.open(tmp_path, encoder=encoder)
+        hits = searcher.search("cats", 4)
+        assert {hit.id for hit in hits[:2]} == {"cat", "long"}
+        assert [(hit.id, hit.score) for hit in hits[2:]] == [("blank", -np.inf), ("spaces", -np.inf)]
+        assert searcher.explain("cats", "long").passage == next(hit.passage for hit in hits if hit.id == "long")
+        with pytest.raises(InputError, match="no tokens"):
+            searcher.explain("cats", "spaces")
+        assert Index.open(tmp_path)["long"].text == documents["long"]
+
 
 class TestChanging:
     def test_documents_are_added_replaced_and_deleted_whole(self, folder: Path, encoder: Encoder) -> None:
