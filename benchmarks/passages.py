@@ -64,9 +64,10 @@ def main() -> None:
         "characters": {"mean": round(float(np.mean([len(one.text) for one in documents])))},
         "queries": {split: len(grades) for split, grades in judgements.items()},
     }
+    record["sizes"] = {name: row for name, row in record.get("sizes", {}).items() if name in SIZES}
     values: dict[tuple[str, str], PerQuery] = {}
     for name, options in SIZES.items():
-        row = record.setdefault("sizes", {}).setdefault(name, {})
+        row = record["sizes"].setdefault(name, {})
         folder = arguments.out / name.replace(", ", "-").replace(" ", "-")
         row |= build(folder, documents, options)
         searcher = Searcher.open(folder)

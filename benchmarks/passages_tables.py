@@ -64,7 +64,7 @@ def _provenance(found: dict[str, Any]) -> str:
     return (
         f"{found['documents']:,} documents of {found['characters']['mean']:,} characters on average, made from "
         f"{found['collection']} with {found['abstracts_per_document']} abstracts in each; {queries['test']} test "
-        f"queries, and {queries['train']} training queries for every choice; commit `{measured_on['commit'][:10]}`."
+        f"queries, and {queries['train']} training queries for every choice; commit `{measured_on['commit']}`."
     )
 
 

@@ -1,6 +1,9 @@
 """Indexes of passages: long documents are searched whole, and found once, with the passage that won."""
 
 import json
+import signal
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -146,6 +149,47 @@ class TestBuilding:
             assert (report.documents, report.passages) == (12, len(whole))
             assert rows(again) == rows(whole)
             assert again.frequencies.counts.tolist() == whole.frequencies.counts.tolist()
+
+
+KILLED = """
+import os, signal, sys
+from contextlib import contextmanager
+from pathlib import Path
+from chamfer import Encoder
+from chamfer.data.corpus import documents_from
+from chamfer.index import building
+from tests.test_passages import LENGTH, OVERLAP, corpus
+
+building.CHUNK, encoder = 6, Encoder.load(sys.argv[2])
+
+@contextmanager
+def progress(what, _total):
+    done = 0
+    def advance(count):
+        nonlocal done
+        done += count
+        if what == "encoding passages" and done > 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+    yield advance
+
+settings = building.settings_for(encoder, passages=building.passage_size(encoder, LENGTH, OVERLAP))
+building.build(Path(sys.argv[1]), documents_from(corpus()), encoder, settings, progress=progress)
+"""
+
+
+def test_a_build_that_is_killed_is_finished_by_the_next(
+    folder: Path, tmp_path: Path, plain_checkpoint: Path, encoder: Encoder
+) -> None:
+    where, root = tmp_path / "killed", Path(__file__).parents[1]
+    killed = subprocess.run([sys.executable, "-c", KILLED, where, plain_checkpoint], cwd=root, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    done = (read_manifest(where) or pytest.fail("nothing was committed")).building
+    assert done is not None
+    assert 0 < done["done"] < done["documents"] == 12
+    report = build_index(where, corpus(), encoder, passages=LENGTH, overlap=OVERLAP)
+    assert (report.documents, report.resumed) == (12, done["done"])
+    assert Index.open(where).verify() == []
+    assert rows(Snapshot.open(where)) == rows(Snapshot.open(folder))
 
 
 def rows(index: Snapshot) -> dict[tuple[str, int], tuple[str, bytes]]:

@@ -130,7 +130,7 @@ class _Splitter:
             # Where the first token starts that does not fit; or where reading stopped, among very long words.
             last = max(start + 1, spans[count][0]) if count < len(spans) else end
             low = max(start + 1, spans[int(KEPT * count)][0]) if count < len(spans) else start + 1
-            for limit in dict.fromkeys((_after_space(text, last), last)):
+            for limit in dict.fromkeys((self._after_space(last), last)):
                 stop = limit if limit >= len(text) else _boundary(text, low, limit, start)
                 # Tokens may depend on what follows, most often inside a word; and spaces may be tokens.
                 excess = len(self._tokens(self._head + text[start:stop])) - self._most
@@ -153,6 +153,11 @@ class _Splitter:
                 return [(max(begin, one + shift), other + shift) for one, other in read]
             self._reach = min(2 * self._reach, self._longest)
 
+    def _after_space(self, place: int) -> int:
+        """The first place from here on that is not in a space; of very many spaces, only some are skipped."""
+        found = SPACE.match(self._text, place, place + self._longest)
+        return place if found is None else found.end()
+
     def _next(self, start: int, stop: int, spans: Spans) -> int:
         """Where the passage after one that ends at ``stop`` starts: some tokens earlier, unless a heading is there."""
         inside = [one for one, _ in spans if one < stop]
@@ -173,7 +178,7 @@ class _Splitter:
 
 def _boundary(text: str, low: int, last: int, start: int) -> int:
     """The best place to end a passage, at most ``last``: at a heading or blank line, else a sentence, else a word."""
-    places = [one.start() for one in HEADING.finditer(text, low, last + 1) if one.start() > start]
+    places = [one.start() for one in HEADING.finditer(text, low, last + len("###### a"))]
     places += [
         one.end() for one in BLANK_LINE.finditer(text, low, last) if not _is_heading(text, one.start())
     ]  # a heading stays with the text below it
@@ -188,12 +193,6 @@ def _boundary(text: str, low: int, last: int, start: int) -> int:
 def _is_heading(text: str, end: int) -> bool:
     """Whether the line that ends at a place is a heading of Markdown."""
     return HEADING.match(text, text.rfind("\n", 0, end) + 1) is not None
-
-
-def _after_space(text: str, place: int) -> int:
-    """The first place from here on that is not in a space."""
-    found = SPACE.match(text, place)
-    return place if found is None else found.end()
 
 
 def passages_of(document: Document, spans: Spans) -> list[Document]:

@@ -150,7 +150,8 @@ def mcp_server(
     ) -> Results:
         """Find the documents that best match a query, by meaning and by words.
 
-        Returns the beginning of each document, or of its best passage. If a question has several parts, search for each of them.
+        Returns the beginning of each document, or of its best passage. If a question has several parts, search for each
+        of them.
         """
         return opened.ask(lambda searcher: _search(searcher, query, k, where))
 
