@@ -8,7 +8,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-mixed-cost bench-mix-choice bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-growth bench-plaid bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-passages bench-growth bench-plaid bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
 
@@ -165,6 +165,11 @@ bench-first-stages-whole: .venv/installed
 # What precision, pooling and projection cost.
 bench-compression: .venv/installed
 	$(BIN)/python benchmarks/compression.py --data $(DATA)
+	$(BIN)/python benchmarks/render.py
+
+# Long documents, cut and in passages. Takes an hour.
+bench-passages: .venv/installed
+	$(BIN)/python benchmarks/passages.py --data $(DATA) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # An index of 10,000 to 1,000,000 synthetic documents, which takes 20 GB of disk.

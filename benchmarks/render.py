@@ -15,6 +15,7 @@ import late_interaction_tables
 import mix_choice_tables
 import mixed_tables
 import paper_study_tables
+import passages_tables
 import pylate_tables
 import qdrant_tables
 import ray_tables
@@ -94,6 +95,9 @@ def main() -> None:
         "plaid": index_tables.plaid(),
         "plaid-summary": index_tables.plaid_summary(),
         "encoding": index_tables.encoding(),
+        "passages": passages_tables.on_test(),
+        "passages-sizes": passages_tables.sizes(),
+        "passages-more": passages_tables.more(),
         "reproduce-summary": reproduce_tables.summary(),
         "reproduce-kept": reproduce_tables.kept(),
         "reproduce-kept-short": reproduce_tables.kept_short(),

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from chamfer.cache import encoding
 from chamfer.data.corpus import documents_from
 from chamfer.encode.encoder import Encoder
-from chamfer.index import building, merging
+from chamfer.index import building, merging, passages
 
 # Characters, or bytes, of texts that may be in memory, and documents in a commit of the sample: small, so that a file
 # of fifty megabytes is large beside them.
@@ -27,7 +27,7 @@ def main(path: Path, model: str, folder: Path) -> None:
     assert len(documents_from(read)) == 1, "whatever reading needs is imported"
     before = reset()
     with (
-        patch.object(building, "CHUNK_CHARACTERS", CHARACTERS),
+        patch.object(passages, "CHUNK_CHARACTERS", CHARACTERS),
         patch.object(encoding, "COMMIT_EVERY", COMMIT),
         # What a merge leaves in memory grows with the texts that it copies, and is not bounded yet.
         patch.object(merging, "FAN", 1000),

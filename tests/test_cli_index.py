@@ -112,7 +112,7 @@ class TestSearch:
         [line] = built("search", "index", "blue sky", "-k", "3", "--json").stdout.splitlines()
         answer = json.loads(line)
         assert answer["id"] == "query"
-        assert [set(hit) for hit in answer["hits"]] == [{"id", "score", "title", "text", "metadata"}] * 3
+        assert [set(hit) for hit in answer["hits"]] == [{"id", "score", "title", "text", "metadata", "passage"}] * 3
         scores = [hit["score"] for hit in answer["hits"]]
         assert scores == sorted(scores, reverse=True)
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip install playwright")
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Server
 from tests.browser.looking import QUERY, card, mark_relevant, notice, scores, search, shown
@@ -131,3 +131,17 @@ def test_a_search_without_results_says_so(page: Page) -> None:
     page.goto("/?q=x")
     expect(notice(page)).to_have_text("No documents found.")
     expect(page.locator("#columns")).to_be_hidden()
+
+
+def test_a_card_says_which_passage_of_a_long_document_it_shows(page: Page) -> None:
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        content = response.json()
+        for place, document in enumerate(content["documents"]):
+            document["passage"] = {"number": 1, "of": 1 + 11 * (place % 2), "start": 0, "stop": 10}
+        route.fulfill(response=response, json=content)
+
+    page.route("**/explain", answer)
+    search(page)
+    expect(page.locator("#weighted .card .passage:visible").first).to_have_text("passage 1 of 12")
+    assert page.locator("#weighted .card .passage").count() == page.locator("#weighted .card").count() // 2

@@ -77,6 +77,8 @@ def explain(
         return
     for explanation, plain in zip(explained, uniform, strict=True):
         title = f"  {escape(explanation.title)}" if explanation.title else ""
+        if explanation.passage is not None and explanation.passage.of > 1:
+            title += f"  {explanation.passage}"
         results.print(
             f"[bold]{escape(explanation.document_id)}[/]{title}  score [cyan]{explanation.score:.4f}[/], "
             f"{explanation.special_share:.0%} of it from special tokens; with uniform weights {plain.score:.4f}"

@@ -24,6 +24,7 @@ from chamfer.cli.options import (
     Where,
 )
 from chamfer.cli.terminal import AGAIN, print_json, results, resumable, say, say_truncated
+from chamfer.data.passages import DEFAULT_OVERLAP
 from chamfer.data.reading import Reading
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
@@ -32,6 +33,7 @@ from chamfer.retrieve.stages import AUTO, check_stage, open_stage
 
 if TYPE_CHECKING:
     from chamfer.index.index import Index
+    from chamfer.index.report import BuildReport
 
 # Unknown ids that a note lists.
 MISSING_SHOWN = 10
@@ -69,6 +71,27 @@ def build(
             metavar="NAME",
         ),
     ] = AUTO,
+    passages: Annotated[
+        bool, typer.Option("--passages", help="Split long documents into passages instead of truncating them.")
+    ] = False,
+    passage_length: Annotated[
+        int | None,
+        typer.Option(
+            "--passage-length",
+            help="Maximum length of a passage; implies --passages.",
+            show_default="what the encoder reads",
+            metavar="TOKENS",
+        ),
+    ] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            "--overlap",
+            help="Tokens that a passage repeats of the one before.",
+            show_default=f"{DEFAULT_OVERLAP}, at most a quarter",
+            metavar="TOKENS",
+        ),
+    ] = None,
     query_length: QueryLength = None,
     document_length: DocumentLength = None,
     allow_empty: AllowEmpty = False,
@@ -103,13 +126,24 @@ def build(
         from chamfer.weights.names import DEFAULT_WEIGHTS, mix_of
 
         model = load_for_building(out, encoder, query_length=query_length, document_length=document_length)
-        report = build_index(out, documents, model, precision=precision, pool=pool, dimensions=dimensions, ray=ray)
-        say_truncated("documents", report.truncated, report.documents, model.document_length)
+        report = build_index(
+            out,
+            documents,
+            model,
+            precision=precision,
+            pool=pool,
+            dimensions=dimensions,
+            passages=passages if passage_length is None else passage_length,
+            overlap=overlap,
+            ray=ray,
+        )
+        _say_truncated(report, model.document_length)
         index = Index.open(out)
         open_stage(first_stage, index.snapshot)
         Evidence(index.snapshot).open(mix_of(DEFAULT_WEIGHTS, model))
-    indexed = "1 document; search it" if report.documents == 1 else f"{report.documents} documents; search them"
-    say(f"indexed {indexed} with: chamfer search {out} 'your query'")
+    counted, them = ("1 document", "it") if report.documents == 1 else (f"{report.documents} documents", "them")
+    parts = f" in {report.passages} passages" if report.passages else ""
+    say(f"indexed {counted}{parts}; search {them} with: chamfer search {out} 'your query'")
     _print_info(index, as_json)
 
 
@@ -155,7 +189,7 @@ def add(
     given = report.documents + report.skipped
     if not given:
         raise InputError(f"{corpus} holds no documents; give at least one to add")
-    say_truncated("documents", report.truncated, report.documents, index.info()["document_length"])
+    _say_truncated(report, index.info()["document_length"])
     counts = {"replaced": report.replaced, "already there": report.skipped}
     details = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     details = f" ({details})" if details else ""
@@ -271,6 +305,16 @@ def _built_so_far(out: Path) -> str:
     return f"{so_far(manifest, out)}; " + (
         f"search them with: chamfer search {out} 'your query'" if finished else AGAIN
     )
+
+
+def _say_truncated(report: "BuildReport", length: int) -> None:
+    """Report what was truncated; of documents, --passages would have indexed everything."""
+    if report.passages:
+        say_truncated("passages", report.truncated, report.passages, length)
+        return
+    say_truncated("documents", report.truncated, report.documents, length)
+    if report.truncated:
+        say("to search all of them, build the index with --passages")
 
 
 def _print_info(index: "Index", as_json: bool) -> None:

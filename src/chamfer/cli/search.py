@@ -17,7 +17,7 @@ from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO, check_stage
-from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_score
+from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_passage, json_score
 from chamfer.support.api_key import VARIABLE
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
@@ -142,7 +142,11 @@ def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_j
 
 
 def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:
-    return {"id": identifier, "hits": [hit._asdict() | {"score": json_score(hit.score)} for hit in hits]}
+    return {"id": identifier, "hits": [_hit(hit) for hit in hits]}
+
+
+def _hit(hit: "Hit") -> dict[str, Any]:
+    return hit._asdict() | {"score": json_score(hit.score), "passage": json_passage(hit.passage)}
 
 
 def print_hits(hits: "Sequence[Hit]") -> None:
@@ -152,7 +156,8 @@ def print_hits(hits: "Sequence[Hit]") -> None:
     for rank, hit in enumerate(hits, start=1):
         text = " ".join(hit.text.split())
         results.print(f"[bold]{rank:>2}[/]  [cyan]{hit.score:.4f}[/]  ", end="")
-        results.print(Text.assemble((hit.id, "bold"), f"  {hit.title}".rstrip()), soft_wrap=True)
+        part = (f"  {hit.passage}", "dim") if hit.passage is not None and hit.passage.of > 1 else ""
+        results.print(Text.assemble((hit.id, "bold"), f"  {hit.title}".rstrip(), part), soft_wrap=True)
         _print_indented(text if len(text) <= SNIPPET_LENGTH else text[:SNIPPET_LENGTH].rsplit(" ", 1)[0] + " …")
         if hit.metadata:
             _print_indented(" · ".join(f"{name}: {_spelt(value)}" for name, value in hit.metadata.items()), style="dim")

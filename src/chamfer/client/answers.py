@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chamfer.data.documents import Passage
 from chamfer.data.ranking import Ranking, rank_texts
 from chamfer.errors import InputError, ServerError
 from chamfer.explain.explanation import Explanation
@@ -16,7 +17,10 @@ Json = Mapping[str, Any]
 def hits(answer: Json) -> Hits:
     """The documents that were found."""
     return Hits(
-        (Hit(**{name: one[name] for name in Hit._fields} | {"score": _score(one["score"])}) for one in answer["hits"]),
+        (
+            Hit(one["id"], _score(one["score"]), one["text"], one["metadata"], one["title"], _passage(one))
+            for one in answer["hits"]
+        ),
         query_was_truncated=answer["query_was_truncated"],
     )
 
@@ -56,9 +60,16 @@ def _explanation(document: Json, answer: Json) -> Explanation:
         document_id=document["id"],
         document=document["text"],
         title=document["title"],
+        passage=_passage(document),
         query_was_truncated=answer["query_was_truncated"],
         evidence=tuple(EvidencePart(**part) for part in document["evidence"]),
     )
+
+
+def _passage(document: Json) -> Passage | None:
+    """Which passage a text is; a server of an earlier version does not say."""
+    found = document.get("passage")
+    return None if found is None else Passage(**found)
 
 
 def _match(token: Json, matched: Json) -> Match:

@@ -15,6 +15,26 @@ ID, OTHER_ID, TITLE, TEXT, METADATA = "_id", "id", "title", "text", "metadata"
 SHOWN_FIELDS = 10
 
 
+class Passage(NamedTuple):
+    """Which part of a document's text a passage is.
+
+    >>> str(Passage(3, 12, 2040, 3105))
+    'passage 3 of 12'
+    """
+
+    number: int
+    """Its number in the document, from 1."""
+    of: int
+    """The number of passages of the document."""
+    start: int
+    """Where it begins in the text of the document, in characters."""
+    stop: int
+    """Where it ends."""
+
+    def __str__(self) -> str:
+        return f"passage {self.number} of {self.of}"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A document.
@@ -24,6 +44,7 @@ class Document:
         text: the text.
         title: the title, if there is one; it is shown apart from the text, and encoded in front of it.
         metadata: values by name, of any type that JSON can hold; filters read them.
+        passage: which part of a longer document this is, if an index of passages holds it.
 
     >>> Document("a", "sleep all day", title="Cats", metadata={"year": 2021}).content
     'Cats sleep all day'
@@ -33,6 +54,7 @@ class Document:
     text: str
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    passage: Passage | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):

@@ -115,6 +115,11 @@ class CompiledModel:
             [read] = self._read([prompt + cut(document, limit, self._pieces)], limit)
         return spans_in(document, prompt, read)
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of every token of a text, special ones left out; nothing is cut off."""
+        with self._lock:
+            return self._pieces(text).offsets
+
     def token_counts(self, inputs: Mapping[str, Any], rows: Sequence[int]) -> list[int]:
         """Number of tokens of each row."""
         return [len(inputs["input_ids"][row]) for row in rows]

@@ -274,6 +274,10 @@ class Encoder:
         """Internal: tokens of a document as the model reads it, with their spans in the text; None for special ones."""
         return self._model.spans(document)
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Internal: start and end of every token of a text, special ones left out; nothing is cut off."""
+        return self._model.offsets(text)
+
     def encode(self, tokenized: Tokenized, advance: Advance = ignore) -> TokenBatch:
         """Encode texts that this encoder has tokenised.
 

@@ -126,6 +126,12 @@ class LibraryModel:
             [read] = self.module.tokenizer([prompt + beginning], truncation=True, max_length=limit).encodings
         return spans_in(document, prompt, read)
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of every token of a text, special ones left out; nothing is cut off."""
+        with self._lock:
+            found: list[tuple[int, int]] = self._pieces(text).offsets
+        return found
+
     def token_counts(self, inputs: Mapping[str, Any], rows: Sequence[int]) -> list[int]:
         """Number of tokens of each row, masks included."""
         counts: list[int] = _used(inputs)[list(rows)].sum(dim=1).tolist()

@@ -88,6 +88,10 @@ class Model(Protocol):
         """Tokens of a document as the model reads it, with their spans in the text."""
         ...
 
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of every token of a text, special ones left out; nothing is cut off."""
+        ...
+
     def token_counts(self, inputs: Mapping[str, Any], rows: Sequence[int]) -> list[int]:
         """Number of tokens that each row of the inputs takes in a batch."""
         ...

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from chamfer.data.judgements import Judgements, is_relevant
 from chamfer.data.queries import is_own_document
 from chamfer.index.snapshot import Snapshot
@@ -18,7 +16,7 @@ def own_documents(index: Snapshot, queries: Mapping[str, str], judgements: Judge
         judgements: grades of documents for each query.
     """
     found = index.find(queries)
-    documents = index.documents(np.array(list(found.values()), np.int64))
+    documents = index.wholes(list(found))
     own = {
         query
         for query, document in zip(found, documents, strict=True)

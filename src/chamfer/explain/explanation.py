@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from chamfer.data.documents import Passage
 from chamfer.errors import InputError
 from chamfer.explain.matches import Difference, EvidencePart, Match, Word
 from chamfer.kernels.form import DEFAULT_FORM, Form
@@ -27,6 +28,7 @@ class Explanation:
         query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
         evidence: what counts beside the tokens, if the weights have a mix.
         title: title of the document, if there is one.
+        passage: the passage of the document that is explained, in an index of passages.
 
     >>> from chamfer import Encoder, explain
     >>> why = explain("capital of France", "Paris is the French capital.", encoder=Encoder.load("minilm"))
@@ -43,6 +45,7 @@ class Explanation:
     query_was_truncated: bool = False
     evidence: tuple[EvidencePart, ...] = ()
     title: str = ""
+    passage: Passage | None = None
 
     @property
     def score(self) -> float:
@@ -98,6 +101,7 @@ class Explanation:
         return {
             "id": self.document_id,
             "title": self.title,
+            "passage": None if self.passage is None else self.passage._asdict(),
             "score": self.score,
             "form": self.form,
             "special_share": self.special_share,
@@ -116,7 +120,8 @@ class Explanation:
         ]
         caption = f"score {self.score:.4f}, {self.special_share:.0%} from special tokens"
         if self.document_id:
-            caption = f"{self.document_id}{self.title and f' ({self.title})'}: {caption}"
+            part = f", {self.passage}" if self.passage is not None and self.passage.of > 1 else ""
+            caption = f"{self.document_id}{self.title and f' ({self.title})'}{part}: {caption}"
         shown = table(["query word", "weight", "matched", "contribution", "share"], rows, caption=caption)
         if self.document is None:
             return shown

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.data.documents import Passage
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
@@ -79,6 +80,7 @@ def explain_tokens(
     document_id: str = "",
     document_text: str | None = None,
     document_title: str = "",
+    passage: Passage | None = None,
     query_was_truncated: bool = False,
 ) -> Explanation:
     """Explain the score of a document from token vectors, without encoding anything.
@@ -95,6 +97,7 @@ def explain_tokens(
         document_id: id of the document.
         document_text: text of the document, which begins with its title.
         document_title: its title.
+        passage: which passage of the document it is, in an index of passages.
         query_was_truncated: whether the query was longer than the model reads.
     """
     if len(query) != 1 or len(document) != 1 or len(document.vectors) == 0:
@@ -137,6 +140,7 @@ def explain_tokens(
         query_was_truncated,
         evidence,
         document_title,
+        passage,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index.passages import place_of
 from chamfer.index.rows import check_unit
 from chamfer.index.settings import Settings
 from chamfer.tokens.batch import TokenBatch, TokenIds
@@ -27,6 +28,6 @@ def check_addition(
     if distinct is not None and len(distinct) != len(documents):
         raise InputError(f"got {len(distinct)} lists of distinct tokens for {len(documents)} documents")
     check_unit(tokens)
-    name, times = next(iter(Counter(document.id for document in documents).most_common(1)), ("", 0))
+    (name, _), times = next(iter(Counter(map(place_of, documents)).most_common(1)), (("", 0), 0))
     if times > 1:
         raise InputError(f"document {name!r} is added twice; ids must be unique")

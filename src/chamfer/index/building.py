@@ -1,7 +1,7 @@
 """From texts to an index: encoded in chunks, each one a commit, so that an interrupted build can continue."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,7 +12,7 @@ from chamfer.cache.corpus import EncodedCorpus
 from chamfer.cache.encoding import encode_corpus
 from chamfer.cache.text_encoder import TRUNCATED, TextEncoder
 from chamfer.data.corpus import Corpus, Source, documents_from
-from chamfer.data.documents import Document
+from chamfer.data.passages import PassageSize
 from chamfer.data.reading import Reading
 from chamfer.encode.encoder import Encoder
 from chamfer.encode.settings import MINILM
@@ -21,6 +21,7 @@ from chamfer.index.drawn import Drawn
 from chamfer.index.encoder import described, load_for_building
 from chamfer.index.encoding import UNREAD, MakeRows, columns_of_rows, texts_and_known
 from chamfer.index.manifest import SAMPLE, begun_build, check_unfinished, read_manifest
+from chamfer.index.passages import Chunk, Passages, Splitter, Units, WholeDocuments, chunks_of
 from chamfer.index.report import BuildReport
 from chamfer.index.rows import Rows
 from chamfer.index.settings import Precision, Settings
@@ -36,8 +37,6 @@ from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 # Documents per commit, and an upper bound on their tokens. An interruption loses at most this much, some twenty seconds
 # of work on two cores, and no more than this is in memory.
 CHUNK, CHUNK_TOKENS = 1024, 2**18
-# Of long documents, whose beginnings alone are encoded, so many characters are in memory.
-CHUNK_CHARACTERS = 2**23
 # Documents from which the mean length is estimated.
 GLANCE = 256
 
@@ -50,6 +49,8 @@ def build_index(
     precision: Precision = "float16",
     pool: int = 1,
     dimensions: int | None = None,
+    passages: bool | int = False,
+    overlap: int | None = None,
     id_field: str | None = None,
     text_field: str | Sequence[str] | None = None,
     title_field: str | None = None,
@@ -74,6 +75,10 @@ def build_index(
             smaller.
         pool: tokens of a document per stored vector.
         dimensions: dimensions to project vectors to; all by default.
+        passages: split long documents into passages, so that all of a document is searched; a number is the maximum
+            length of a passage in tokens, by default what the encoder reads. Otherwise only the beginning of a long
+            document is encoded, and ``truncated`` counts such documents.
+        overlap: tokens that a passage repeats of the one before it, about; 32 by default, or a quarter of a passage.
         id_field: column of ids; ``row`` numbers the rows. Columns are recognised if they have usual names.
         text_field: column of texts, or several, which are joined by blank lines.
         title_field: column of titles. Every other column is metadata.
@@ -95,13 +100,36 @@ def build_index(
     corpus = documents_from(documents, reading=reading, allow_empty=allow_empty, check=check_storable)
     if isinstance(encoder, str):
         encoder = load_for_building(folder, encoder)
-    settings = settings_for(encoder, precision=precision, pool=pool, dimensions=dimensions)
+    settings = settings_for(
+        encoder,
+        precision=precision,
+        pool=pool,
+        dimensions=dimensions,
+        passages=passage_size(encoder, passages, overlap),
+    )
     with workers_at(ray) as workers:
         return build(folder, corpus, encoder, settings, progress=shown(progress), workers=workers)
 
 
+def passage_size(encoder: Encoder, passages: bool | int, overlap: int | None = None) -> PassageSize | None:
+    """The size of passages, from the arguments of :func:`build_index`; None without passages."""
+    if passages is False:
+        return None
+    length = encoder.document_length if passages is True else passages
+    if length > encoder.document_length:
+        raise InputError(
+            f"passages can have at most the {encoder.document_length} tokens that the encoder reads, not {length}"
+        )
+    return PassageSize.of(length, overlap)
+
+
 def settings_for(
-    encoder: Encoder, *, precision: Precision = "float16", pool: int = 1, dimensions: int | None = None
+    encoder: Encoder,
+    *,
+    precision: Precision = "float16",
+    pool: int = 1,
+    dimensions: int | None = None,
+    passages: PassageSize | None = None,
 ) -> Settings:
     """Settings of a new index; see :func:`build_index`."""
     return Settings(
@@ -111,6 +139,7 @@ def settings_for(
         pool=pool,
         projected=dimensions,
         encoder=described(encoder),
+        passages=passages,
     )
 
 
@@ -136,7 +165,8 @@ def build(
     started = monotonic()
     if not len(corpus):
         raise InputError("an index needs at least one document")
-    _check_projection(corpus, encoder, settings)
+    units = units_of(corpus, encoder, settings, progress)
+    _check_projection(units, encoder, settings)
     made_from = {"documents": len(corpus), "corpus": corpus.digest}
     with writing(folder, settings) as writer:
         check_unfinished(writer.manifest, folder)
@@ -145,47 +175,65 @@ def build(
             writer.set_building(building)
         sample = None
         if not writer.manifest.segments or (folder / SAMPLE).is_dir():
-            sample = _encoded_sample(folder / SAMPLE, corpus, encoder, made_from, progress, workers)
+            sample = _encoded_sample(folder / SAMPLE, units, encoder, made_from, progress, workers)
             if writer.trained is None:
                 mean = len(sample.tokens.vectors) / max(1, len(sample))
-                writer.train(sample.tokens, tokens=max(1, round(mean * len(corpus))))
+                writer.train(sample.tokens, tokens=max(1, round(mean * len(units))))
         resumed, truncated = building["done"], 0
-        not_read: list[str] = []
-        with progress("encoding documents", len(corpus)) as advance:
-            advance(Before(resumed))
-            sent: deque[list[Document]] = deque()  # each chunk is read once, and kept here until it is written
+        not_read: set[str] = set()
+        with progress(f"encoding {units.what}", len(units)) as advance:
+            advance(Before(units.before(resumed)))
+            sent: deque[Chunk] = deque()  # each chunk is read once, and kept here until it is written
 
             def tables() -> Iterator[Table]:
-                for chunk in chunks_of(corpus.read(resumed), chunk_for(encoder)):
-                    sent.append(sorted(chunk, key=lambda document: document.id))
-                    yield texts_and_known(sent[-1], sample)
+                for chunk in chunks_of(units.groups(resumed), chunk_for(encoder)):
+                    sent.append(chunk)
+                    yield texts_and_known(chunk.rows, sample)
 
-            job = MakeRows(encoder, settings, _learnt(writer))
-            for made in workers.map(job, tables(), advance=advance, gpu=encoder.may_use_gpu):
-                chunk = sent.popleft()
-                building = {**building, "done": building["done"] + len(chunk)}
-                writer.add_rows(Rows(chunk, columns_of_rows(made, settings)), building=building)
-                truncated += made[TRUNCATED][0]
-                not_read += [chunk[place].id for place in made[UNREAD][0]]
+            def made() -> Iterator[tuple[Chunk, Rows]]:
+                nonlocal truncated
+                job = MakeRows(encoder, settings, _learnt(writer))
+                for table in workers.map(job, tables(), advance=advance, gpu=encoder.may_use_gpu):
+                    chunk = sent.popleft()
+                    truncated += table[TRUNCATED][0]
+                    not_read.update(chunk.rows[place].id for place in table[UNREAD][0])
+                    yield chunk, Rows(chunk.rows, columns_of_rows(table, settings))
+
+            for documents, first, more in commits_of(made()):
+                building = {**building, "done": building["done"] + documents}
+                writer.add_rows(first, more, building=building)
         writer.set_building(None)  # which also removes the sample
         tokens = sum(entry.tokens for entry in writer.manifest.segments)
-    warn_of_unread(not_read, len(corpus) - resumed, encoder.name)
-    seconds = monotonic() - started
-    return BuildReport(len(corpus), tokens, truncated, resumed=resumed, seconds=seconds, unread=len(not_read))
+    warn_of_unread(sorted(not_read), len(corpus) - resumed, encoder.name)
+    return BuildReport(
+        len(corpus),
+        tokens,
+        truncated,
+        resumed=resumed,
+        seconds=monotonic() - started,
+        unread=len(not_read),
+        passages=0 if settings.passages is None else len(units),
+    )
 
 
-def chunks_of(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    """Documents in lists of ``size``; the last may be shorter, as are those of long documents."""
-    chunk: list[Document] = []
-    characters = 0
-    for document in documents:
-        chunk.append(document)
-        characters += len(document.content)
-        if len(chunk) == size or characters >= CHUNK_CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
+def units_of(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Progress) -> Units:
+    """The rows that a corpus has in an index."""
+    if settings.passages is None:
+        return WholeDocuments(corpus)
+    return Passages(corpus, Splitter(encoder, settings.passages), progress)
+
+
+def commits_of(made: Iterator[tuple[Chunk, Rows]]) -> Iterator[tuple[int, Rows, Iterator[Rows]]]:
+    """The number of documents of each commit, its first rows, and further ones, which are made when they are read."""
+    for chunk, rows in made:
+
+        def more(ends: bool = chunk.ends) -> Iterator[Rows]:
+            while not ends:
+                following, rows = next(made)
+                ends = following.ends
+                yield rows
+
+        yield chunk.documents, rows, more()
 
 
 def chunk_for(encoder: Encoder) -> int:
@@ -199,18 +247,18 @@ def _learnt(writer: Writer) -> Trained:
     return writer.trained
 
 
-def _check_projection(corpus: Corpus, encoder: Encoder, settings: Settings) -> None:
+def _check_projection(units: Units, encoder: Encoder, settings: Settings) -> None:
     """Refuse a small corpus that has too few tokens for a projection, before anything is written or encoded."""
-    if settings.projected is None or len(corpus) >= settings.dimensions:
+    if settings.projected is None or len(units) >= settings.dimensions:
         return
-    texts = ([document.content for document in some] for some in chunks_of(corpus.read(), CHUNK))
+    texts = ([row.content for row in chunk.rows] for chunk in chunks_of(units.groups(0), CHUNK))
     token_ids = (ids for some in texts for ids in encoder.tokenize(some, "document").token_ids)
     check_projection(sum(-(-len(ids) // settings.pool) for ids in token_ids), settings)
 
 
 def _encoded_sample(
     folder: Path,
-    corpus: Corpus,
+    units: Units,
     encoder: Encoder,
     made_from: Mapping[str, Any],
     progress: Progress,
@@ -220,16 +268,16 @@ def _encoded_sample(
     generator = np.random.default_rng(0)
 
     def drawn(count: int) -> Drawn:
-        return Drawn(corpus, draw(len(corpus), count, generator).tolist())
+        return Drawn(units, draw(len(units), count, generator).tolist())
 
-    glance = (encoder.tokenize([document.content for document in part], "document") for part in drawn(GLANCE).parts())
+    glance = (encoder.tokenize([row.content for row in part], "document") for part in drawn(GLANCE).parts())
     mean = max(1.0, float(np.mean([len(ids) for tokenized in glance for ids in tokenized.token_ids])))
-    documents = drawn(int(sample_size(round(mean * len(corpus))) / mean) + 1)
-    with progress("encoding a sample of documents", len(documents)) as advance:
+    rows = drawn(int(sample_size(round(mean * len(units))) / mean) + 1)
+    with progress(f"encoding a sample of {units.what}", len(rows)) as advance:
         return encode_corpus(
             folder,
-            documents.ids(),
-            documents,
+            rows.keys(),
+            rows,
             encode=TextEncoder(encoder, "document"),
             made_from={**made_from, "encoder": encoder.fingerprint("document")},
             advance=advance,

@@ -53,7 +53,7 @@ def key_of(manifest: Manifest, entry: Entry) -> str:
     to encode it. Deletions do not matter.
     """
     trained = None if manifest.trained is None else manifest.trained.sha256
-    content = {"files": entry.files, "trained": trained, "settings": asdict(manifest.settings)}
+    content = {"files": entry.files, "trained": trained, "settings": manifest.settings.as_json()}
     return f"{entry.name}-{checksum(content)[:32]}"
 
 

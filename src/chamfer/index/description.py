@@ -17,7 +17,7 @@ def describe(folder: Path) -> dict[str, Any]:
     derived = sum(_size(Path(place, name)) for place, _, names in os.walk(folder / DERIVED) for name in names)
     summary = {
         "documents": manifest.documents,
-        "deleted": sum(entry.dead for entry in manifest.segments),
+        "deleted": sum(entry.counted.dead for entry in manifest.segments),
         "tokens": sum(entry.tokens for entry in manifest.segments),
         "segments": len(manifest.segments),
         "commit": manifest.version,
@@ -31,6 +31,12 @@ def describe(folder: Path) -> dict[str, Any]:
         "bytes": sum(file.bytes for file in files),
         "bytes_of_first_stages": derived,
     }
+    if settings.passages is not None:
+        summary |= {
+            "passages": manifest.rows,
+            "passage_length": settings.passages.length,
+            "overlap": settings.passages.overlap,
+        }
     if manifest.building is not None:
         summary["building"] = f"{manifest.building['done']:,} of {manifest.building['documents']:,} documents"
     return summary

@@ -10,6 +10,7 @@ from chamfer.cache.text_encoder import TRUNCATED, TextEncoder, to_table
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.index.columns import KINDS
+from chamfer.index.passages import key_of
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Columns, check_unit, columns_in_parts
 from chamfer.index.settings import Settings
@@ -110,7 +111,7 @@ def texts_and_known(documents: Sequence[Document], known: EncodedCorpus | None) 
     if known is None or known.distinct is None or known.was_truncated is None:
         return table
     for row, document in enumerate(documents):
-        place = known.place.get(document.id)
+        place = known.place.get(key_of(document))
         if place is not None:
             table[KNOWN_VECTORS][row] = as_bytes(known.tokens[place].vectors)
             table[KNOWN_TOKEN_IDS][row] = as_bytes(known.tokens[place].token_ids)

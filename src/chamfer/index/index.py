@@ -105,14 +105,14 @@ class Index:
     def __iter__(self) -> Iterator[str]:
         """All document ids, sorted."""
         snapshot = self.snapshot
-        return iter(sorted(name for one in snapshot.segments for name in one.database.ids(one.alive)))
+        return iter(sorted({name for one in snapshot.segments for name in one.database.ids(one.alive)}))
 
     def __contains__(self, identifier: object) -> bool:
         return isinstance(identifier, str) and bool(self.snapshot.find([identifier]))
 
     def __getitem__(self, identifier: str) -> Document:
         """A document by id."""
-        [document] = self.snapshot.documents(self.snapshot.places([identifier]))
+        [document] = self.snapshot.wholes([identifier])
         return document
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ class Index:
         for note in filter_notes(self.snapshot, condition):
             warnings.warn(note, InputWarning, stacklevel=2)
         with self._writing() as writer:
-            return writer.delete(writer.matching(condition) if condition is not None else ids or ())
+            return writer.delete(writer.held.matching(condition) if condition is not None else ids or ())
 
     def compact(self) -> None:
         """Merge all segments into one and drop deleted documents; retrain centroids that the index has outgrown."""

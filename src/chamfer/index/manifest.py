@@ -14,7 +14,7 @@ from chamfer.errors import InputError
 from chamfer.index.columns import KINDS
 from chamfer.index.damage import REMEDY, damaged, forbidden
 from chamfer.index.names import DELETED, FREQUENCIES, MOST_COMMITS, PLAIN, SEGMENT, TRAINED
-from chamfer.index.settings import Settings
+from chamfer.index.settings import PASSAGES, Settings, without
 from chamfer.index.signed import read_signed, write_signed
 from chamfer.index.texts import TEXTS
 from chamfer.support.records import from_json, need
@@ -23,6 +23,7 @@ FORMAT = 1
 MANIFEST = "index.json"
 SEGMENTS = "segments"
 SAMPLE = ".sample"
+WHOLE = "whole"
 
 
 class File(NamedTuple):
@@ -59,8 +60,19 @@ class File(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Whole:
+    """The documents whose passages a segment holds, and how many of them were deleted."""
+
+    documents: int
+    dead: int = 0
+
+
+@dataclass(frozen=True)
 class Entry:
-    """One segment: its files, and the documents that were deleted from it."""
+    """One segment: its files, and the documents that were deleted from it.
+
+    In an index of passages, every passage counts as a document of the segment, and ``whole`` counts whole documents.
+    """
 
     name: str
     documents: int
@@ -68,11 +80,17 @@ class Entry:
     files: tuple[File, ...]
     deleted: File | None = None
     dead: int = 0
+    whole: Whole | None = None
 
     @property
     def alive(self) -> int:
-        """Number of live documents."""
+        """Number of live documents, or of live passages."""
         return self.documents - self.dead
+
+    @property
+    def counted(self) -> Whole:
+        """The number of whole documents, and how many of them were deleted."""
+        return self.whole or Whole(self.documents, self.dead)
 
     def check_record(self, settings: Settings) -> None:
         """Refuse an entry that no writer writes, in an index with these settings."""
@@ -90,6 +108,9 @@ class Entry:
             row = column.width * np.dtype(KINDS[name.rpartition(".")[2]]).itemsize
             fits = sizes[name] == rows[column.per] * row if column.per in rows else sizes[name] % row == 0
             need(fits, f"{name} of {self.name} cannot have {sizes[name]} bytes")
+        need((self.whole is None) == (settings.passages is None), f"{self.name} must count whole documents, or none")
+        whole = self.counted
+        need(0 <= whole.dead <= whole.documents <= self.documents, f"{self.name} counts too many documents")
         need(bool(self.dead) == (self.deleted is not None), f"{self.name} must name its deleted documents")
         if self.deleted is not None:
             self.deleted.check_record(DELETED)
@@ -128,7 +149,19 @@ class Manifest:
     @property
     def documents(self) -> int:
         """Number of live documents."""
+        return sum(entry.counted.documents - entry.counted.dead for entry in self.segments)
+
+    @property
+    def rows(self) -> int:
+        """Number of live documents, or of their passages: what is searched, and what frequencies count."""
         return sum(entry.alive for entry in self.segments)
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON; an index without passages is written as by versions that knew none."""
+        content = {**asdict(self), "settings": self.settings.as_json()}
+        if self.settings.passages is None:
+            content["segments"] = [without(entry, WHOLE) for entry in content["segments"]]
+        return content
 
     @property
     def files(self) -> list[File]:
@@ -156,7 +189,7 @@ class Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make a commit visible, atomically."""
-    write_signed(folder / MANIFEST, "index", {"format": FORMAT, **asdict(manifest)})
+    write_signed(folder / MANIFEST, "index", {"format": FORMAT, **manifest.as_json()})
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -167,7 +200,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             return None
         content = read_signed(path, "index")
         known = content.pop("format", None) == FORMAT
-        manifest = from_json(Manifest, content) if known else None
+        manifest = from_json(Manifest, with_defaults(content)) if known else None
         if manifest is not None:
             manifest.check_record()
     except PermissionError as error:
@@ -177,6 +210,16 @@ def read_manifest(folder: Path) -> Manifest | None:
     if manifest is None:
         raise InputError(f"{path} was written by another version of chamfer; {REMEDY}")
     return manifest
+
+
+def with_defaults(content: dict[str, Any]) -> dict[str, Any]:
+    """JSON with what an index without passages does not record; for what is not JSON of a manifest, the same."""
+    settings, segments = content.get("settings"), content.get("segments")
+    if isinstance(settings, dict) and isinstance(segments, list | None) and PASSAGES not in settings:
+        entries = [{WHOLE: None, **entry} if isinstance(entry, dict) else entry for entry in segments or ()]
+        changed = {"settings": {PASSAGES: None, **settings}}
+        return content | changed | ({"segments": entries} if segments is not None else {})
+    return content
 
 
 def needed_manifest(folder: Path) -> Manifest:

@@ -18,6 +18,8 @@ class BuildReport:
         resumed: documents that an interrupted run had already indexed.
         replaced: documents that replaced others with the same ids.
         seconds: wall time of this run.
+        passages: passages that the documents were split into, those of an interrupted run included; 0 without
+            passages.
 
     >>> report = BuildReport(documents=3, tokens=41, truncated=1)
     >>> f"{report.truncated} of {report.documents} documents were truncated"
@@ -32,6 +34,7 @@ class BuildReport:
     replaced: int = 0
     seconds: float = 0.0
     unread: int = 0
+    passages: int = 0
 
     def _repr_html_(self) -> str:
         rows = ((name, round(value, 1) if name == "seconds" else value) for name, value in asdict(self).items())

@@ -28,7 +28,7 @@ from chamfer.index.columns import (
 )
 from chamfer.index.damage import truncated
 from chamfer.index.derived import Content, Derived, key_of
-from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest
+from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, Whole
 from chamfer.index.rows import Columns, Rows, Source, decoded
 from chamfer.index.settings import Settings
 from chamfer.index.texts import TEXTS, Texts, TextWriter
@@ -59,13 +59,14 @@ class SegmentWriter:
         make_folder(self._folder.parent)
         self._folder.mkdir()
         self._digests = {column: hashlib.sha256() for column in settings.columns}
-        self._documents = self._tokens = 0
+        self._documents = self._tokens = self._whole = 0
+        self._passages = settings.passages is not None
         with ExitStack() as opened:
             opened.push(self._abandon)
             self._files = {
                 column: opened.enter_context((self._folder / column).open("xb")) for column in settings.columns
             }
-            self._texts = TextWriter(self._folder / TEXTS)
+            self._texts = TextWriter(self._folder / TEXTS, passages=self._passages)
             opened.callback(self._texts.close)
             self._opened = opened.pop_all()
 
@@ -93,6 +94,7 @@ class SegmentWriter:
             self._digests[column].update(content)
         self._texts.append(rows.documents)
         self._documents += len(rows.documents)
+        self._whole += sum(one.passage is None or one.passage.number == 1 for one in rows.documents)
         self._tokens += len(rows.columns[TOKEN_IDS_FILE])
 
     def finish(self) -> Entry:
@@ -107,7 +109,8 @@ class SegmentWriter:
         files.append(File.of(self._folder / TEXTS))
         sync_folder(self._folder)
         sync_folder(self._folder.parent)
-        return Entry(self._name, self._documents, self._tokens, tuple(files))
+        whole = Whole(self._whole) if self._passages else None
+        return Entry(self._name, self._documents, self._tokens, tuple(files), whole=whole)
 
 
 class Segment:

@@ -1,9 +1,10 @@
 """Settings of an index, fixed when it is created."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+from chamfer.data.passages import PassageSize
 from chamfer.errors import InputError
 from chamfer.index.columns import (
     BOUNDS_FILE,
@@ -29,6 +30,15 @@ MOST_DIMENSIONS, MOST_TOKENS = 2**16, 2**31
 
 # What early indexes do not record about their encoder.
 NOT_RECORDED = {"engine": "torch", "model": "", "tokenizer": ""}
+
+
+PASSAGES = "passages"
+"""The setting that an index without passages does not record."""
+
+
+def without(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """JSON without one of its fields."""
+    return {key: value for key, value in content.items() if key != name}
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,7 @@ class Settings:
         pool: tokens of a document per stored vector.
         projected: dimensions to project vectors to, by principal components; None to keep all.
         encoder: description of the encoder, as JSON; queries need the same one.
+        passages: size of the passages that documents are split into; None to cut documents that are too long.
     """
 
     dimensions: int
@@ -65,6 +76,7 @@ class Settings:
     pool: int = 1
     projected: int | None = None
     encoder: Mapping[str, Any] = field(default_factory=dict)
+    passages: PassageSize | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -89,6 +101,11 @@ class Settings:
                 from_json(_Encoder, {**NOT_RECORDED, **self.encoder})
             except ValueError as error:
                 raise InputError(f"the description of the encoder is wrong: {error}") from error
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON; an index without passages is written as by versions that knew none."""
+        content = asdict(self)
+        return content if self.passages is not None else without(content, PASSAGES)
 
     @property
     def kept(self) -> int:

@@ -5,16 +5,16 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chamfer.errors import InputError
 from chamfer.index.damage import damaged
-from chamfer.index.manifest import File, Manifest
+from chamfer.index.manifest import File, Manifest, with_defaults
 from chamfer.index.memory import Growth
 from chamfer.index.names import FREQUENCIES, PLAIN, TRAINED
-from chamfer.index.settings import Settings
+from chamfer.index.settings import PASSAGES, Settings, without
 from chamfer.index.signed import checksum, read_signed, write_signed
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.soundness import Soundness
@@ -55,6 +55,7 @@ class ShardSet:
         documents: number of documents in all shards.
         shards: the shards, in order.
         index: name and commit of the index that was split.
+        passages: number of passages in all shards; None without passages.
     """
 
     version: int
@@ -64,6 +65,17 @@ class ShardSet:
     documents: int
     shards: tuple[Part, ...]
     index: tuple[str, int]
+    passages: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of documents or of passages: what frequencies count."""
+        return self.documents if self.passages is None else self.passages
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON; a set without passages is written as by versions that knew none."""
+        content = {**asdict(self), "settings": self.settings.as_json()}
+        return content if self.passages is not None else without(content, PASSAGES)
 
     def check_record(self) -> None:
         """Refuse a description that :func:`write_set` does not write."""
@@ -74,6 +86,7 @@ class ShardSet:
         for part in self.shards:
             need(re.fullmatch(PLAIN, part.name), f"a shard cannot be named {part.name!r}")
             need(part.documents >= 0 and part.commit >= 0, f"the counts of {part.name} must not be negative")
+        need((self.passages is None) == (self.settings.passages is None), "passages are counted if there are any")
         need(self.documents == sum(part.documents for part in self.shards), "each document is in one shard")
 
 
@@ -117,7 +130,7 @@ def use_version(folder: Path, version: ShardVersion) -> None:
 
 def write_set(folder: Path, whole: ShardSet) -> ShardVersion:
     """Write the description of a version into its folder."""
-    return ShardVersion(whole.version, write_signed(folder / SET, "set", {"format": FORMAT, **asdict(whole)}))
+    return ShardVersion(whole.version, write_signed(folder / SET, "set", {"format": FORMAT, **whole.as_json()}))
 
 
 def read_set(folder: Path, version: ShardVersion) -> ShardSet:
@@ -128,7 +141,7 @@ def read_set(folder: Path, version: ShardVersion) -> ShardSet:
     try:
         content = read_signed(path, "set")
         same, known = checksum(content) == version.checksum, content.pop("format", None) == FORMAT
-        whole = from_json(ShardSet, content) if same and known else None
+        whole = from_json(ShardSet, {PASSAGES: None, **with_defaults(content)}) if same and known else None
         if whole is not None:
             whole.check_record()
     except ValueError as error:
@@ -155,7 +168,7 @@ def open_head(folder: Path, version: ShardVersion) -> Snapshot:
         manifest,
         Trained.load(place / whole.trained.name, whole.settings),
         (),
-        DocumentFrequencies(np.fromfile(place / whole.frequencies.name, np.int64), whole.documents),
+        DocumentFrequencies(np.fromfile(place / whole.frequencies.name, np.int64), whole.rows),
         Growth(),
         Soundness(place, manifest),
     )

@@ -37,7 +37,8 @@ RESIDENT, LITTLE = 0.25, 1 << 28
 class Snapshot:
     """One commit of an index.
 
-    Documents are numbered by *place*, segment after segment. A deleted document keeps its place.
+    Documents are numbered by *place*, segment after segment. A deleted document keeps its place. In an index of
+    passages every passage has a place, and those of a document are next to each other.
 
     Args:
         folder: folder of the index.
@@ -100,7 +101,7 @@ class Snapshot:
         learnt = Trained.load(folder / trained, manifest.settings)
         segments = tuple(Segment(folder, entry, manifest, learnt, device) for entry in manifest.segments)
         counts = np.fromfile(folder / frequencies, np.int64)
-        frequent = DocumentFrequencies(counts, manifest.documents)
+        frequent = DocumentFrequencies(counts, manifest.rows)
         return cls(folder, manifest, learnt, segments, frequent, growth, Soundness(folder, manifest), device)
 
     def on(self, device: str) -> Self:
@@ -181,7 +182,10 @@ class Snapshot:
             allowed = self._only(allowed, [segment.database.matching(where, stop=stop) for segment in self.segments])
         if among is not None:
             wanted = list_of_strings(among, "ids")
-            found = [np.array(list(segment.database.places(wanted).values()), int) for segment in self.segments]
+            found = [
+                np.array([place for places in segment.database.places(wanted).values() for place in places], int)
+                for segment in self.segments
+            ]
             allowed = self._only(allowed, found)
         return allowed
 
@@ -214,29 +218,57 @@ class Snapshot:
         return list(ids)
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
-        """Documents in the order of ``places``; title and text are one text."""
+        """Documents, or passages of documents, in the order of ``places``."""
         documents: dict[int, Document] = {}
         for segment, chosen, local in self.by_segment(places):
             documents |= zip(chosen.tolist(), segment.database.documents(local), strict=True)
         return [documents[place] for place in range(len(places))]
 
-    def find(self, ids: Iterable[str]) -> dict[str, int]:
-        """The places of those ids that live documents have."""
+    def find(self, ids: Iterable[str]) -> dict[str, list[int]]:
+        """The places of those ids that live documents have: one, or one for each passage."""
         wanted = list(ids)
-        found: dict[str, int] = {}
+        found: dict[str, list[int]] = {}
         for start, segment in zip(self.starts.tolist(), self.segments, strict=False):
             for identifier, local in segment.database.places(wanted).items():
-                if segment.deleted is None or not segment.deleted[local]:
-                    found[identifier] = start + local
+                if segment.deleted is None or not segment.deleted[local[0]]:
+                    found[identifier] = [start + place for place in local]
         return found
 
-    def places(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
-        """The places of live documents, in the order of ``ids``; an unknown id is an error."""
+    def all_places(self, ids: Sequence[str]) -> list[list[int]]:
+        """The places of live documents, all their passages, in the order of ``ids``; an unknown id is an error."""
         found = self.find(ids)
         unknown = next((identifier for identifier in ids if identifier not in found), None)
         if unknown is not None:
             raise UnknownNameError(f"there is no document {unknown!r} in the index")
-        return np.array([found[identifier] for identifier in ids], np.int64)
+        return [found[identifier] for identifier in ids]
+
+    def places(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The places of live documents, or of their first passages; see :meth:`all_places`."""
+        return np.array([places[0] for places in self.all_places(ids)], np.int64)
+
+    def wholes(self, ids: Sequence[str]) -> list[Document]:
+        """Whole documents, in the order of ``ids``; an unknown id is an error."""
+        found: list[Document] = []
+        for places in self.all_places(ids):
+            [(segment, _, local)] = self.by_segment(np.array(places))
+            found += segment.database.wholes(local)
+        return found
+
+    @cached_property
+    def owners(self) -> npt.NDArray[np.int64]:
+        """``(places,)`` the number of the document that each place belongs to, counted from 0 in order of place."""
+        begins = np.zeros(len(self), np.int64)
+        for start, segment in zip(self.starts.tolist(), self.segments, strict=False):
+            begins[start + segment.database.firsts()] = 1
+        return np.cumsum(begins) - 1
+
+    def count(self, allowed: npt.NDArray[np.bool_] | None) -> int:
+        """The number of documents of which a place is allowed."""
+        if allowed is None:
+            return self.manifest.documents
+        if self.settings.passages is None:
+            return int(allowed.sum())
+        return len(np.unique(self.owners[allowed]))
 
     def tokens(self, place: int) -> TokenBatch:
         """The vectors of one document."""

@@ -141,10 +141,10 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
     with progress("copying documents", manifest.documents) as advance:
         for place, places in enumerate(chosen):
             shard = folder / f"shard-{place:02d}"
-            counts += _write_shard(index, places, shard)
-            documents = sum(map(len, places))
-            parts.append(Part(shard.name, documents, COMMIT))
-            advance(documents)
+            written, own = _write_shard(index, places, shard)
+            counts += own
+            parts.append(Part(shard.name, written.documents, COMMIT))
+            advance(written.documents)
     if not np.array_equal(counts, index.frequencies.counts):
         raise InputError(
             f"the document frequencies of {index.folder} do not match its documents; build the index again"
@@ -157,11 +157,12 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
         manifest.documents,
         tuple(parts),
         (index.folder.resolve().name, manifest.version),
+        None if manifest.settings.passages is None else manifest.rows,
     )
 
 
-def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt.NDArray[np.int64]:
-    """Write an index of some documents, and return how many of them contain each token."""
+def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> tuple[Manifest, npt.NDArray[np.int64]]:
+    """Write an index of some documents; returns its commit, and how many of them contain each token."""
     settings = index.settings
     counts = np.zeros(settings.vocabulary_size, np.int64)
     entries = []
@@ -174,5 +175,6 @@ def _write_shard(index: Snapshot, places: Sequence[Places], folder: Path) -> npt
             entries.append(segment.finish())
     os.link(folder.parent / TRAINED, folder / TRAINED)
     frequencies = write_counts(folder / FREQUENCIES, counts)
-    write_manifest(folder, Manifest(COMMIT, settings, File.of(folder / TRAINED), frequencies, tuple(entries)))
-    return counts
+    manifest = Manifest(COMMIT, settings, File.of(folder / TRAINED), frequencies, tuple(entries))
+    write_manifest(folder, manifest)
+    return manifest, counts

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 from weakref import WeakSet
@@ -15,7 +16,8 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.documents import Document, metadata_json
+from chamfer.data.documents import Document, Passage, metadata_json
+from chamfer.data.passages import put_together
 from chamfer.errors import InputError
 from chamfer.index.damage import damaged
 from chamfer.index.fields import UNSTORABLE, Value, fields_of, short
@@ -36,8 +38,12 @@ SCHEMA = """
     );
     CREATE TABLE fields (name TEXT NOT NULL, kind TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL);
 """
+# In an index of passages, a row is a passage: its number, the number of passages of its document, and its first
+# character.
+COLUMNS = ("number", "passages", "start")
+PASSAGES = "".join(f"ALTER TABLE documents ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0;" for name in COLUMNS)
 INDEXES = """
-    CREATE UNIQUE INDEX ids ON documents (id);
+    CREATE UNIQUE INDEX ids ON documents ({unique});
     CREATE INDEX values_of_fields ON fields (name, kind, value, place);
 """
 # Jumps from name to name in the index; SELECT DISTINCT would read all of it, 27 ms for 400,000 values.
@@ -66,15 +72,22 @@ def stored(document: Document) -> tuple[str, str, str]:
 
 
 class TextWriter:
-    """Writes the documents of a new segment, in order."""
+    """Writes the documents of a new segment, in order.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the database.
+        passages: whether they are passages of documents.
+    """
+
+    def __init__(self, path: Path, *, passages: bool = False) -> None:
         self._next = 0
-        self._path = path
+        self._path, self._passages = path, passages
         with self._errors():
             self._connection = sqlite3.connect(path)
             # Nobody reads the file before it is finished and synced, so it needs no journal.
             self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {SCHEMA}")
+            if passages:
+                self._connection.executescript(PASSAGES)
 
     def append(self, documents: Sequence[Document]) -> None:
         """Write more documents."""
@@ -82,9 +95,9 @@ class TextWriter:
         self._next += len(documents)
         with self._errors():
             self._connection.executemany(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
+                f"INSERT INTO documents VALUES ({', '.join('?' * (8 if self._passages else 5))})",
                 (
-                    (place, *stored(document), len(document.title))
+                    (place, *stored(document), len(document.title), *(self._part(document)))
                     for place, document in zip(places, documents, strict=True)
                 ),
             )
@@ -97,10 +110,16 @@ class TextWriter:
                 ),
             )
 
+    def _part(self, document: Document) -> tuple[int, ...]:
+        if not self._passages:
+            return ()
+        number, of, start, _ = document.passage or Passage(1, 1, 0, len(document.text))
+        return number, of, start
+
     def finish(self) -> None:
         """Create the indexes, and close the file."""
         with self._errors():
-            self._connection.executescript(INDEXES)
+            self._connection.executescript(INDEXES.format(unique="id, number" if self._passages else "id"))
             self._connection.commit()
             self.close()
 
@@ -143,20 +162,32 @@ class Texts:
                 f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
             )
         # This opens the file now, so that a writer may unlink it later.
-        self.titled = "title" in [name for _, name, *_ in self._ask("PRAGMA table_info(documents)", ())]
+        names = [name for _, name, *_ in self._ask("PRAGMA table_info(documents)", ())]
+        self.titled = "title" in names
         """Whether titles are known; they are not in indexes that an earlier version built."""
+        self.split = set(COLUMNS) <= {*names}
+        """Whether a row is a passage of a document."""
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
-        """The documents at some places, in the given order."""
-        return [
-            self._document(*row) for row in self._at(places, f"id, text, metadata, {'title' if self.titled else 0}")
-        ]
+        """The documents, or passages, at some places, in the given order."""
+        columns = f"id, text, metadata, {'title' if self.titled else 0}"
+        return [self._document(*row) for row in self._at(places, ", ".join((columns, *(COLUMNS * self.split))))]
+
+    def wholes(self, places: npt.NDArray[np.integer]) -> list[Document]:
+        """Whole documents, put together from all of their passages, which must be next to each other."""
+        found = self.documents(places)
+        if not self.split:
+            return found
+        try:
+            return [put_together(list(passages)) for _, passages in groupby(found, key=lambda one: one.id)]
+        except ValueError as error:
+            raise damaged(self._path, error) from error
 
     def unchanged(self, places: npt.NDArray[np.integer], given: Mapping[str, Document]) -> list[str]:
         """The ids of those documents at some places that are stored as they are given."""
         return [
             one.id
-            for one in self.documents(places)
+            for one in self.wholes(places)
             if stored(one) == stored(given[one.id]) and (not self.titled or one.title == given[one.id].title)
         ]
 
@@ -164,13 +195,29 @@ class Texts:
         """The ids at some places, in the given order."""
         return [identifier for (identifier,) in self._at(places, "id")]
 
-    def places(self, ids: Iterable[str]) -> dict[str, int]:
-        """The places of those ids that are in the segment."""
+    def places(self, ids: Iterable[str]) -> dict[str, list[int]]:
+        """The places of those ids that are in the segment: one, or one for each passage in order."""
         # No stored id holds a NUL, but SQLite would cut a query at one and match the rest.
         wanted = json.dumps([identifier for identifier in ids if not UNSTORABLE.search(identifier)])
-        return dict(
-            self._ask("SELECT id, place FROM documents WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
-        )
+        found: dict[str, list[int]] = {}
+        asked = "SELECT id, place FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY place"
+        for identifier, place in self._ask(asked, (wanted,)):
+            found.setdefault(identifier, []).append(place)
+        return found
+
+    def firsts(self) -> npt.NDArray[np.int64]:
+        """The places at which documents begin: all of them, unless rows are passages."""
+        if not self.split:
+            return np.arange(self._documents)
+        found = self._ask("SELECT place FROM documents INDEXED BY ids WHERE number = 1", ())
+        places = np.sort(np.array([place for (place,) in found], np.int64))
+        if (self._documents and not len(places)) or (len(places) and (places[0] != 0 or places[-1] >= self._documents)):
+            raise damaged(self._path, "passages of a document are missing")
+        return places
+
+    def numbers(self) -> list[tuple[int, int]]:
+        """The number of every passage, and of those of its document, in order of place."""
+        return self._ask("SELECT number, passages FROM documents ORDER BY place", ())
 
     def all_ids(self) -> list[str]:
         """All ids, in order of place."""
@@ -224,11 +271,13 @@ class Texts:
         if answer != [("ok",)]:
             raise damaged(self._path, answer[0][0])
 
-    def _document(self, identifier: str, text: str, metadata: str, title: int) -> Document:
+    def _document(self, identifier: str, text: str, metadata: str, title: int, *part: int) -> Document:
         try:
             if title and (title < 0 or text[title : title + 1] not in ("", " ")):
                 raise ValueError("a title does not fit its text")
-            return Document(identifier, text[title + bool(title) :], text[:title], json.loads(metadata))
+            own = text[title + bool(title) :]
+            passage = Passage._make((*part, part[-1] + len(own))) if part else None
+            return Document(identifier, own, text[:title], json.loads(metadata), passage)
         except (ValueError, TypeError) as error:
             raise damaged(self._path, error) from error
 

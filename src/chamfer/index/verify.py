@@ -1,7 +1,7 @@
 """Verification of an index on disk: checksums of all files, and consistency between them."""
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -119,15 +119,17 @@ def _inconsistent(folder: Path, manifest: Manifest, trained: File) -> list[str]:
             segment = Segment(folder, entry, manifest, learnt)
             segment.database.check()
             ids = segment.database.all_ids()
+            numbers = segment.database.numbers() if entry.whole is not None else [(1, 1)] * len(ids)
         except InputError as error:
             problems.append(str(error))
             continue
-        found = [*_wrong_columns(segment, entry, manifest.settings, len(learnt.clusters)), *_wrong_ids(ids, entry)]
+        found = list(_wrong_columns(segment, entry, manifest.settings, len(learnt.clusters)))
+        found += _wrong_ids(ids, numbers, entry)
         problems += [str(damaged(place / name, what)) for name, what in found]
         if found:
             continue
         counts += _recounted(segment, len(counts))
-        for identifier in (ids[at] for at in segment.alive):
+        for identifier in {ids[at] for at in segment.alive}:
             if owner.setdefault(identifier, entry.name) != entry.name:
                 problems.append(f"{place / TEXTS} holds {identifier!r}, as {owner[identifier]} does; add it again")
     if not problems and manifest.frequencies is not None:
@@ -158,11 +160,20 @@ def _wrong_columns(segment: Segment, entry: Entry, settings: Settings, centroids
         yield MANIFEST, f"it counts {entry.dead} deleted documents of {entry.name}, not {segment.deleted.sum()}"
 
 
-def _wrong_ids(ids: list[str], entry: Entry) -> Iterator[tuple[str, str]]:
+def _wrong_ids(ids: list[str], numbers: list[tuple[int, int]], entry: Entry) -> Iterator[tuple[str, str]]:
+    """What is wrong with ids, and with the numbers of passages: those of a document are numbered from 1."""
     if len(ids) != entry.documents:
         yield TEXTS, f"it holds {len(ids)} documents, not {entry.documents}"
-    if any(first >= second for first, second in pairwise(ids)):
+    pairs = list(zip(ids, numbers, strict=True))
+    if any(first >= second for first, second in pairwise(pairs)):
         yield TEXTS, "its ids are not sorted"
+    if entry.whole is None:
+        return
+    counts = {identifier: len(list(passages)) for identifier, passages in groupby(ids)}
+    if any(of != counts[identifier] or not 1 <= number <= of for identifier, (number, of) in pairs):
+        yield TEXTS, "passages of a document are missing"
+    if len(counts) != entry.counted.documents:
+        yield MANIFEST, f"it counts {entry.counted.documents} whole documents of {entry.name}, not {len(counts)}"
 
 
 def _recounted(segment: Segment, vocabulary: int) -> npt.NDArray[np.int64]:

@@ -3,20 +3,22 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.cache.text_encoder import EncodedTexts
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
 from chamfer.index.additions import check_addition
 from chamfer.index.clusters import count_for
 from chamfer.index.columns import DISTINCT_FILE
 from chamfer.index.damage import absence_is_damage
-from chamfer.index.filters import Filter
 from chamfer.index.frequencies import Counts, count, read_counts, write_counts
+from chamfer.index.held import Found, Held
 from chamfer.index.manifest import (
     MANIFEST,
     SEGMENTS,
@@ -30,9 +32,10 @@ from chamfer.index.manifest import (
 from chamfer.index.merging import live_tokens, merged_rows, segments_to_merge, train_again
 from chamfer.index.names import deleted_name, frequencies_name, segment_name, trained_name
 from chamfer.index.pace import AT_ONCE, Pace, merging
+from chamfer.index.passages import place_of
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, columns_in_parts
-from chamfer.index.segment import Segment, SegmentWriter
+from chamfer.index.segment import SegmentWriter
 from chamfer.index.settings import Settings
 from chamfer.index.sweeping import has_orphans, sweep
 from chamfer.index.trained import Trained, train
@@ -75,22 +78,19 @@ class Writer:
     """Changes an index; see :func:`writing`. Every method ends with a complete commit."""
 
     def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock, pace: Pace = AT_ONCE) -> None:
-        self.manifest = manifest
         self._folder, self._lock, self._pace = folder, lock, pace
-        self._learnt: dict[File, Trained] = {}
-        self._segments: dict[Entry, Segment] = {}
+        self.held = Held(folder, manifest)
+        """What the index holds now."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The newest commit."""
+        return self.held.manifest
 
     @property
     def trained(self) -> Trained | None:
         """Centroids, projection and residual levels; None before training."""
-        file = self.manifest.trained
-        if file is None:
-            return None
-        if file not in self._learnt:
-            with absence_is_damage():
-                file.check(self._folder)
-                self._learnt = {file: Trained.load(self._folder / file.name, self.manifest.settings)}
-        return self._learnt[file]
+        return self.held.trained
 
     def train(self, sample: TokenBatch, *, tokens: int) -> None:
         """Train on a sample of documents, before any is added.
@@ -127,95 +127,107 @@ class Writer:
         check_addition(documents, tokens, distinct, settings)
         if not documents:
             return 0
-        ids = [document.id for document in documents]
-        known = self._find(ids)
+        ids = list(dict.fromkeys(document.id for document in documents))
+        known = self.held.find(ids)
         if known and not replacing:
-            raise InputError(
-                f"document {min(self.known(ids))!r} is in the index already, with another text or metadata; replace it "
-                "with replace=True (--replace on the command line), or delete it first"
-            )
+            raise InputError(_there(min(self.held.known(ids))))
         self._counts(tokens.token_ids)  # refuses ids outside the vocabulary
         counted = [
             np.unique(tokens[place].token_ids if distinct is None else distinct[place]) for place in range(len(tokens))
         ]
-        added = self._counts(np.concatenate([*counted, np.empty(0, np.int32)]))
-        order = sorted(range(len(ids)), key=ids.__getitem__)
+        self._counts(np.concatenate([*counted, np.empty(0, np.int32)]))
+        order = sorted(range(len(documents)), key=lambda n: place_of(documents[n]))
         pooled = pool(tokens.take(order), settings.pool)
         learnt = self.trained
         changes: dict[str, Any] = {} if building is None else {"building": building}
         if learnt is not None and self._outgrown(OUTGROWN, len(pooled.vectors)):
             # Before they are added: precision that is lost by unsuitable residual levels cannot be recovered.
             learnt = self._learn_again(learnt.projected(pooled).vectors.astype(np.float32, copy=False))
-            known = self._find(ids)
+            known = self.held.find(ids)
         if learnt is None:
             learnt = train(pooled.vectors, settings, tokens=len(pooled.vectors))
             changes["trained"] = self._save(learnt)
         ordered = [documents[n] for n in order]
         made = columns_in_parts(pooled, [counted[n] for n in order], settings, learnt)
-        self._append((Rows(ordered[part], columns) for part, columns in made), added, known, **changes)
-        return sum(len(places) for places in known.values())
+        self._append((Rows(ordered[part], columns) for part, columns in made), known, **changes)
+        return sum(map(len, known.values()))
 
-    def add_rows(self, rows: Rows, *, building: Mapping[str, Any]) -> None:
-        """Add rows of a build, sorted by id and computed with this index's centroids.
+    def add_long(self, parts: Iterable[tuple[Sequence[Document], EncodedTexts]], *, replacing: bool = False) -> int:
+        """Add a document that has too many passages to have all their vectors in memory; see :meth:`add`.
+
+        It is one commit, and nothing is trained again for it.
+
+        Args:
+            parts: some of its passages after the other with their vectors, made when they are read.
+            replacing: as in :meth:`add`.
+        """
+        made = self._long_rows(parts)
+        return self.add_rows(next(made), made, replacing=replacing)
+
+    def _long_rows(self, parts: Iterable[tuple[Sequence[Document], EncodedTexts]]) -> Iterator[Rows]:
+        settings = self.manifest.settings
+        for documents, (tokens, distinct, _) in parts:
+            check_addition(documents, tokens, distinct, settings)
+            pooled = pool(tokens, settings.pool)
+            if self.trained is None:
+                self._commit(trained=self._save(train(pooled.vectors, settings, tokens=len(pooled.vectors))))
+            learnt = self.trained
+            assert learnt is not None
+            for part, columns in columns_in_parts(pooled, distinct, settings, learnt):
+                yield Rows(documents[part], columns)
+
+    def add_rows(
+        self,
+        rows: Rows,
+        more: Iterable[Rows] = (),
+        *,
+        building: Mapping[str, Any] | None = None,
+        replacing: bool = True,
+    ) -> int:
+        """Add rows that are sorted and computed with this index's centroids; returns how many documents were replaced.
 
         Unlike :meth:`add`, this never trains again: a build trains on a sample of all its documents.
 
         Args:
             rows: the rows.
-            building: progress of the build after this commit.
+            more: further passages of the same document, which are made while they are written.
+            building: progress of a build after this commit.
+            replacing: as in :meth:`add`.
         """
-        known = self._find([document.id for document in rows.documents])
-        self._append([rows], self._counts(rows.columns[DISTINCT_FILE]), known, building=building)
+        known = self.held.find([document.id for document in rows.documents])
+        if known and not replacing:
+            raise InputError(_there(rows.documents[0].id))
+        changes = {} if building is None else {"building": building}
+        self._append(chain([rows], more), known, **changes)
+        return sum(map(len, known.values()))
 
     def _append(
         self,
         made: Iterable[Rows],
-        counts: npt.NDArray[np.int64],
-        known: Mapping[Entry, Sequence[int]],
+        known: Found,
         **changes: Any,  # noqa: ANN401 -- fields of the manifest
     ) -> None:
         """Write a segment, delete documents that it replaces, and commit."""
         removed, entries = self._without(known)
+        counts = -removed
         with SegmentWriter(self._folder, segment_name(self._next), self.manifest.settings) as segment:
             for rows in made:
                 segment.append(rows)
+                counts += self._counts(rows.columns[DISTINCT_FILE])
             entries.append(segment.finish())
         self._pace.check()
-        self._commit(segments=tuple(entries), frequencies=self._frequencies(counts - removed), **changes)
+        self._commit(segments=tuple(entries), frequencies=self._frequencies(counts), **changes)
         if self._pace.merges:
             self.merge_small()
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents, and return how many of the ids existed."""
-        known = self._find(list_of_strings(ids, "ids"))
-        found = sum(len(places) for places in known.values())
+        known = self.held.find(list_of_strings(ids, "ids"))
+        found = sum(map(len, known.values()))
         if found:
             removed, entries = self._without(known)
             self._commit(segments=tuple(entries), frequencies=self._frequencies(-removed))
         return found
-
-    def known(self, ids: Sequence[str]) -> set[str]:
-        """Those ids that live documents have."""
-        found = self._find(ids).items()
-        return {name for entry, places in found for name in self._segment(entry).database.ids(np.array(places))}
-
-    def present(self, documents: Iterable[Document]) -> set[str]:
-        """Ids of those documents that the index already holds, unchanged."""
-        given = {document.id: document for document in documents}
-        return {
-            name
-            for entry, places in self._find(list(given)).items()
-            for name in self._segment(entry).database.unchanged(np.array(places), given)
-        }
-
-    def matching(self, where: Filter) -> list[str]:
-        """The ids of live documents that pass a filter."""
-        ids: list[str] = []
-        for entry in self.manifest.segments:
-            segment = self._segment(entry)
-            places = segment.database.matching(where)
-            ids += segment.database.ids(places if segment.deleted is None else places[~segment.deleted[places]])
-        return ids
 
     def compact(self) -> None:
         """Merge all segments into one, without deleted documents; retrain centroids that the index has outgrown."""
@@ -246,7 +258,7 @@ class Writer:
             return False
         # The manifest has the tokens of segments without deletions, so that an addition need not open them.
         whole = sum(entry.tokens for entry in self.manifest.segments if not entry.dead)
-        rest = live_tokens([self._segment(entry) for entry in self.manifest.segments if entry.dead])
+        rest = live_tokens([self.held.segment(entry) for entry in self.manifest.segments if entry.dead])
         return count_for(whole + rest + coming) >= by * self.trained.asked
 
     def _merge(
@@ -254,7 +266,7 @@ class Writer:
     ) -> None:
         """Replace segments by one without deleted documents; or all of them, with new centroids."""
         before, settings = self.trained, self.manifest.settings
-        segments = [self._segment(entry) for entry in entries]
+        segments = [self.held.segment(entry) for entry in entries]
         for entry in entries:  # copies get new checksums, which must not hide damage
             for file in entry.files:
                 with absence_is_damage():
@@ -272,25 +284,15 @@ class Writer:
                 kept.append(writer.finish())
         self._commit(segments=tuple(kept), **changes)
 
-    def _find(self, ids: Sequence[str]) -> dict[Entry, list[int]]:
-        """Places of live documents with these ids, by segment."""
-        found: dict[Entry, list[int]] = {}
-        for entry in self.manifest.segments:
-            segment = self._segment(entry)
-            places = segment.database.places(ids).values()
-            alive = [place for place in places if segment.deleted is None or not segment.deleted[place]]
-            if alive:
-                found[entry] = alive
-        return found
-
-    def _without(self, known: Mapping[Entry, Sequence[int]]) -> tuple[npt.NDArray[np.int64], list[Entry]]:
+    def _without(self, known: Found) -> tuple[npt.NDArray[np.int64], list[Entry]]:
         """Token counts of some documents, and the entries of all segments after their deletion."""
         removed = np.zeros(self.manifest.settings.vocabulary_size, np.int64)
         entries = []
         for entry in self.manifest.segments:
-            places = np.array(known.get(entry, ()), dtype=np.int64)
+            ids = known.get(entry, {})
+            places = np.array([place for own in ids.values() for place in own], np.int64)
             if len(places):
-                segment = self._segment(entry)
+                segment = self.held.segment(entry)
                 rows = rows_at(segment.source.offsets["distinct"], places)
                 removed += self._counts(segment.columns[DISTINCT_FILE][rows])
                 deleted = np.zeros(len(segment), bool) if segment.deleted is None else segment.deleted.copy()
@@ -298,7 +300,8 @@ class Writer:
                 path = self._folder / deleted_name(entry.name, self._next)
                 with atomic_write(path) as file:
                     file.write(np.packbits(deleted).data)
-                entry = replace(entry, deleted=File.of(path), dead=int(deleted.sum()))
+                whole = entry.whole and replace(entry.whole, dead=entry.whole.dead + len(ids))
+                entry = replace(entry, deleted=File.of(path), dead=int(deleted.sum()), whole=whole)
             if entry.alive:  # otherwise the segment is empty
                 entries.append(entry)
         return removed, entries
@@ -324,15 +327,6 @@ class Writer:
         self._lock.check()
         return self.manifest.version + 1
 
-    def _segment(self, entry: Entry) -> Segment:
-        learnt = self.trained
-        if learnt is None:
-            raise InputError(f"the index in {self._folder} has segments but no centroids; build it again")
-        if entry not in self._segments:
-            with absence_is_damage():
-                self._segments[entry] = Segment(self._folder, entry, self.manifest, learnt)
-        return self._segments[entry]
-
     def _commit(self, **changes: Any) -> None:  # noqa: ANN401 -- fields of the manifest
         """Commit changes, then remove files that only earlier commits named."""
         manifest = replace(self.manifest, version=self._next, **changes)
@@ -340,10 +334,14 @@ class Writer:
             write_manifest(self._folder, manifest)
         except BaseException:
             # The commit may be on disk or not. Read it back, so that later writes never overwrite files of a commit.
-            self.manifest = read_manifest(self._folder) or self.manifest
+            self.held = Held(self._folder, read_manifest(self._folder) or self.manifest)
             raise
-        if "trained" in changes:
-            self._segments = {}
-        self._segments = {entry: kept for entry, kept in self._segments.items() if entry in manifest.segments}
-        self.manifest = manifest
+        self.held.follow(manifest)
         sweep(self._folder, manifest)
+
+
+def _there(identifier: str) -> str:
+    return (
+        f"document {identifier!r} is in the index already, with another text or metadata; replace it with replace=True "
+        "(--replace on the command line), or delete it first"
+    )

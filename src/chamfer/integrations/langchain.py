@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.search.hits import DEFAULT_K, Hit
+from chamfer.search.hits import DEFAULT_K, Hit, passage_metadata
 from chamfer.search.relevance import relevance
 
 try:
@@ -60,7 +60,8 @@ class WeightedReranker(BaseDocumentCompressor):
 class IndexRetriever(BaseRetriever):
     """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
-    Documents have the id, the title above the text, and the metadata of the index, with a ``relevance_score`` in it.
+    Documents have the id, the title above the text, and the metadata of the index, with a ``relevance_score`` in it. In
+    an index of passages, the text is that of the best passage, and ``passage`` in the metadata says which it is.
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.
@@ -79,7 +80,7 @@ class IndexRetriever(BaseRetriever):
 
 def _document(hit: Hit) -> Document:
     """A hit with its title above its text, because only the content of a document reaches a prompt."""
-    return Document(id=hit.id, page_content=hit.headed, metadata=hit.metadata)
+    return Document(id=hit.id, page_content=hit.headed, metadata={**hit.metadata, **passage_metadata(hit)})
 
 
 def _scored(document: Document, score: float) -> Document:

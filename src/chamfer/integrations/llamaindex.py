@@ -2,7 +2,7 @@
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.search.hits import DEFAULT_K
+from chamfer.search.hits import DEFAULT_K, PASSAGE, passage_metadata
 from chamfer.search.relevance import relevance
 
 try:
@@ -74,7 +74,8 @@ class IndexRetriever(BaseRetriever):
     """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
     Nodes have the id, the title above the text, and the metadata of the index, and a score from 0 to 1 (a perfect match
-    on every token).
+    on every token). In an index of passages, the text is that of the best passage, and ``passage`` in the metadata says
+    which it is; language models do not see that.
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.
@@ -95,6 +96,15 @@ class IndexRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = self._searcher.search(query_bundle.query_str, self._k, where=self._where, normalise=True)
         return [
-            NodeWithScore(node=TextNode(id_=hit.id, text=hit.headed, metadata=hit.metadata), score=relevance(hit.score))
+            NodeWithScore(
+                node=TextNode(
+                    id_=hit.id,
+                    text=hit.headed,
+                    metadata={**hit.metadata, **passage_metadata(hit)},
+                    excluded_embed_metadata_keys=[PASSAGE],
+                    excluded_llm_metadata_keys=[PASSAGE],
+                ),
+                score=relevance(hit.score),
+            )
             for hit in hits
         ]

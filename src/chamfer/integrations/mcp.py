@@ -50,8 +50,11 @@ class Found(BaseModel):
     id: str
     relevance: Annotated[float, Field(description="From 0 to 1; only comparable within one search.")]
     title: Annotated[str, Field(description="Empty for a document without a title.")]
-    text: Annotated[str, Field(description="The document, or its beginning, without the title.")]
+    text: Annotated[
+        str, Field(description="The document, its beginning, or the beginning of its best passage; without the title.")
+    ]
     is_whole: Annotated[bool, Field(description="Whether `text` is the whole document; if not, read it.")]
+    start: Annotated[int, Field(description="Where `text` begins in the document; read from there for more.")] = 0
     metadata: Metadata
 
 
@@ -156,7 +159,8 @@ def mcp_server(
     ) -> Results:
         """Find the documents that best match a query, by meaning and by words.
 
-        Returns the beginning of each document. If a question has several parts, search for each of them.
+        Returns the beginning of each document, or of its best passage. If a question has several parts, search for each
+        of them.
         """
         return opened.ask(lambda searcher: _search(searcher, query, k, where))
 
@@ -220,7 +224,8 @@ def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Resu
                 relevance=relevance(hit.score),
                 title=hit.title,
                 text=hit.text[:SNIPPET],
-                is_whole=len(hit.text) <= SNIPPET,
+                is_whole=len(hit.text) <= SNIPPET and (hit.passage is None or hit.passage.of == 1),
+                start=0 if hit.passage is None else hit.passage.start,
                 metadata=_shown(hit.metadata, SHORT_VALUE),
             )
             for hit in hits

@@ -19,6 +19,7 @@ from chamfer.learn.splits import DOCUMENT, FOLDS, divide
 from chamfer.learn.start import Start
 from chamfer.learn.ties import Grouping, Ties, are_apart, group
 from chamfer.learn.vectors import IndexVectors
+from chamfer.retrieve.best_passages import first_places
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
 from chamfer.weights.origin import origin
@@ -158,7 +159,9 @@ def _judge(
     weighted = [searcher.queries.weigh(tokens, [text], weights) for weights in weightings]
     # One more where the query is a document itself, which is not a candidate.
     found = [searcher.rank(queries, depth + (own is not None))[0].places for queries in weighted]
-    places = np.unique(np.concatenate(found))
+    places = np.concatenate(found)
+    # Of several passages of a document, the one that the first weighting found.
+    places = np.sort(places[first_places(index, places)])
     ids = index.ids(places)
     order = sorted((at for at in range(len(ids)) if ids[at] != own), key=ids.__getitem__)
     ids, places = [ids[at] for at in order], places[order]

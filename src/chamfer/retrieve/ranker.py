@@ -1,12 +1,14 @@
 """A first stage followed by exact scores: encoded and weighted queries in, the top k documents out."""
 
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.index.snapshot import Snapshot
+from chamfer.retrieve.best_passages import best_passages, enough_documents
 from chamfer.retrieve.evidence import Evidence
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
@@ -41,13 +43,14 @@ class Ranker:
         """Find the top ``offset + k`` documents for each query: their places and scores.
 
         The candidates depend on ``k`` alone, so that pages of ``k`` documents are parts of one list. It ends where the
-        candidates do.
+        candidates do. In an index of passages, a document has the score of its best passage, and the place of that.
 
         Args:
             queries: queries in the dimensions that the index stores.
             k: number of documents to find.
             first_stage: a first stage to use instead of the ranker's own.
-            depth: number of candidates to score exactly; by default as the first stage declares.
+            depth: number of candidates to score exactly, each of them a document or a passage; by default as the first
+                stage declares.
             allowed: ``(places,)`` mask of the documents that may be found; by default all that are not deleted.
             offset: number of documents to find before them.
         """
@@ -66,18 +69,46 @@ class Ranker:
         name = chosen_name(first_stage or self._first_stage, self.index)
         stage = self._stage(name)
         allowed = self.index.live if allowed is None else allowed
-        if name == EXACT:
-            return stage.find(queries, top, allowed)
-        documents = self.index.manifest.documents
+        rows = self.index.manifest.rows
         wanted = depth_of(name) if depth is None else whole(depth, "depth")
         depth = max(k, wanted)
-        searched = documents if allowed is None else np.count_nonzero(allowed)
-        if searched <= depth and searched < documents:  # a filter leaves no more documents than would be scored anyway
-            return self._stage(EXACT).find(queries, top, allowed)
-        candidates = [found.places for found in stage.find(queries, depth, allowed)]
-        answers = best(self.index, queries, top, candidates, self.evidence.added(queries, candidates))
+        searched = rows if allowed is None else np.count_nonzero(allowed)
+        # A filter may leave no more documents than would be scored anyway.
+        if name == EXACT or (searched <= depth and searched < rows):
+            exact = self._stage(EXACT)
+            return best_passages(
+                self.index, len(queries.tokens), top, lambda some, count: exact.find(queries.take(some), count, allowed)
+            )
+
+        def find(some: Sequence[int], count: int) -> list[Candidates]:
+            return stage.find(queries.take(some), count, allowed)
+
+        candidates = [one.places for one in enough_documents(self.index, len(queries.tokens), k, depth, find)]
+        added = self.evidence.added(queries, candidates)
+
+        def score(some: Sequence[int], count: int) -> list[Candidates]:
+            own = None if added is None else [added[n] for n in some]
+            return best(self.index, queries.take(some), count, [candidates[n] for n in some], own)
+
+        answers = best_passages(self.index, len(queries.tokens), top, score)
         self.index.relieve()
         return answers
+
+    def explained(self, query: Queries, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The place of each document, or of the passage of it that is the best for a query.
+
+        Args:
+            query: one query, with counts of its words if they are needed.
+            ids: ids of documents; an unknown one is an error.
+        """
+        every = self.index.all_places(ids)
+        if self.index.settings.passages is None:
+            return np.array([places[0] for places in every], np.int64)
+        allowed = np.zeros(len(self.index), np.bool_)
+        allowed[[place for places in every for place in places]] = True
+        [found] = self.rank(query, max(1, len(every)), first_stage=EXACT, allowed=allowed)
+        best_of = dict(zip(self.index.owners[found.places].tolist(), found.places.tolist(), strict=True))
+        return np.array([best_of[int(self.index.owners[places[0]])] for places in every], np.int64)
 
     def _stage(self, name: str) -> FirstStage:
         name = chosen_name(name, self.index)

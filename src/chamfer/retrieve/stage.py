@@ -52,6 +52,17 @@ class Queries(NamedTuple):
                 was_truncated=self.was_truncated[start:stop],
             )
 
+    def take(self, places: Sequence[int]) -> Self:
+        """Some of the queries, in the given order."""
+        if len(places) == len(self.texts):
+            return self
+        return self._replace(
+            texts=[self.texts[place] for place in places],
+            tokens=self.tokens.take(places),
+            weights=np.concatenate([np.empty(0, np.float32), *(self.weights_of(place) for place in places)]),
+            was_truncated=[self.was_truncated[place] for place in places] if self.was_truncated else (),
+        )
+
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
         """The weights of one query."""
         return self.weights[self.tokens.offsets[place] : self.tokens.offsets[place + 1]]

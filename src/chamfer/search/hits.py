@@ -7,13 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.data.documents import Document
+from chamfer.data.documents import Document, Passage
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import Form
 from chamfer.support.notebook import Row, table
 
 DEFAULT_K = 10
 """Number of documents that a search returns by default."""
+
+PASSAGE = "passage"
+"""Name of the metadata that says which passage of a document a hit is."""
 
 COMPARED = 2
 """Documents that are explained if none are named: the best one, and the one that it beats."""
@@ -42,11 +45,13 @@ class Hit(NamedTuple):
     score: float
     """Higher is closer; ``-inf`` for a document without tokens."""
     text: str
-    """Text of the document, without its title."""
+    """Text of the document, without its title; in an index of passages, that of its best passage."""
     metadata: dict[str, Any]
     """Metadata of the document."""
     title: str = ""
     """Title of the document, if there is one."""
+    passage: Passage | None = None
+    """Which passage of the document ``text`` is, in an index of passages."""
 
     @property
     def headed(self) -> str:
@@ -77,8 +82,20 @@ class Hits(list[Hit]):
         rows: list[Row] = []
         for rank, hit in enumerate(self, 1):
             text = hit.text if len(hit.text) <= SHOWN_CHARACTERS else f"{hit.text[:SHOWN_CHARACTERS]} …"
+            if hit.passage is not None and hit.passage.of > 1:
+                text = f"{text} ({hit.passage})"
             rows.append((rank, hit.id, hit.score, *([hit.title] if titled else []), text))
         return table(["", "document", "score", *(["title"] if titled else []), "text"], rows)
+
+
+def passage_metadata(hit: Hit) -> dict[str, Any]:
+    """Metadata for other libraries: which passage of its document a hit is; nothing in an index without passages."""
+    return {} if hit.passage is None else {PASSAGE: hit.passage._asdict()}
+
+
+def json_passage(passage: Passage | None) -> dict[str, int] | None:
+    """A passage for JSON; None if the index has none."""
+    return None if passage is None else passage._asdict()
 
 
 def json_score(score: float) -> float | None:
@@ -114,7 +131,7 @@ def make_hits(
     if normalise:
         scores = dispatch.normalised(scores, weights, form)
     hits = (
-        Hit(document.id, float(score), document.text, dict(document.metadata), document.title)
+        Hit(document.id, float(score), document.text, dict(document.metadata), document.title, document.passage)
         for document, score in zip(documents, scores, strict=True)
     )
     return Hits(hits, query_was_truncated=query_was_truncated)

@@ -135,5 +135,6 @@ class QueryEncoder:
             document_id=document.id,
             document_text=document.content,
             document_title=document.title,
+            passage=document.passage,
             query_was_truncated=any(query.was_truncated),
         )

@@ -185,7 +185,8 @@ class Searcher:
                 one threshold suits short and long queries. Evidence of a mix is added to that.
 
         Returns:
-            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. An
+            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. In an index of
+            passages, a document has the score of its best passage, which its hit shows. An
             ``InputWarning`` says if no document can match a part of the filter, if the first stage found too few
             candidates for the page, or what is odd about a query.
 
@@ -204,7 +205,7 @@ class Searcher:
         allowed = self.index.allowed(condition, among)
         ranked = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
         found = [one.after(offset) for one in ranked]
-        searched = len(self) if allowed is None else int(allowed.sum())
+        searched = self.index.count(allowed)
         for note in notes + [note for one in found for note in page_notes(len(one.places), k, offset, searched)]:
             warnings.warn(note, InputWarning, stacklevel=2)
         hits = [
@@ -239,7 +240,8 @@ class Searcher:
             weights: weights to use instead of the searcher's own.
 
         Returns:
-            An :class:`chamfer.Explanation`; a list of them for a list of ids.
+            An :class:`chamfer.Explanation`; a list of them for a list of ids. In an index of passages, it explains the
+            passage that is the best for the query.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Bread is baked from flour."}, Encoder.load("minilm"))
@@ -251,7 +253,9 @@ class Searcher:
         if document is None:
             document = self.index.ids(self.rank(encoded, COMPARED, allowed=self.index.allowed())[0].places)
         ids, explanations = [document] if isinstance(document, str) else document, []
-        for identifier, explanation in zip(ids, self.explain_places(encoded, self.index.places(ids)), strict=True):
+        for identifier, explanation in zip(
+            ids, self.explain_places(encoded, self.explained(encoded, ids)), strict=True
+        ):
             if explanation is None:
                 raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
             explanations.append(explanation)
@@ -320,6 +324,10 @@ class Searcher:
     ) -> list[Candidates]:
         """Internal: rank documents, given by their places; see :meth:`chamfer.retrieve.ranker.Ranker.rank`."""
         return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
+
+    def explained(self, query: Queries, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Internal: what is explained of documents; see :meth:`chamfer.retrieve.ranker.Ranker.explained`."""
+        return self._ranker.explained(query, ids)
 
     def explain_places(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
         """Internal: explain documents by place, for one encoded query; None for a document without tokens.

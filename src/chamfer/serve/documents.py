@@ -14,6 +14,8 @@ from chamfer.index.building import CHUNK_TOKENS
 from chamfer.index.manifest import needed_manifest
 from chamfer.index.merging import segments_to_merge
 from chamfer.index.pace import AT_ONCE, Pace, merging
+from chamfer.index.passages import Splitter
+from chamfer.index.settings import Settings
 from chamfer.index.texts import check_storable
 from chamfer.index.writing import Writer, writing
 from chamfer.search.searcher import Searcher
@@ -48,7 +50,7 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
     [(name, times)] = Counter(document.id for document in documents).most_common(1)
     if times > 1:
         raise TwiceError(f"document {name!r} is sent twice; send each id once")
-    _check_size(documents, searcher.encoder)
+    size = _check_size(documents, searcher.encoder, searcher.index.settings)
 
     def check(_encoded: int = 0) -> None:
         if is_abandoned():
@@ -56,7 +58,7 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
 
     with _changing(searcher.index.folder, Pace(check, merges=False)) as writer:
         check()
-        report = add_documents(writer, documents, searcher.encoder, replacing=True, chunk=len(documents), advance=check)
+        report = add_documents(writer, documents, searcher.encoder, replacing=True, chunk=size, advance=check)
         return PutResponse(
             added=report.documents - report.replaced,
             replaced=report.replaced,
@@ -76,7 +78,7 @@ def delete_documents(folder: Path, ids: Sequence[str]) -> DeleteResponse:
     """
     wanted = list(dict.fromkeys(ids))
     with _changing(folder) as writer:
-        known = writer.known(wanted)
+        known = writer.held.known(wanted)
         deleted = writer.delete(wanted)
         unknown = [identifier for identifier in wanted if identifier not in known]
         return DeleteResponse(deleted=deleted, unknown=unknown, documents=writer.manifest.documents)
@@ -94,14 +96,18 @@ def merge_segments(folder: Path) -> None:
                 writer.merge_small()
 
 
-def _check_size(documents: Sequence[Document], encoder: Encoder) -> None:
-    """Refuse documents whose vectors would take too much memory."""
-    if len(documents) * encoder.document_length <= CHUNK_TOKENS:
-        return
-    read = encoder.tokenize([document.content for document in documents], "document").token_ids
-    tokens = sum(map(len, read))
-    if tokens > CHUNK_TOKENS:
-        raise LargeBatchError(f"the documents have {tokens:,} tokens; send at most {CHUNK_TOKENS:,} at a time")
+def _check_size(documents: Sequence[Document], encoder: Encoder, settings: Settings) -> int:
+    """The number of rows of some documents; those whose vectors would take too much memory are refused."""
+    rows: Sequence[Document] = documents
+    if settings.passages is not None:
+        splitter = Splitter(encoder, settings.passages)
+        rows = [row for document in documents for row in splitter.rows(document)]
+    if len(rows) * encoder.document_length > CHUNK_TOKENS:
+        read = encoder.tokenize([row.content for row in rows], "document").token_ids
+        tokens = sum(map(len, read))
+        if tokens > CHUNK_TOKENS:
+            raise LargeBatchError(f"the documents have {tokens:,} tokens; send at most {CHUNK_TOKENS:,} at a time")
+    return len(rows)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECO
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
-from chamfer.serve.schemas.fields import MixFields
+from chamfer.serve.schemas.fields import MixFields, PassageFields
 from chamfer.serve.versions import Versions, WeightsVersion
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.mix import NOTHING
@@ -199,9 +199,10 @@ class Service:
         if weights.adapter is not None:
             again = reader.explain(uniform, ids, where)
             missing.update(again.missing)
-            unmoved = {one.document.id: one.explanation for one in again.documents}
+            # Of a long document, only if both found the same passage: matches are ranges of its text.
+            unmoved = {(one.document.id, one.document.passage): one.explanation for one in again.documents}
         documents = [
-            _explained(one.document, one.explanation, unmoved.get(one.document.id))
+            _explained(one.document, one.explanation, unmoved.get((one.document.id, one.document.passage)))
             for one in explained.documents
             if one.explanation is not None
         ]
@@ -252,7 +253,12 @@ def number_of(name: str, version: WeightsVersion) -> int | None:
 
 def _found(hit: Hit) -> search_schemas.Found:
     return search_schemas.Found(
-        id=hit.id, score=json_score(hit.score), title=hit.title, text=hit.text, metadata=hit.metadata
+        id=hit.id,
+        score=json_score(hit.score),
+        title=hit.title,
+        text=hit.text,
+        passage=PassageFields.of_passage(hit.passage),
+        metadata=hit.metadata,
     )
 
 
@@ -282,6 +288,7 @@ def _explained(
         special_share=explanation.special_share,
         title=document.title,
         text=document.content,
+        passage=PassageFields.of_passage(document.passage),
         metadata=dict(document.metadata),
         matches=_matches(explanation),
         uniform_matches=None if uniform is None else _matches(uniform),

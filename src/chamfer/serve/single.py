@@ -49,14 +49,13 @@ class IndexReader:
                 for one in self.searcher.rank(queries, k, allowed=allowed, offset=offset)
             ]
             rankings = [Ranked(index.documents(one.places), one.scores) for one in found]
-            searched = self.documents if allowed is None else int(allowed.sum())
-            return Found(rankings, [], searched, filter_notes(index, where))
+            return Found(rankings, [], index.count(allowed), filter_notes(index, where))
 
     def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
         with index.soundness.noticing_damage():
-            places, allowed = index.places(ids), index.allowed(where)
+            places, allowed = self.searcher.explained(query, ids), index.allowed(where)
             places = places if allowed is None else places[allowed[places]]
             pairs = zip(index.documents(places), self.searcher.explain_places(query, places), strict=True)
             return Explained([ExplainedDocument(*pair) for pair in pairs], [])

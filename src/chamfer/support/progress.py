@@ -23,7 +23,7 @@ Progress = Callable[[str, int], AbstractContextManager[Advance]]
 # Seconds until the first line in a log, between two lines, and between two drawings of a bar.
 FIRST, EVERY, DRAWN = 10.0, 30.0, 0.1
 # What is counted, if the last word of its name says so; then its speed is shown.
-UNITS = ("documents", "queries")
+UNITS = ("documents", "passages", "queries")
 
 
 class Before(int):

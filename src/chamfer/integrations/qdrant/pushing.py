@@ -83,6 +83,8 @@ def push(client: Client, name: str, index: Index | Snapshot, *, progress: bool |
 
 def push_snapshot(client: Client, name: str, index: Snapshot, *, progress: Progress = quiet) -> Pushed:
     """Push one commit of an index; see :func:`push`."""
+    if index.settings.passages is not None:
+        raise InputError("an index of passages cannot be pushed: a point is a document; build the index without them")
     if not client.collection_exists(name):
         client.create_collection(name, **collection_settings(index.dimensions))
     kept = made_with(client, name).get(DIMENSIONS, index.dimensions)

@@ -104,10 +104,14 @@ export function card(document, state, { weighted, onExpand }) {
   };
 }
 
-/** The title with the id beside it, or the id alone. @param {ExplainedDocument} document */
-function headline({ id, title }) {
-  if (!title) return [element("h3", { className: "id" }, id)];
-  return [element("h3", { className: "title" }, title), element("span", { className: "id" }, id)];
+/** The title with the id beside it, or the id alone; and which passage is shown. @param {ExplainedDocument} document */
+function headline({ id, title, passage }) {
+  const part =
+    passage && passage.of > 1
+      ? [element("span", { className: "passage" }, `passage ${passage.number} of ${passage.of}`)]
+      : [];
+  if (!title) return [element("h3", { className: "id" }, id), ...part];
+  return [element("h3", { className: "title" }, title), element("span", { className: "id" }, id), ...part];
 }
 
 /** @param {string} query @param {string} id @param {boolean} relevant */

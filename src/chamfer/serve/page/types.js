@@ -7,8 +7,9 @@
  * @typedef {"lexical" | "pooled"} Evidence
  * @typedef {Record<Evidence, number>} Mix
  * @typedef {{name: Evidence, value: number, factor: number, contribution: number}} EvidencePart
- * @typedef {{id: string, score: number, special_share: number, title: string, text: string, metadata: Record<string, unknown>,
- *   matches: MatchedToken[], uniform_matches: MatchedToken[] | null, evidence: EvidencePart[]}} ExplainedDocument
+ * @typedef {{number: number, of: number, start: number, stop: number}} Passage
+ * @typedef {{id: string, score: number, special_share: number, title: string, text: string, passage: Passage | null,
+ *   metadata: Record<string, unknown>, matches: MatchedToken[], uniform_matches: MatchedToken[] | null, evidence: EvidencePart[]}} ExplainedDocument
  * @typedef {{query: string, query_was_truncated: boolean, partial: boolean, missing_shards: string[], form: "l2" | "cosine", weights: number | null, mix: Mix, tokens: QueryToken[],
  *   documents: ExplainedDocument[]}} ExplainResponse
  * @typedef {{version: number, name: string, made: string, recipe: string | null, mix: Mix}} Version

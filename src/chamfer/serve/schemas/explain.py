@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from chamfer.search.hits import DEFAULT_K
 from chamfer.serve.schemas.fields import (
     WHOLE,
+    BestPassage,
     ChosenMix,
     Filter,
     Identifier,
@@ -94,6 +95,7 @@ class ExplainedDocument(BaseModel):
     special_share: Annotated[float, Field(description="Share of the score that comes from special tokens.")]
     title: Annotated[str, Field(description="Empty for a document without a title.")]
     text: Annotated[str, Field(description="Title and text, joined by a space, which spans are ranges of.")]
+    passage: BestPassage = None
     metadata: dict[str, Any]
     matches: list[MatchedToken]
     uniform_matches: Annotated[

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from chamfer.data.documents import Passage
 from chamfer.weights.mix import LARGEST_FACTOR, Mix
 from chamfer.weights.zero_shot import ZeroShotName
 
@@ -72,6 +73,28 @@ Truncated = Annotated[bool, Field(description="Whether the query was longer than
 Notes = Annotated[
     list[str],
     Field(description="Warnings about the request, such as a filter on an unknown field."),
+]
+
+
+class PassageFields(BaseModel):
+    """Which part of a document's text a passage is."""
+
+    number: Annotated[int, Field(description="Its number in the document, from 1.")]
+    of: Annotated[int, Field(description="The number of passages of the document.")]
+    start: Annotated[
+        int, Field(description="Where it begins in the text of the document, without the title, in code points.")
+    ]
+    stop: Annotated[int, Field(description="Where it ends.")]
+
+    @classmethod
+    def of_passage(cls, passage: Passage | None) -> Self | None:
+        """The fields of a passage."""
+        return None if passage is None else cls(**passage._asdict())
+
+
+BestPassage = Annotated[
+    PassageFields | None,
+    Field(description="The best passage of the document, which `text` is; null in an index without passages."),
 ]
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from chamfer.search.hits import BATCH_HITS, BATCH_QUERIES, DEFAULT_K
 from chamfer.serve.schemas.fields import (
     WHOLE,
+    BestPassage,
     ChosenMix,
     Filter,
     Notes,
@@ -69,7 +70,8 @@ class Found(BaseModel):
     id: str
     score: Annotated[float | None, Field(description="Null for a document without tokens.")]
     title: Annotated[str, Field(description="Empty for a document without a title.")]
-    text: Annotated[str, Field(description="The text, without the title.")]
+    text: Annotated[str, Field(description="The text, without the title; of a long document, its best passage.")]
+    passage: BestPassage = None
     metadata: dict[str, Any]
 
 

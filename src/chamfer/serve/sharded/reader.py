@@ -6,7 +6,7 @@ from typing import Any
 from chamfer.data.documents import Document
 from chamfer.errors import UnknownNameError
 from chamfer.index.filters import Filter
-from chamfer.index.shards import ShardVersion, owner_of
+from chamfer.index.shards import ShardVersion, owner_of, read_set
 from chamfer.retrieve.evidence import evidence_of
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.word_counts import WordCounts
@@ -29,11 +29,12 @@ class ShardReader:
 
     def __init__(self, version: ShardVersion, queries: QueryEncoder, scatter: Scatter) -> None:
         self.version, self.queries, self._scatter = version, queries, scatter
+        self._documents = read_set(queries.index.folder, version).documents
 
     @property
     def documents(self) -> int:
         """The number of documents in all shards."""
-        return self.queries.index.frequencies.documents
+        return self._documents
 
     def find(self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int = 0) -> Found:
         """See :class:`chamfer.serve.backend.Reader`."""
@@ -69,14 +70,14 @@ class ShardReader:
         owned: dict[str, list[str]] = {}
         for identifier in ids:
             owned.setdefault(names[owner_of(identifier, len(names))], []).append(identifier)
-        gathered = self._ask("documents", {name: (some, where) for name, some in owned.items()})
+        [counted], missing = self._counted([query])
+        gathered = self._ask("documents", {name: (some, where, counted) for name, some in owned.items()})
         stored: list[Stored] = [one for answer in gathered.answers.values() for one in answer]
         there = {one.document.id for one in stored}
         for name in gathered.answers:
             unknown = next((identifier for identifier in owned[name] if identifier not in there), None)
             if unknown is not None:
                 raise UnknownNameError(f"there is no document {unknown!r} in the index")
-        [counted], missing = self._counted([query])
         allowed = [one for one in stored if one.allowed]
         evidence = evidence_of(counted, [one.document.content for one in allowed], [one.tokens for one in allowed])
         documents = [

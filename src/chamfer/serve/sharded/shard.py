@@ -123,12 +123,18 @@ class Shard:
         """Count the words of queries in the documents of this shard."""
         return self._ranker(version).evidence.bm25.counts(queries)
 
-    def documents(self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None) -> list[Stored]:
-        """The documents with the given ids, with their vectors; ids that this shard does not hold are skipped."""
-        index = self._ranker(version).index
-        among = index.allowed(None, ids)
+    def documents(
+        self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None, query: Queries | None = None
+    ) -> list[Stored]:
+        """The documents with the given ids, with their vectors; ids that this shard does not hold are skipped.
+
+        Of a document in passages, it is the best one for a query, or the first without one.
+        """
+        ranker = self._ranker(version)
+        index = ranker.index
+        known = list(index.find(ids))
+        places = index.places(known) if query is None else ranker.explained(query, known)
         allowed = index.allowed(where)
-        places = np.arange(0) if among is None else np.flatnonzero(among)
         return [
             Stored(document, index.tokens(place), bool(allowed is None or allowed[place]))
             for place, document in zip(places.tolist(), index.documents(places), strict=True)

@@ -1,0 +1,209 @@
+"""Passages over HTTP, on shards, in the terminal, and in other libraries."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
+
+from starlette.testclient import TestClient
+
+from chamfer import Document, Encoder, Index, InputError, Searcher, build_index
+from chamfer.client import answers
+from chamfer.index.shards import current_version, owner_of, read_set
+from chamfer.index.snapshot import Snapshot
+from chamfer.index.splitting import split_index
+from chamfer.serve.app import create_app
+from chamfer.serve.service import Service
+from chamfer.serve.single import service_of
+from chamfer.serve.versions import Versions
+from tests.test_cli import Run
+from tests.test_cli_index import loaded, run  # noqa: F401 -- fixtures
+from tests.test_passages import LENGTH, OVERLAP, corpus, long_text
+from tests.test_serve_sharded import SHARDS, backend_of, shards_of
+
+QUERY = "why do cats sleep"
+LOCAL = "http://localhost"
+KEY = {"authorization": "Bearer secret"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, encoder: Encoder) -> Path:
+    build_index(tmp_path / "index", corpus(), encoder, passages=LENGTH, overlap=OVERLAP)
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def searcher(folder: Path, encoder: Encoder) -> Searcher:
+    return Searcher.open(folder, encoder=encoder)
+
+
+@pytest.fixture
+def client(searcher: Searcher) -> Iterator[TestClient]:
+    with TestClient(create_app(service_of(searcher), key="secret", writable=True), LOCAL, headers=KEY) as client:
+        yield client
+
+
+@pytest.fixture
+def sharded(folder: Path, tmp_path: Path, encoder: Encoder) -> Iterator[TestClient]:
+    split_index(folder, tmp_path / "shards", shards=SHARDS)
+    backend = backend_of(tmp_path / "shards", shards_of(tmp_path / "shards"), encoder)
+    with TestClient(create_app(Service(backend, Versions("mix", "mix"))), LOCAL) as client:
+        yield client
+
+
+def ask(client: TestClient, path: str, **asked: Any) -> dict[str, Any]:
+    answer = client.post(path, json={"query": QUERY, **asked})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_server_shows_the_passage_that_won(client: TestClient, searcher: Searcher) -> None:
+    assert client.get("/health").json()["documents"] == 12
+    found = ask(client, "/search", k=12)
+    assert answers.hits(found) == searcher.search(QUERY, 12)
+    assert found["hits"][0]["passage"].keys() == {"number", "of", "start", "stop"}
+    page = ask(client, "/search", k=4, offset=4)
+    assert [hit["id"] for hit in page["hits"]] == [hit["id"] for hit in found["hits"][4:8]]
+    ids = [hit["id"] for hit in found["hits"]][:5]
+    explained = ask(client, "/explain", ids=ids)
+    by_id = {one["id"]: one for one in explained["documents"]}
+    for hit in found["hits"][:5]:
+        assert by_id[hit["id"]]["passage"] == hit["passage"]
+        assert by_id[hit["id"]]["score"] == pytest.approx(hit["score"], abs=1e-5)
+    [why] = answers.explanations_of(ids[:1], explained)
+    assert why.passage == searcher.explain(QUERY, ids[0]).passage
+    batch = client.post("/search/batch", json={"queries": [QUERY, "a dog"], "k": 3}).json()
+    assert batch["results"][0]["hits"] == found["hits"][:3]
+    assert len(ask(client, "/rerank", documents=["the cat", "a dog"])["results"]) == 2
+
+
+def test_an_answer_of_an_earlier_server_has_no_passages() -> None:
+    hit = {"id": "a", "score": -1.0, "title": "", "text": "cats", "metadata": {}}
+    assert answers.hits({"hits": [hit], "query_was_truncated": False})[0].passage is None
+
+
+def test_documents_are_put_and_deleted_whole(client: TestClient, folder: Path) -> None:
+    new = {"id": "new", "text": long_text(50, 30), "title": "the dog"}
+    put = client.put("/documents", json={"documents": [new, {"id": "d04", "text": "the cat"}]}).json()
+    assert put == {"added": 1, "replaced": 1, "unchanged": 0, "truncated": 0, "unread": 0, "documents": 13}
+    assert client.put("/documents", json={"documents": [new]}).json()["unchanged"] == 1
+    assert Index.open(folder)["new"].text == new["text"]
+    hits = ask(client, "/search", k=100)["hits"]
+    assert len({hit["id"] for hit in hits}) == len(hits) == 13
+    gone = client.request("DELETE", "/documents", json={"ids": ["new", "nobody"]}).json()
+    assert gone == {"deleted": 1, "unknown": ["nobody"], "documents": 12}
+    assert Index.open(folder).verify() == []
+
+
+def test_all_passages_of_a_document_are_in_one_shard(folder: Path, tmp_path: Path) -> None:
+    made = Index.open(folder).split(tmp_path / "shards", shards=3)
+    assert made["documents"] == sum(made["shards"].values()) == 12
+    whole = read_set(tmp_path / "shards", current_version(tmp_path / "shards"))
+    assert (whole.documents, whole.passages) == (12, len(Snapshot.open(folder)))
+    for number in range(3):
+        shard = Index.open(tmp_path / "shards" / "00000001" / f"shard-{number:02d}")
+        assert shard.verify() == []
+        for name in shard:
+            assert owner_of(name, 3) == number
+            assert shard[name] == Index.open(folder)[name]
+
+
+@pytest.mark.parametrize("mix", [None, {"lexical": 0.2}])
+def test_shards_answer_as_the_index_does(sharded: TestClient, client: TestClient, mix: dict[str, float] | None) -> None:
+    assert sharded.get("/health").json()["documents"] == 12
+    for k, offset in ((12, 0), (3, 3)):
+        one, other = (ask(each, "/search", k=k, offset=offset, mix=mix)["hits"] for each in (sharded, client))
+        assert one == other
+    ids = [f"d{place:02d}" for place in range(12)]
+    one, other = (ask(each, "/explain", ids=ids, mix=mix)["documents"] for each in (sharded, client))
+    assert [(each["id"], each["passage"]) for each in one] == [(each["id"], each["passage"]) for each in other]
+    assert [each["score"] for each in one] == pytest.approx([each["score"] for each in other], abs=1e-5)
+
+
+def test_the_terminal_says_which_passage(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    lines = [json.dumps({"_id": one.id, "text": one.text, "title": one.title}) for one in corpus()]
+    (tmp_path / "long.jsonl").write_text("\n".join(lines))
+    build = ["index", "build", "long.jsonl"]
+    cut = run(*build, "--out", "cut", "--document-length", "20")
+    assert "were truncated to 20 tokens" in cut.stderr
+    assert "--passages" in cut.stderr
+    done = run(*build, "--out", "split", "--passage-length", "16", "--overlap", "4")
+    assert done.returncode == 0, done.stderr
+    assert "truncated" not in done.stderr
+    passages = Index.open(tmp_path / "split").info()["passages"]
+    assert f"indexed 12 documents in {passages} passages" in done.stderr
+    found = run("search", "split", QUERY, "--json")
+    hits = json.loads(found.stdout)["hits"]
+    assert all(hit["passage"]["number"] >= 1 for hit in hits)
+    best = next(hit for hit in hits if hit["passage"]["of"] > 1)
+    shown = f"passage {best['passage']['number']} of {best['passage']['of']}"
+    assert shown in run("search", "split", QUERY).stdout
+    assert shown in run("explain", "split", QUERY, best["id"]).stdout
+    assert (
+        json.loads(run("explain", "split", QUERY, best["id"], "--json").stdout)["documents"][0]["passage"]
+        == (best["passage"])
+    )
+    assert re_numbers(run("index", "info", "split").stdout)["passages"] == passages
+    refused = run(*build, "--out", "other", "--passage-length", "100")
+    assert refused.returncode == 2
+    assert "at most the 64 tokens" in refused.stderr
+
+
+def re_numbers(text: str) -> dict[str, int]:
+    """The numbers of ``chamfer index info``."""
+    pairs = (line.rsplit(maxsplit=1) for line in text.splitlines() if line)
+    return {name.strip(): int(value) for name, value in pairs if value.isdecimal()}
+
+
+def test_langchain_gets_the_passage(searcher: Searcher) -> None:
+    pytest.importorskip("langchain_core", reason="the extra chamfer[langchain] is not installed")
+    from chamfer.integrations.langchain import IndexRetriever
+
+    [hit] = searcher.search(QUERY, 1)
+    [document] = IndexRetriever(searcher=searcher, k=1).invoke(QUERY)
+    assert hit.passage is not None
+    assert document.page_content == hit.headed
+    assert document.metadata["passage"] == hit.passage._asdict()
+
+
+def test_llamaindex_gets_the_passage(searcher: Searcher) -> None:
+    pytest.importorskip("llama_index.core", reason="the extra chamfer[llamaindex] is not installed")
+    from chamfer.integrations.llamaindex import IndexRetriever
+
+    [hit] = searcher.search(QUERY, 1)
+    [node] = IndexRetriever(searcher, k=1).retrieve(QUERY)
+    assert hit.passage is not None
+    assert node.node.metadata["passage"] == hit.passage._asdict()
+    assert "stop" not in node.node.get_content(metadata_mode="llm")  # type: ignore[arg-type]
+
+
+def test_an_agent_reads_on_where_the_passage_begins(folder: Path) -> None:
+    pytest.importorskip("mcp", reason="the extra chamfer[mcp] is not installed")
+    from tests.test_integrations_mcp import answer
+
+    for hit in answer(folder, "search", query=QUERY, k=12)["hits"]:
+        start = hit["start"] or len(hit["title"]) + bool(hit["title"])
+        part = answer(folder, "read", id=hit["id"], start=start)
+        assert part["text"].startswith(hit["text"])
+        if hit["is_whole"]:
+            assert len(part["text"]) == len(hit["text"])
+
+
+def test_passages_are_not_pushed_to_qdrant(folder: Path) -> None:
+    pytest.importorskip("qdrant_client", reason="the extra chamfer[qdrant] is not installed")
+    from chamfer.integrations.qdrant.pushing import push_snapshot
+
+    with pytest.raises(InputError, match="index of passages cannot be pushed"):
+        push_snapshot(None, "name", Snapshot.open(folder))  # type: ignore[arg-type]
+
+
+def test_documents_of_one_passage_look_like_documents(tmp_path: Path, encoder: Encoder) -> None:
+    build_index(tmp_path, [Document("a", "the cat", "a dog")], encoder, passages=True)
+    [hit] = Searcher.open(tmp_path, encoder=encoder).search("cats")
+    assert hit.passage is not None
+    assert (hit.passage.of, hit.text, hit.title) == (1, "the cat", "a dog")
