@@ -12,7 +12,6 @@ from chamfer.learn.curve import learning_curve
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.plot import plot_learning
 from chamfer.learn.registry import configurations_of
-from chamfer.learn.report import Gain
 from chamfer.learn.solver import PenaltyConfiguration
 from chamfer.learn.verdict import USUALLY_NEEDED, verdict
 from chamfer.support.plots import check_plot
@@ -54,26 +53,29 @@ def test_the_verdict_says_no_more_than_the_evidence() -> None:
     assert report.gain is not None
     assert report.gain.queries == 30
 
-    def of(gain: Gain | None, queries: int = 30) -> str:
+    def of(gain: Comparison | None, queries: int = 30) -> str:
         return verdict(replace(report, gain=gain, queries=queries))
 
-    assert of(Gain(30, 0.05, 0.01)) == (
+    def gained(difference: float, p_value: float, queries: int = 30) -> Comparison:
+        return Comparison(difference, p_value, wins=0, ties=queries, losses=0)
+
+    assert of(gained(0.05, 0.01)) == (
         "better than the zero-shot mix on 30 queries that were not fitted to (mean of nDCG@10 and Recall@10 +0.0500, "
-        "standard error 0.0100)"
+        "p = 0.0100)"
     )
-    assert of(Gain(3, 0.05, 0.02)).startswith("not measurably better than"), "three queries prove little"
-    assert of(Gain(30, 0.0, 0.0)).startswith("no better than the zero-shot mix on 30 queries")
-    assert of(Gain(30, -0.01, 0.01)).endswith(
+    assert of(gained(0.05, 0.25, queries=3)).startswith("not measurably better than")
+    assert of(gained(0.0, 1.0)).startswith("no better than the zero-shot mix on 30 queries")
+    assert of(gained(-0.01, 0.3)).endswith(
         f"; {share}; search with --weights mix (weights='mix' in Python) until you have more judged queries: a "
         "hundred or more are usually needed, and 30 were learnt from"
     )
-    assert of(Gain(30, -0.05, 0.01)).endswith("; search with --weights mix instead (weights='mix' in Python)")
-    assert "more judged queries" not in of(Gain(500, 0.0, 0.01), queries=USUALLY_NEEDED)
+    assert of(gained(-0.05, 0.01)).endswith("; search with --weights mix instead (weights='mix' in Python)")
+    assert "more judged queries" not in of(gained(0.0, 1.0, queries=500), queries=USUALLY_NEEDED)
     assert of(None).startswith("not compared with the zero-shot mix, for lack of queries to hold out; ")
     held_out = Comparison(difference=0.02, p_value=0.01, wins=9, ties=0, losses=3)
-    assert verdict(report, held_out, 12, 0.5) == (
+    assert verdict(report, held_out, 0.5) == (
         "better than the zero-shot mix on 12 held-out queries (nDCG@10 0.5200 against 0.5000, p = 0.0100)"
     )
-    assert verdict(report, held_out._replace(p_value=0.3), 12, 0.5).startswith("not measurably better than")
+    assert verdict(report, held_out._replace(p_value=0.3), 0.5).startswith("not measurably better than")
     _, chosen = fit_weights(random_problem(25, queries=30), start(), recipe="prior")
     assert "for the best of several, so optimistic" in verdict(chosen)

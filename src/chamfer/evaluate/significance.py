@@ -36,6 +36,11 @@ class Comparison(NamedTuple):
     losses: int
     """Queries on which the baseline is better."""
 
+    @property
+    def queries(self) -> int:
+        """Number of queries."""
+        return self.wins + self.ties + self.losses
+
 
 def compare(
     system: Floats,

@@ -19,7 +19,7 @@ from chamfer.tokens.unread import unread, warn_of_unread
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
 # Characters of the texts that are compared with those of the index at once.
-AT_ONCE = 2**24
+CHARACTERS = 2**24
 
 
 def add_documents(
@@ -122,7 +122,7 @@ def _portions(documents: Iterable[Document], size: int) -> Iterator[list[Documen
     for document in documents:
         waiting.append(document)
         characters += len(document.text)
-        if len(waiting) == size or characters >= AT_ONCE:
+        if len(waiting) == size or characters >= CHARACTERS:
             yield waiting
             waiting, characters = [], 0
     if waiting:

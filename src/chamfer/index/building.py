@@ -114,6 +114,8 @@ def build_index(
 def passage_size(encoder: Encoder, passages: bool | int, overlap: int | None = None) -> PassageSize | None:
     """The size of passages, from the arguments of :func:`build_index`; None without passages."""
     if passages is False:
+        if overlap is not None:
+            raise InputError("overlap needs passages; give passages=True (--passages) too, or leave overlap out")
         return None
     length = encoder.document_length if passages is True else passages
     if length > encoder.document_length:
@@ -165,9 +167,12 @@ def build(
     started = monotonic()
     if not len(corpus):
         raise InputError("an index needs at least one document")
+    made_from = {"documents": len(corpus), "corpus": corpus.digest}
+    begun = read_manifest(folder)
+    if begun is not None:  # before all documents are split
+        begun_build(begun, made_from, folder)
     units = units_of(corpus, encoder, settings, progress)
     _check_projection(units, encoder, settings)
-    made_from = {"documents": len(corpus), "corpus": corpus.digest}
     with writing(folder, settings) as writer:
         check_unfinished(writer.manifest, folder)
         building = begun_build(writer.manifest, made_from, folder)

@@ -7,7 +7,7 @@ from typing import overload
 from chamfer.index.passages import Rows, Units, key_of
 
 # Rows in memory at once.
-AT_ONCE = 16
+ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Drawn(Sequence[str]):
 
     def parts(self) -> Iterator[Rows]:
         """The rows, a few at a time."""
-        for start in range(0, len(self), AT_ONCE):
-            yield self.units.take(self.places[start : start + AT_ONCE])
+        for start in range(0, len(self), ROWS):
+            yield self.units.take(self.places[start : start + ROWS])
 
     def keys(self) -> list[str]:
         """Their keys."""

@@ -1,11 +1,15 @@
 """Merging segments, without deleted documents."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document
+from chamfer.errors import InputError
 from chamfer.index.columns import LENGTHS_FILE
 from chamfer.index.manifest import Entry
 from chamfer.index.rows import Rows, gather, recoded
@@ -104,3 +108,16 @@ def _documents(
         chosen = np.flatnonzero(owner == number)
         documents |= zip(chosen.tolist(), segment.database.documents(places[chosen]), strict=True)
     return [documents[place] for place in range(len(places))]
+
+
+@contextmanager
+def failure_logged(folder: Path) -> Iterator[None]:
+    """Log a failure to merge: the documents are committed, and the next addition tries again.
+
+    Args:
+        folder: folder of the index.
+    """
+    try:
+        yield
+    except (OSError, InputError) as error:
+        logging.getLogger("chamfer").warning("segments of %s were not merged: %s", folder, error)

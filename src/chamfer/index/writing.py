@@ -16,6 +16,7 @@ from chamfer.errors import InputError
 from chamfer.index.additions import check_addition
 from chamfer.index.clusters import count_for
 from chamfer.index.columns import DISTINCT_FILE
+from chamfer.index.commits import USUAL, Commits
 from chamfer.index.damage import absence_is_damage
 from chamfer.index.frequencies import Counts, count, read_counts, write_counts
 from chamfer.index.held import Found, Held
@@ -29,9 +30,8 @@ from chamfer.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from chamfer.index.merging import live_tokens, merged_rows, segments_to_merge, train_again
+from chamfer.index.merging import failure_logged, live_tokens, merged_rows, segments_to_merge, train_again
 from chamfer.index.names import deleted_name, frequencies_name, segment_name, trained_name
-from chamfer.index.pace import AT_ONCE, Pace, merging
 from chamfer.index.passages import place_of
 from chamfer.index.pooling import pool
 from chamfer.index.rows import Rows, columns_in_parts
@@ -48,13 +48,13 @@ OUTGROWN = 4
 
 
 @contextmanager
-def writing(folder: Path, settings: Settings | None = None, pace: Pace = AT_ONCE) -> Iterator["Writer"]:
+def writing(folder: Path, settings: Settings | None = None, commits: Commits = USUAL) -> Iterator["Writer"]:
     """Hold the writer lock of an index; a second writer gets an error at once.
 
     Args:
         folder: folder of the index.
         settings: settings to create the index with; an existing index must have the same.
-        pace: what to do around the commits of additions.
+        commits: what to do around the commits of additions.
     """
     if settings is None:
         needed_manifest(folder)  # before a lock file appears in a folder that is not an index
@@ -69,7 +69,7 @@ def writing(folder: Path, settings: Settings | None = None, pace: Pace = AT_ONCE
             write_manifest(folder, manifest)
         elif settings is not None and settings != manifest.settings:
             raise InputError(f"the index in {folder} has other settings; choose another folder or delete it")
-        writer = Writer(folder, manifest, lock, pace)
+        writer = Writer(folder, manifest, lock, commits)
         sweep(folder, manifest)
         yield writer
 
@@ -77,8 +77,8 @@ def writing(folder: Path, settings: Settings | None = None, pace: Pace = AT_ONCE
 class Writer:
     """Changes an index; see :func:`writing`. Every method ends with a complete commit."""
 
-    def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock, pace: Pace = AT_ONCE) -> None:
-        self._folder, self._lock, self._pace = folder, lock, pace
+    def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock, commits: Commits = USUAL) -> None:
+        self._folder, self._lock, self._commits = folder, lock, commits
         self.held = Held(folder, manifest)
         """What the index holds now."""
 
@@ -215,9 +215,9 @@ class Writer:
                 segment.append(rows)
                 counts += self._counts(rows.columns[DISTINCT_FILE])
             entries.append(segment.finish())
-        self._pace.check()
+        self._commits.check()
         self._commit(segments=tuple(entries), frequencies=self._frequencies(counts), **changes)
-        if self._pace.merges:
+        if self._commits.merges:
             self.merge_small()
 
     def delete(self, ids: Iterable[str]) -> int:
@@ -241,7 +241,7 @@ class Writer:
 
     def merge_small(self) -> None:
         """Merge the newest segments while many of them have a similar size; a failure is logged."""
-        with merging(self._folder):
+        with failure_logged(self._folder):
             while entries := segments_to_merge(self.manifest.segments):
                 self._merge(entries)
 

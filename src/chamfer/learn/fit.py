@@ -16,7 +16,7 @@ from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.registry import all_recipes, blended_recipes, configurations_of
 from chamfer.learn.report import LearningReport, make_report
-from chamfer.learn.selection import BLEND, FALLBACK, Choice, choose_best, gains_of, standard_error
+from chamfer.learn.selection import BLEND, FALLBACK, Choice, against_fallback, choose_best
 from chamfer.learn.splits import DOCUMENT, FOLDS, Labels
 from chamfer.learn.start import Start
 from chamfer.learn.ties import group
@@ -117,11 +117,10 @@ def _evidence(blended: Blended, groups: Labels) -> str:
     """What held-out queries say of the blend, in one sentence."""
     learnt = 1 - blended.shares[FALLBACK]
     share = f"{learnt:.0%} of the blend goes beyond the {FALLBACK.name}"
-    if BLEND not in blended.measured:
+    found = against_fallback(blended.measured, BLEND, groups)
+    if found is None:
         return f"{share}; there are too few queries to measure it on held-out ones"
-    gains = gains_of(blended.measured[BLEND], blended.measured[FALLBACK])
-    error = standard_error(gains, groups)
     return (
-        f"{share}; on {len(gains)} held-out queries its mean of nDCG@10 and Recall@10 differs from its own by "
-        f"{gains.mean():+.4f} (standard error {error:.4f})"
+        f"{share}; on {found.queries} held-out queries its mean of nDCG@10 and Recall@10 differs from its own by "
+        f"{found.difference:+.4f} (p = {found.p_value:.4f})"
     )

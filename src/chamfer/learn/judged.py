@@ -18,7 +18,7 @@ from chamfer.learn.ties import Ties
 from chamfer.learn.vectors import CandidateVectors, CorpusVectors
 from chamfer.support.devices import CPU
 from chamfer.support.files import atomic_write, writer_lock
-from chamfer.support.progress import Advance, ignore
+from chamfer.support.progress import Advance, Before, ignore
 from chamfer.tokens.batch import TokenIds, Vectors
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
@@ -171,7 +171,7 @@ def judged_minima(
     if not all(path.exists() for path, _ in parts):
         with writer_lock(folder):
             missing = [(path, part) for path, part in parts if not path.exists()]
-            advance(len(plans) - sum(len(part) for _, part in missing))
+            advance(Before(len(plans) - sum(len(part) for _, part in missing)))
             tables: Iterator[Table] = (
                 {"query": [query for query, _ in part], "documents": [documents for _, documents in part]}
                 for _, part in missing

@@ -94,7 +94,7 @@ class Learnt:
         if self.held_out is None:
             return verdict(self.report)
         comparison = self.held_out.against_zero_shot[MAIN]
-        return verdict(self.report, comparison, self.held_out.queries, self.held_out.zero_shot[MAIN])
+        return verdict(self.report, comparison, self.held_out.zero_shot[MAIN])
 
     def __repr__(self) -> str:
         return f"Learnt(chosen={self.chosen!r}, queries={self.report.queries})"

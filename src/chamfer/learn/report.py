@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from scipy.special import stdtrit
-
-from chamfer.evaluate.significance import Bootstrap
+from chamfer.evaluate.significance import Bootstrap, Comparison
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.quality import Quality
 from chamfer.learn.recipe import Configuration, Contender
-from chamfer.learn.selection import FALLBACK, Choice, gains_of, standard_error
+from chamfer.learn.selection import FALLBACK, Choice, against_fallback, gains_of
 from chamfer.learn.splits import Labels
 from chamfer.weights.token_weights import TokenWeights
 
@@ -44,22 +42,6 @@ class Row(NamedTuple):
     """Queries on which the zero-shot mix beats it."""
 
 
-class Gain(NamedTuple):
-    """The gain of what was chosen over the zero-shot mix, on queries that it was not fitted to."""
-
-    queries: int
-    """Number of queries."""
-    mean: float
-    """Mean gain in the mean of nDCG@10 and Recall@10."""
-    standard_error: float
-    """Its standard error."""
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the gain, or loss, is more than chance explains, by a t-test at 5%."""
-        return self.queries > 1 and abs(self.mean) > self.standard_error * float(stdtrit(self.queries - 1, 0.975))
-
-
 @dataclass(frozen=True)
 class LearningReport:
     """What was tried, what was chosen and why.
@@ -90,7 +72,7 @@ class LearningReport:
     heaviest: Sequence[tuple[str, float]]
     lightest: Sequence[tuple[str, float]]
     special: Sequence[tuple[str, float]]
-    gain: Gain | None = None
+    gain: Comparison | None = None
 
     def best_of_each(self) -> list[Row]:
         """Return the best row of each recipe, the chosen one among them, best first."""
@@ -152,15 +134,8 @@ def make_report(
             for token in seen
             if token in weights.vocabulary.special_ids
         ],
-        gain=_gain(measured, choice, groups),
+        gain=against_fallback(measured, choice.contender, groups),
     )
-
-
-def _gain(measured: Mapping[Contender, Quality], choice: Choice, groups: Labels) -> Gain | None:
-    if choice.contender not in measured:
-        return None
-    gains = gains_of(measured[choice.contender], measured[FALLBACK])
-    return Gain(len(gains), float(gains.mean()), standard_error(gains, groups))
 
 
 def report_rows(measured: Mapping[Contender, Quality], groups: Labels, *, seed: int = 0) -> tuple[Row, ...]:

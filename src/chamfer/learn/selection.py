@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.evaluate.significance import Comparison, compare
 from chamfer.learn.quality import Quality
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.splits import Labels
@@ -76,11 +77,17 @@ def gains_of(values: Quality, baseline: Quality) -> npt.NDArray[np.float64]:
     return gains
 
 
-def standard_error(gains: npt.NDArray[np.float64], groups: Labels) -> float:
-    """Return the standard error of the mean of gains, of which only those of different groups are independent."""
-    apart = np.bincount(groups, gains - gains.mean())
-    count = len(np.unique(groups))
-    return float(np.sqrt((apart**2).sum() * count / (count - 1))) / len(gains) if count > 1 else float("inf")
+def against_fallback(measured: Mapping[Contender, Quality], one: Contender, groups: Labels) -> Comparison | None:
+    """Compare a contender with the fallback in the mean of nDCG@10 and Recall@10; None if it was not measured.
+
+    Args:
+        measured: quality of each contender, and of the fallback, on held-out queries.
+        one: the contender.
+        groups: ``(queries,)`` group of each query; the test swaps groups as a whole.
+    """
+    if one not in measured:
+        return None
+    return compare(measured[one].mean(axis=1), measured[FALLBACK].mean(axis=1), groups=groups)
 
 
 def choose_best(

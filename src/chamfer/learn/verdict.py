@@ -2,7 +2,7 @@
 
 from chamfer.evaluate.measures import MAIN
 from chamfer.evaluate.significance import SIGNIFICANCE, Comparison
-from chamfer.learn.report import TIE, Gain, LearningReport
+from chamfer.learn.report import TIE, LearningReport
 from chamfer.learn.selection import BLEND, FALLBACK
 
 USUALLY_NEEDED = 100
@@ -12,24 +12,24 @@ USUALLY_NEEDED = 100
 BETTER, WORSE, NO_BETTER = "better", "worse", "no better"
 
 
-def verdict(report: LearningReport, held_out: Comparison | None = None, queries: int = 0, before: float = 0.0) -> str:
+def verdict(report: LearningReport, held_out: Comparison | None = None, before: float = 0.0) -> str:
     """Say whether learnt weights are better than the zero-shot mix, as far as the evidence goes.
 
     Args:
         report: what was chosen, and its gain on queries that it was not fitted to.
         held_out: comparison with the zero-shot mix on queries that took no part in learning, if there are any.
-        queries: number of these queries.
         before: the measure of the zero-shot mix on them.
     """
     if held_out is not None:
         after = before + held_out.difference
         evidence = f"{MAIN} {after:.4f} against {before:.4f}, p = {held_out.p_value:.4f}"
         found = _judged(held_out.difference, certain=held_out.p_value < SIGNIFICANCE)
-        return f"{found} than the {FALLBACK.name} on {queries} held-out queries ({evidence}){_advice(report, found)}"
+        where = f"on {held_out.queries} held-out queries ({evidence})"
+        return f"{found} than the {FALLBACK.name} {where}{_advice(report, found)}"
     gain = report.gain
     if gain is None:
         return f"not compared with the {FALLBACK.name}, for lack of queries to hold out{_advice(report, NO_BETTER)}"
-    found = _judged(gain.mean, certain=gain.is_certain)
+    found = _judged(gain.difference, certain=gain.p_value < SIGNIFICANCE)
     return (
         f"{found} than the {FALLBACK.name} on {gain.queries} queries that were not fitted to "
         f"({_evidence(report, gain)}){_advice(report, found)}"
@@ -42,8 +42,8 @@ def _judged(difference: float, *, certain: bool) -> str:
     return WORSE if certain and difference < -TIE else NO_BETTER
 
 
-def _evidence(report: LearningReport, gain: Gain) -> str:
-    measured = f"mean of nDCG@10 and Recall@10 {gain.mean:+.4f}, standard error {gain.standard_error:.4f}"
+def _evidence(report: LearningReport, gain: Comparison) -> str:
+    measured = f"mean of nDCG@10 and Recall@10 {gain.difference:+.4f}, p = {gain.p_value:.4f}"
     return measured if report.choice.contender == BLEND else f"{measured}, for the best of several, so optimistic"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from chamfer.errors import InputError
 from chamfer.support.files import write_text, writer_lock
-from chamfer.support.progress import Progress, quiet
+from chamfer.support.progress import Before, Progress, quiet
 
 CHUNK = 1 << 20
 TIMEOUT_SECONDS = 60
@@ -71,7 +71,7 @@ def _download(url: str, part: Path, progress: Progress) -> None:
             total = have + int(response.headers.get("Content-Length", 0))
             with part.open("r+b" if have else "wb") as file, progress(f"downloading {url}", total) as advance:
                 file.seek(have)
-                advance(have)
+                advance(Before(have))
                 while chunk := response.read(CHUNK):
                     file.write(chunk)
                     advance(len(chunk))

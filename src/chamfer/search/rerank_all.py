@@ -12,7 +12,7 @@ from chamfer.data.ranking import Ranking
 from chamfer.search.rerank_encoded import CANDIDATES, RANKED, RerankEncoded
 from chamfer.support.devices import CPU
 from chamfer.support.files import write_json, writer_lock
-from chamfer.support.progress import Advance, ignore
+from chamfer.support.progress import Advance, Before, ignore
 from chamfer.weights.mix import LEXICAL
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_table, rows
 
@@ -89,7 +89,8 @@ def _run_resumably(
     paths = [folder / f"{place:06d}.json" for place in range(len(tables))]
     with writer_lock(folder):
         missing = [place for place, path in enumerate(paths) if not path.exists()]
-        advance(sum(len(table["query"]) for table in tables) - sum(len(tables[place]["query"]) for place in missing))
+        finished = [table for table, path in zip(tables, paths, strict=True) if path.exists()]
+        advance(Before(sum(len(table["query"]) for table in finished)))
         for place, table in zip(missing, run(tables[place] for place in missing), strict=True):
             write_json(paths[place], table)
         ranked: list[Table] = [json.loads(path.read_bytes()) for path in paths]

@@ -11,9 +11,9 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import DamagedError, InputError
 from chamfer.index.adding import add_documents
 from chamfer.index.building import CHUNK_TOKENS
+from chamfer.index.commits import USUAL, Commits
 from chamfer.index.manifest import needed_manifest
-from chamfer.index.merging import segments_to_merge
-from chamfer.index.pace import AT_ONCE, Pace, merging
+from chamfer.index.merging import failure_logged, segments_to_merge
 from chamfer.index.passages import Splitter
 from chamfer.index.settings import Settings
 from chamfer.index.texts import check_storable
@@ -56,7 +56,7 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
         if is_abandoned():
             raise AbandonedError
 
-    with _changing(searcher.index.folder, Pace(check, merges=False)) as writer:
+    with _changing(searcher.index.folder, Commits(check, merges=False)) as writer:
         check()
         report = add_documents(writer, documents, searcher.encoder, replacing=True, chunk=size, advance=check)
         return PutResponse(
@@ -90,7 +90,7 @@ def merge_segments(folder: Path) -> None:
     Args:
         folder: folder of the index.
     """
-    with merging(folder):
+    with failure_logged(folder):
         if segments_to_merge(needed_manifest(folder).segments):
             with writing(folder) as writer:
                 writer.merge_small()
@@ -111,10 +111,10 @@ def _check_size(documents: Sequence[Document], encoder: Encoder, settings: Setti
 
 
 @contextmanager
-def _changing(folder: Path, pace: Pace = AT_ONCE) -> Iterator[Writer]:
+def _changing(folder: Path, commits: Commits = USUAL) -> Iterator[Writer]:
     """Hold the writer lock. What keeps the index from being changed is logged, because it may name paths."""
     try:
-        with writing(folder, pace=pace) as writer:
+        with writing(folder, commits=commits) as writer:
             yield writer
     except InUseError as error:
         raise UnwritableError("another process is changing the index; try again later") from error
