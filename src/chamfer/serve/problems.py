@@ -40,7 +40,7 @@ DESCRIPTIONS = {
     422: "A field is missing, unknown or invalid.",
     429: "Too many requests, or too many large ones, are waiting; retry after Retry-After seconds.",
     503: "The request or its filter timed out, no shard can be reached, files cannot be read or written, or another "
-    "process is changing the index. Whether a change of documents that timed out was stored is open; repeat it.",
+    "process is changing the index. A change that timed out may or may not have been stored; send it again.",
     507: "The disk of the server is full.",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
