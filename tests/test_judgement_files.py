@@ -126,12 +126,39 @@ class TestClicks:
             assert judgements_from(source) == CLICKED
 
     def test_one_line_is_enough(self, tmp_path: Path) -> None:
-        (tmp_path / "clicks.log").write_text('{"query": "pay", "clicked": "1", "id": 17, "page": 2}\n')
+        (tmp_path / "clicks.log").write_text('{"query": "pay", "clicked": "1", "id": 17}\n')
         assert judgements_from(tmp_path / "clicks.log") == {"pay": {"1": 1}}
 
     def test_a_row_for_each_document_that_was_shown(self, tmp_path: Path) -> None:
         (tmp_path / "c.csv").write_text("query,document,clicked\npay,1,0\npay,2,True\npay,1,1\n")
         assert judgements_from(tmp_path / "c.csv") == {"pay": {"1": 1, "2": 1}}
+
+    @pytest.mark.parametrize("flags", [(0, 1), (False, True), ("0", "1"), ("false", "TRUE"), (0.0, 1.0)])
+    def test_beside_a_column_of_documents_clicks_are_flags(self, flags: tuple[Any, Any]) -> None:
+        no, yes = flags
+        rows = [
+            {"query": "pay", "document": "17", "shown": yes, "clicked": no},
+            {"query": "pay", "document": "3", "shown": yes, "clicked": yes},
+        ]
+        assert judgements_from(rows) == {"pay": {"17": 0, "3": 1}}
+        assert judgements_from(pd.DataFrame(rows)) == {"pay": {"17": 0, "3": 1}}
+
+    @pytest.mark.parametrize("name", ["Page", "URL", "landing page", "answer id"])
+    def test_a_page_is_a_document_too(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "c.csv").write_text(f"Query,{name},Clicks,Impressions\npay,/a,1,7\npay,/b,0,3\n")
+        with pytest.warns(InputWarning, match=f"^columns of .*: queries from 'Query', documents from '{name}', clicks"):
+            assert judgements_from(tmp_path / "c.csv") == {"pay": {"/a": 1, "/b": 0}}
+
+    def test_an_export_of_a_search_console_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "c.csv").write_text("Query,Page,Clicks,Impressions\npay,/a,37,90\n")
+        with (
+            pytest.warns(InputWarning, match="clicks from 'Clicks'"),
+            pytest.raises(InputError, match="line 2: 'Clicks' must be 0 or 1 beside the document in 'Page', not '37'"),
+        ):
+            judgements_from(tmp_path / "c.csv")
+
+    def test_the_id_of_a_click_is_not_its_document(self) -> None:
+        assert judgements_from([{"id": 17, "row": 2, "query": "pay", "clicked": ["1"]}]) == {"pay": {"1": 1}}
 
 
 BAD: list[tuple[str, str | bytes, str]] = [
@@ -161,7 +188,31 @@ BAD: list[tuple[str, str | bytes, str]] = [
         "line 1: it says neither what was clicked nor what was shown",
     ),
     ("listed.csv", "query,clicked\npay,\"['1', '2']\"\n", "line 2: 'clicked' holds a list that is written as a text"),
-    ("yes.csv", "query,document,clicked\npay,1,7\n", "line 2: 'clicked' must be 0 or 1 beside a document, not '7'"),
+    (
+        "seven.csv",
+        "query,document,clicked\npay,1,7\n",
+        "line 2: 'clicked' must be 0 or 1 beside the document in 'document', not '7'; rename 'document' if",
+    ),
+    ("yes.csv", "query,document,clicked\npay,1,yes\n", "'clicked' must be 0 or 1 beside .*, not 'yes'"),
+    ("unsaid.csv", "query,document,clicked\npay,1,\n", "line 2: the click is missing under 'clicked'"),
+    ("half.jsonl", '{"query": "pay", "document": "1", "clicked": 0.5}\n', "'clicked' must be 0 or 1 .*, not 0.5"),
+    (
+        "console.csv",
+        "Query,Clicks,Impressions\npay,1,7\n",
+        "'Clicks' and 'Impressions' are counts, not ids of documents; write .* query,document,clicked, where clicked",
+    ),
+    ("seen.csv", "query,clicked,impressions\npay,3,7\n", "'impressions' is a count, not ids of documents"),
+    (
+        "flags.csv",
+        "query,sku,shown,clicked\npay,a17,1,0\npay,b3,1,1\n",
+        "has only 0 and 1 under 'clicked' and 'shown', but no column that names documents; write a row",
+    ),
+    ("true.csv", "query,sku,clicked\npay,a17,true\npay,b3,false\n", "has only 0 and 1 under 'clicked', but no column"),
+    (
+        "true.jsonl",
+        '{"query": "pay", "sku": "a17", "clicked": true}\n',
+        "line 1: 'clicked' is True, but there is no column that names documents; write a row",
+    ),
     ("number.json", "7", "holds neither an array nor an object; write an array of objects"),
     ("words.txt", "pay 1\n", "line 1: expected query-id, corpus-id and a whole number"),
 ]

@@ -14,10 +14,13 @@ DOCUMENTS = (
     ("document_id", "doc_id", "docid", "docno", "corpus_id", "answer_id", "passage_id", "pid"),
     ("document", "documents", "doc"),
 )
-MAYBE_DOCUMENTS = (("answer", "passage", "page", "section", "file"), ("id", "row"))
+MAYBE_DOCUMENTS = (("answer", "passage", "section", "file"), ("page", "landing_page", "url", "uri", "link"))
+# Of a click, these are its own rather than the document's.
+IDS = (("id", "row"),)
 GRADES = (("relevance",), ("grade",), ("label", "rating", "judgement", "judgment", "relevant"), ("score",))
-CLICKED = (("clicked", "clicks", "click"),)
-SHOWN = (("shown", "impressions"),)
+COUNTED_CLICKS, COUNTED_SHOWN = ("clicks",), ("impressions",)
+CLICKED = (("clicked", "click"), COUNTED_CLICKS)
+SHOWN = (("shown",), COUNTED_SHOWN)
 
 STANDARD = frozenset(
     {
@@ -28,6 +31,8 @@ STANDARD = frozenset(
 """Names whose meaning is certain; what is read from others is said."""
 
 EXAMPLE = "query,document,relevance"
+
+CLICK_ROWS = "write a row for each document with the columns query,document,clicked, where clicked is 0 or 1"
 
 
 class JudgedColumns(NamedTuple):
@@ -41,7 +46,7 @@ class JudgedColumns(NamedTuple):
     clicked: str | None = None
     """Documents that were clicked; beside a column of documents, whether the document was."""
     shown: str | None = None
-    """All documents that a person saw."""
+    """All documents that a person saw; None beside a column of documents."""
 
 
 def judged_columns(names: Sequence[str], source: str, *, by_id: bool) -> JudgedColumns:
@@ -52,12 +57,13 @@ def judged_columns(names: Sequence[str], source: str, *, by_id: bool) -> JudgedC
         source: the source, for messages.
         by_id: prefer ids of queries to their texts, where a table has both.
     """
-    query = _found((*QUERY_IDS, *QUERY_TEXTS) if by_id else (*QUERY_TEXTS, *QUERY_IDS), names, source, "queries")
+    query = query_column(names, source, by_id=by_id)
     clicked, shown = _found(CLICKED, names, source, "clicks"), _found(SHOWN, names, source, "documents shown")
     grade = None if clicked else _found(GRADES, names, source, "grades")
-    document = None
-    if shown is None or clicked is None:
-        document = _found(DOCUMENTS if clicked else (*DOCUMENTS, *MAYBE_DOCUMENTS), names, source, "documents")
+    possible = (*DOCUMENTS, *MAYBE_DOCUMENTS) if clicked else (*DOCUMENTS, *MAYBE_DOCUMENTS, *IDS)
+    document = _found(possible, names, source, "documents")
+    if document is None:
+        _refuse_counts([name for name in (clicked, shown) if name is not None], source)
     if query is None or (document is None and clicked is None):
         raise InputError(
             f"{source} has no column of {'queries' if query is None else 'documents'} that could be recognised; its "
@@ -68,11 +74,16 @@ def judged_columns(names: Sequence[str], source: str, *, by_id: bool) -> JudgedC
     return found
 
 
+def query_column(names: Sequence[str], source: str, *, by_id: bool) -> str | None:
+    """Find the column of queries; arguments are those of :func:`judged_columns`."""
+    return _found((*QUERY_IDS, *QUERY_TEXTS) if by_id else (*QUERY_TEXTS, *QUERY_IDS), names, source, "queries")
+
+
 def names_judgements(names: Sequence[str]) -> bool:
     """Whether these are names of columns of judgements or clicks."""
     known = {usual(name) for name in names}
     queries = {name for tier in (*QUERY_TEXTS, *QUERY_IDS) for name in tier}
-    documents = {name for tier in (*DOCUMENTS, *MAYBE_DOCUMENTS, *CLICKED) for name in tier}
+    documents = {name for tier in (*DOCUMENTS, *MAYBE_DOCUMENTS, *IDS, *CLICKED) for name in tier}
     return bool(known & queries) and bool(known & documents)
 
 
@@ -95,6 +106,16 @@ def _found(tiers: Sequence[Sequence[str]], names: Sequence[str], source: str, wh
     return None
 
 
+def _refuse_counts(clicks: Sequence[str], source: str) -> None:
+    """Refuse numbers of clicks where ids of documents are needed."""
+    counts = [name for name in clicks if usual(name) in (*COUNTED_CLICKS, *COUNTED_SHOWN)]
+    if counts:
+        raise InputError(
+            f"{source}: {in_words(counts)} {'is a count' if len(counts) == 1 else 'are counts'}, not ids of documents; "
+            f"{CLICK_ROWS}"
+        )
+
+
 def _say(found: JudgedColumns, names: Sequence[str], source: str) -> None:
     """Say what was assumed, where names leave a doubt or a column is not read that could be meant."""
     roles: Mapping[str, str | None] = {
@@ -115,5 +136,5 @@ def _say(found: JudgedColumns, names: Sequence[str], source: str) -> None:
     passed = [name for name in others if usual(name) in usable]
     if passed or any(usual(name) not in STANDARD for name in read.values()):
         told = ", ".join(f"{what} from {name!r}" for what, name in read.items())
-        told += f", and {in_words(passed)} not at all" if passed else ""
-        note(f"{source} is read so: {told}; rename columns if they hold something else")
+        told += f" ({in_words(passed)} {'is' if len(passed) == 1 else 'are'} not read)" if passed else ""
+        note(f"columns of {source}: {told}; rename columns that hold something else")

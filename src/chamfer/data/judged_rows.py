@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from chamfer.data.cell_types import BOOLEANS
-from chamfer.data.judged_columns import JudgedColumns, judged_columns
+from chamfer.data.judged_columns import CLICK_ROWS, JudgedColumns, judged_columns
 from chamfer.data.readers.qrels import WHOLE
+from chamfer.data.reading import in_words
 from chamfer.data.records import Records
 from chamfer.errors import InputError
 
@@ -60,28 +61,41 @@ def rows_of_records(records: Records, source: str, *, by_id: bool) -> JudgedRows
             return JudgedRows(iter(()))
     columns = judged_columns(names, source, by_id=by_id)
     if columns.document is None:
-        return JudgedRows(_clicks(rows, columns), are_clicks=True)
+        return JudgedRows(_clicks(rows, columns, source), are_clicks=True)
     return JudgedRows(_judgements(rows, columns, columns.document), are_clicks=columns.clicked is not None)
 
 
 def _judgements(
     rows: Iterator[tuple[str, dict[str, Any]]], columns: JudgedColumns, document: str
 ) -> Iterator[JudgedRow]:
-    grade_in = columns.clicked or columns.grade
     for where, record in rows:
         query = _cell(record, columns.query, where, "query")
         judged = _cell(record, document, where, "document")
-        default = 1 if grade_in is None or isinstance(judged, Mapping) else _cell(record, grade_in, where, "grade")
+        default: Any = 1
+        if columns.clicked is not None:
+            default = _flag(_cell(record, columns.clicked, where, "click"), where, columns.clicked, document)
+        elif columns.grade is not None and not isinstance(judged, Mapping):
+            default = _cell(record, columns.grade, where, "grade")
         for one, given in _graded(judged, default):
-            grade = _grade(given, where)
-            if columns.clicked is not None and grade not in (0, 1):
-                raise InputError(f"{where}: {columns.clicked!r} must be 0 or 1 beside a document, not {given!r}")
-            yield JudgedRow(where, _identifier(query, where), _identifier(one, where), grade)
+            yield JudgedRow(where, _identifier(query, where), _identifier(one, where), _grade(given, where))
 
 
-def _clicks(rows: Iterator[tuple[str, dict[str, Any]]], columns: JudgedColumns) -> Iterator[JudgedRow]:
+def _flag(value: Any, where: str, clicked: str, document: str) -> int:  # noqa: ANN401 -- a cell
+    flag = _whole(value)
+    if flag not in (0, 1):
+        raise InputError(
+            f"{where}: {clicked!r} must be 0 or 1 beside the document in {document!r}, not {value!r}; rename "
+            f"{document!r} if it does not hold documents"
+        )
+    return flag
+
+
+def _clicks(rows: Iterator[tuple[str, dict[str, Any]]], columns: JudgedColumns, source: str) -> Iterator[JudgedRow]:
     """A document that was clicked is relevant; one that was shown and not clicked is judged and not relevant."""
+    names = [name for name in (columns.clicked, columns.shown) if name is not None]
+    told: set[tuple[str, int | None]] = set()
     for where, record in rows:
+        told |= {(name, _whole(record.get(name))) for name in names}
         query = _identifier(_cell(record, columns.query, where, "query"), where)
         clicked = _documents(record, columns.clicked, where)
         shown = _documents(record, columns.shown, where)
@@ -92,6 +106,11 @@ def _clicks(rows: Iterator[tuple[str, dict[str, Any]]], columns: JudgedColumns) 
             )
         for document in dict.fromkeys((*shown, *clicked)):
             yield JudgedRow(where, query, document, int(document in clicked))
+    # All that was clicked may be a document called 1, but 0 and 1, or 1 and 1, are whether a document was.
+    if len(told) > 1 and all(value in (0, 1) for _, value in told):
+        raise InputError(
+            f"{source} has only 0 and 1 under {in_words(names)}, but no column that names documents; {CLICK_ROWS}"
+        )
 
 
 def _documents(record: Mapping[str, Any], name: str | None, where: str) -> list[str]:
@@ -99,6 +118,8 @@ def _documents(record: Mapping[str, Any], name: str | None, where: str) -> list[
     value = record.get(name or "")
     if value is None:
         return []
+    if isinstance(value, bool):
+        raise InputError(f"{where}: {name!r} is {value}, but there is no column that names documents; {CLICK_ROWS}")
     if isinstance(value, str) and value.strip().startswith("[") and value.strip().endswith("]"):
         raise InputError(
             f"{where}: {name!r} holds a list that is written as a text; write one row for each document, or JSON lines"
@@ -135,13 +156,19 @@ def _identifier(value: Any, where: str) -> str:  # noqa: ANN401 -- anything a us
 
 
 def _grade(value: Any, where: str) -> int:  # noqa: ANN401 -- anything a user may pass
+    grade = _whole(value)
+    if grade is None:
+        raise InputError(f"{where}: a grade must be a whole number, not {value!r}")
+    return grade
+
+
+def _whole(value: Any) -> int | None:  # noqa: ANN401 -- anything a user may pass
+    """A whole number, or 1 and 0 for true and false; None for anything else."""
     try:
         if isinstance(value, str):
             whole = WHOLE.fullmatch(value)
             return int(BOOLEANS[value.strip()] if whole is None else whole[1])
-        grade = int(value)
-        if grade != value:
-            raise ValueError
-    except (ValueError, TypeError, OverflowError, KeyError) as error:
-        raise InputError(f"{where}: a grade must be a whole number, not {value!r}") from error
-    return grade
+        number = int(value)
+    except (ValueError, TypeError, OverflowError, KeyError):
+        return None
+    return number if number == value else None
