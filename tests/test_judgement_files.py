@@ -102,9 +102,19 @@ def test_a_table_with_ids_and_texts_of_queries_is_read_by_what_is_needed() -> No
         assert judgements_from(both, {"a": FIRST, "b": SECOND}) == {"a": EXPECTED[FIRST], "b": EXPECTED[SECOND]}
 
 
+def test_one_object_is_not_said_to_be_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    for indent in (None, 1):
+        path.write_text(json.dumps(records()[0], indent=indent))
+        assert judgements_from(path) == {FIRST: {"1": 1}}
+    write_lines(path, records())
+    with pytest.warns(InputWarning, match="contains JSON lines; reading it as such"):
+        assert judgements_from(path) == EXPECTED
+
+
 def test_semicolons_are_noticed_and_said(tmp_path: Path) -> None:
     frame().to_csv(tmp_path / "j.csv", index=False, sep=";")
-    with pytest.warns(InputWarning, match="separated by semicolons"):
+    with pytest.warns(InputWarning, match="uses semicolons as its delimiter"):
         assert judgements_from(tmp_path / "j.csv") == EXPECTED
 
 
@@ -244,6 +254,28 @@ class TestQueriesOfJudgements:
             assert read_judged(None, frame(), known).queries == {FIRST: FIRST, SECOND: SECOND}
         with pytest.raises(InputError, match="query 'c' is not among the queries"):
             read_judged(None, {"a": ["1"], "c": ["1"]}, known)
+
+    @pytest.mark.parametrize(
+        ("ids", "column"), [(["a", "a", "b"], "query_id"), (["a", "a", "c"], "query"), (["7", "7", "8"], "query")]
+    )
+    def test_notes_are_given_once(self, ids: list[str], column: str, tmp_path: Path) -> None:
+        frame().assign(query_id=ids).to_csv(tmp_path / "j.csv", index=False, sep=";")
+        known = Queries({"a": "how do I pay", "b": "what is open"}, {})
+        with pytest.warns(InputWarning) as told:
+            judged = read_judged(None, tmp_path / "j.csv", known)
+        assert {*judged.queries} == ({"a", "b"} if column == "query_id" else {FIRST, SECOND})
+        said = [str(one.message) for one in told]
+        assert [f"queries from {column!r}" in one for one in said if "columns of" in one] == [True]
+        assert sum("semicolons" in one for one in said) == 1
+
+    def test_a_mistake_is_read_once(self) -> None:
+        known = Queries({"a": "how do I pay"}, {})
+        with (
+            pytest.warns(InputWarning, match="documents from 'answer'") as told,
+            pytest.raises(InputError, match="a grade must be a whole number, not 'high'"),
+        ):
+            read_judged(None, [{"query": "a", "answer": "1", "relevance": "high"}], known)
+        assert len(told) == 1
 
     def test_ids_without_queries_are_suspicious(self) -> None:
         with pytest.warns(InputWarning, match="queries such as 'q1' .* look like ids"):

@@ -1,9 +1,17 @@
 """Judged queries: judgements together with the texts of their queries."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
-from chamfer.data.judgements import Judgements, JudgementSource, judgements_from, name_of
+from chamfer.data.judged_source import decide
+from chamfer.data.judgements import (
+    Judgements,
+    JudgementSource,
+    grades_from,
+    judged_source,
+    judgements_from,
+    name_of,
+)
 from chamfer.data.queries import Queries, QuerySource, queries_from
 from chamfer.data.reading import note
 from chamfer.errors import InputError
@@ -24,23 +32,21 @@ def read_judged(queries: "QuerySource | None", judgements: JudgementSource, know
     Args:
         queries: queries by id.
         judgements: grades of documents for each query.
-        known: queries of a collection, which judgements may name by id. Texts are taken for new queries only if no
-            judgement has an id.
+        known: queries of a collection, which judgements may name by id; see
+            :func:`chamfer.data.judged_source.decide`.
     """
     if queries is not None:
         given = queries_from(queries)
         return Judged(given.texts, _not_empty(judgements_from(judgements, given.texts), judgements), given.fields)
-    source = _read_once(judgements)
+    source = judged_source(judgements)
     if known is not None and known.texts:
-        try:
-            return Judged(known.texts, _not_empty(judgements_from(source, known.texts), judgements), known.fields)
-        except InputError:
-            judged = judgements_from(source)
-            if not judged or {*judged} & {*known.texts} or not any(len(query.split()) > 1 for query in judged):
-                raise
+        source, are_ids = decide(source, known.texts)
+        if are_ids:
+            return Judged(known.texts, _not_empty(grades_from(source, known.texts), judgements), known.fields)
+        judged = grades_from(source)
         note(f"{name_of(judgements)} holds texts of queries, so the queries of the collection are not used")
     else:
-        judged = _not_empty(judgements_from(source), judgements)
+        judged = _not_empty(grades_from(source), judgements)
         if all(len(query.split()) == 1 and any(map(str.isdigit, query)) for query in judged):
             note(
                 f"queries such as {next(iter(judged))!r} in {name_of(judgements)} look like ids, but are searched as "
@@ -70,11 +76,6 @@ def check_documents(judgements: Judgements, known: Container[str], example: str 
             f"{len(missing)} of {len(judged)} judged documents are not in {name}, such as {missing[0]!r}, so no search "
             "can find them"
         )
-
-
-def _read_once(source: JudgementSource) -> JudgementSource:
-    """A source that can be read twice: of an iterator, a list."""
-    return list(source) if isinstance(source, Iterator) else source
 
 
 def _not_empty(judged: dict[str, dict[str, int]], source: JudgementSource) -> dict[str, dict[str, int]]:

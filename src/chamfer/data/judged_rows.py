@@ -29,7 +29,7 @@ class JudgedRows(NamedTuple):
     """Whether a document that is relevant in one row and not in another one is relevant."""
 
 
-def rows_of_mapping(source: Mapping[Any, Any], name: str = "judgements") -> JudgedRows:
+def rows_of_mapping(source: Mapping[Any, Any], name: str) -> JudgedRows:
     """Judgements from a mapping: grades by document, or relevant documents, for each query."""
 
     def rows() -> Iterator[JudgedRow]:
@@ -40,7 +40,7 @@ def rows_of_mapping(source: Mapping[Any, Any], name: str = "judgements") -> Judg
                     f"{where} must be a list of relevant ids, or grades by id, not {type(judged).__name__}"
                 )
             for document, grade in _graded(judged, 1):
-                yield JudgedRow(where, _identifier(query, where), _identifier(document, where), _grade(grade, where))
+                yield JudgedRow(where, identifier(query, where), identifier(document, where), _grade(grade, where))
 
     return JudgedRows(rows())
 
@@ -54,15 +54,20 @@ def rows_of_records(records: Records, source: str, *, by_id: bool) -> JudgedRows
         by_id: prefer ids of queries to their texts, where a table has both.
     """
     names, rows = records.names, records.rows
-    if names is None:  # each object has its own fields
+    if names is None:
         held = list(rows)
-        names, rows = list(dict.fromkeys(name for _, record in held for name in record)), iter(held)
+        names, rows = names_of(held), iter(held)
         if not held:
             return JudgedRows(iter(()))
     columns = judged_columns(names, source, by_id=by_id)
     if columns.document is None:
         return JudgedRows(_clicks(rows, columns, source), are_clicks=True)
     return JudgedRows(_judgements(rows, columns, columns.document), are_clicks=columns.clicked is not None)
+
+
+def names_of(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """The fields of records that each have their own."""
+    return list(dict.fromkeys(name for _, record in rows for name in record))
 
 
 def _judgements(
@@ -77,7 +82,7 @@ def _judgements(
         elif columns.grade is not None and not isinstance(judged, Mapping):
             default = _cell(record, columns.grade, where, "grade")
         for one, given in _graded(judged, default):
-            yield JudgedRow(where, _identifier(query, where), _identifier(one, where), _grade(given, where))
+            yield JudgedRow(where, identifier(query, where), identifier(one, where), _grade(given, where))
 
 
 def _flag(value: Any, where: str, clicked: str, document: str) -> int:  # noqa: ANN401 -- a cell
@@ -96,7 +101,7 @@ def _clicks(rows: Iterator[tuple[str, dict[str, Any]]], columns: JudgedColumns, 
     told: set[tuple[str, int | None]] = set()
     for where, record in rows:
         told |= {(name, _whole(record.get(name))) for name in names}
-        query = _identifier(_cell(record, columns.query, where, "query"), where)
+        query = identifier(_cell(record, columns.query, where, "query"), where)
         clicked = _documents(record, columns.clicked, where)
         shown = _documents(record, columns.shown, where)
         if not clicked and not shown:
@@ -124,7 +129,7 @@ def _documents(record: Mapping[str, Any], name: str | None, where: str) -> list[
         raise InputError(
             f"{where}: {name!r} holds a list that is written as a text; write one row for each document, or JSON lines"
         )
-    return [_identifier(one, where) for one in (value if isinstance(value, list | tuple) else [value])]
+    return [identifier(one, where) for one in (value if isinstance(value, list | tuple) else [value])]
 
 
 def _graded(judged: Any, default: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 -- anything a user may pass
@@ -144,7 +149,7 @@ def _cell(record: Mapping[str, Any], name: str, where: str, what: str) -> Any:  
     return value.strip() if isinstance(value, str) else value
 
 
-def _identifier(value: Any, where: str) -> str:  # noqa: ANN401 -- anything a user may pass
+def identifier(value: Any, where: str) -> str:  # noqa: ANN401 -- anything a user may pass
     """An id, or the text of a query; a whole number becomes a string, also 7.0, as tables write 7 beside a gap."""
     if isinstance(value, str) and value:
         return value

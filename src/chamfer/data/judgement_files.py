@@ -8,7 +8,6 @@ from typing import Any
 
 from chamfer.data.jsonlines import read_json_lines
 from chamfer.data.judged_columns import EXAMPLE, names_judgements
-from chamfer.data.judged_rows import JudgedRows, rows_of_mapping, rows_of_records
 from chamfer.data.readers.delimited import DELIMITERS, read_delimited
 from chamfer.data.readers.formats import SUFFIXES, binary_format, head_of
 from chamfer.data.readers.json_file import json_value, records_of_array
@@ -22,54 +21,53 @@ RULE = "write an array of objects with 'query' and 'document', an object of rele
 """What a file of JSON may hold."""
 
 
-def read_judgement_file(path: Path, *, by_id: bool) -> JudgedRows:
+def read_judgement_file(path: Path) -> Records | Mapping[str, Any]:
     """Read CSV, TSV, JSON, JSON lines, Parquet, or judgements as BEIR and TREC write them.
 
     Args:
         path: the file; what it holds decides, and its suffix where that leaves a choice.
-        by_id: prefer ids of queries to their texts, where a table has both.
+
+    Returns:
+        The rows of a table, or of JSON an object from queries to their documents.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path} with judgements")
     name, form, head = str(path), SUFFIXES.get(path.suffix.lower()), head_of(path, str(path))
     begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not begins and form not in ("parquet", "pdf"):
-        return JudgedRows(iter(()))
+        return {}
     held = binary_format(head, name, form)
     if held == "parquet":
-        return rows_of_records(read_parquet(path, name), name, by_id=by_id)
+        return read_parquet(path, name)
     if held is not None:
         raise InputError(f"{name} is {FORMATS[held]}, but judgements are a table; save them as CSV: {EXAMPLE}")
     if form in ("json", "jsonl") or begins.startswith((b"{", b"[")):
-        found = _of_json(path, name, form, begins)
-        if isinstance(found, Mapping):
-            return rows_of_mapping(found, name)
-        return rows_of_records(found, name, by_id=by_id)
+        return _of_json(path, name, form, begins)
     line = begins.splitlines()[0].decode("utf-8", "replace")
-    return rows_of_records(_of_text(path, name, form, line), name, by_id=by_id)
+    return _of_text(path, name, form, line)
 
 
 def _of_json(path: Path, name: str, form: str | None, begins: bytes) -> Records | Mapping[str, Any]:
     if form == "jsonl" or (begins.startswith(b"{") and _is_json_lines(begins)):
         if form == "json":
-            note(f"{name} holds JSON lines, and is read so")
+            note(f"{name} contains JSON lines; reading it as such")
         return Records((f"{name}, line {number}", record) for number, record in read_json_lines(path, name))
     value = json_value(path, name, RULE)
     if isinstance(value, list):
         return Records(records_of_array(value, name, RULE))
     if not isinstance(value, dict):
         raise InputError(f"{name} holds neither an array nor an object; {RULE}")
-    return value
+    return Records(iter([(name, value)])) if names_judgements([*value]) else value
 
 
 def _is_json_lines(begins: bytes) -> bool:
-    """Whether the first line is an object of its own: other lines follow, or it has the fields of a judgement."""
+    """Whether the first line is an object of its own, and others follow."""
     first, *rest = begins.splitlines()
     try:
-        record = json.loads(first)
+        json.loads(first)
     except (ValueError, RecursionError):
         return False
-    return any(line.strip() for line in rest) or names_judgements([*record])
+    return any(line.strip() for line in rest)
 
 
 def _of_text(path: Path, name: str, form: str | None, line: str) -> Records:
@@ -88,7 +86,7 @@ def _of_text(path: Path, name: str, form: str | None, line: str) -> Records:
             f"{in_words(names)}; name the columns there, for example: {EXAMPLE}"
         )
     if delimiter != usual and usual is not None:
-        note(f"{name} is separated by {DELIMITERS[delimiter]}, and is read so")
+        note(f"{name} uses {DELIMITERS[delimiter]} as its delimiter")
     return read_delimited(path, name, "csv", delimiter)
 
 

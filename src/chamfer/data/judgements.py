@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chamfer.data.frames import is_frame, records_of
-from chamfer.data.judged_rows import JudgedRows, rows_of_mapping, rows_of_records
+from chamfer.data.judged_source import JudgedSource
 from chamfer.data.judgement_files import read_judgement_file
 from chamfer.data.readers.datasets import is_dataset, read_dataset
 from chamfer.data.records import Records
@@ -48,7 +48,12 @@ def judgements_from(source: JudgementSource, queries: Mapping[str, str] | None =
     >>> judgements_from([{"query": "why do cats sleep", "shown": ["a", "b"], "clicked": "b"}])
     {'why do cats sleep': {'a': 0, 'b': 1}}
     """
-    rows, are_clicks = _read(source, by_id=queries is not None)
+    return grades_from(judged_source(source), queries)
+
+
+def grades_from(source: JudgedSource, queries: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
+    """Check the judgements of a source; see :func:`judgements_from`."""
+    rows, are_clicks = source.rows(by_id=queries is not None)
     found: dict[str, dict[str, int]] = {}
     for where, query, document, grade in rows:
         if queries is not None and query not in queries:
@@ -66,15 +71,16 @@ def name_of(source: JudgementSource) -> str:
     return str(source) if isinstance(source, str | Path) else "the table of judgements"
 
 
-def _read(source: Any, *, by_id: bool) -> JudgedRows:  # noqa: ANN401 -- anything a user may pass
+def judged_source(source: Any) -> JudgedSource:  # noqa: ANN401 -- anything a user may pass
+    """Read any supported source."""
     if isinstance(source, str | Path):
-        return read_judgement_file(Path(source), by_id=by_id)
+        return JudgedSource(str(Path(source)), read_judgement_file(Path(source)))
     if is_dataset(source):
-        return rows_of_records(read_dataset(source), "the dataset", by_id=by_id)
+        return JudgedSource("the dataset", read_dataset(source))
     if is_frame(source):
-        return rows_of_records(records_of(source), "the DataFrame", by_id=by_id)
+        return JudgedSource("the DataFrame", records_of(source))
     if isinstance(source, Mapping):
-        return rows_of_mapping(source)
+        return JudgedSource("judgements", source)
     if not isinstance(source, Iterable):
         raise InputError(
             "judgements must be a mapping from queries to relevant documents, a list of dicts, a DataFrame or a path, "
@@ -87,4 +93,4 @@ def _read(source: Any, *, by_id: bool) -> JudgedRows:  # noqa: ANN401 -- anythin
     )
     if wrong is not None:
         raise InputError(f"{wrong}; give a list of dicts with 'query' and 'document', or a mapping from queries to ids")
-    return rows_of_records(Records((where, dict(one)) for where, one in records), "the list", by_id=by_id)
+    return JudgedSource("the list", Records((where, dict(one)) for where, one in records))
