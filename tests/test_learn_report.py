@@ -60,9 +60,10 @@ def test_the_verdict_says_no_more_than_the_evidence() -> None:
         return Comparison(difference, p_value, wins=0, ties=queries, losses=0)
 
     assert of(gained(0.05, 0.01)) == (
-        "better than the zero-shot mix on 30 queries that were not fitted to (mean of nDCG@10 and Recall@10 +0.0500, "
-        "p = 0.0100)"
+        "better than the zero-shot mix on 30 queries that it was not fitted to (mean of nDCG@10 and Recall@10 "
+        "+0.0500, p = 0.0100)"
     )
+    assert "on 1 query that it was not fitted to" in of(gained(0.0, 1.0, queries=1))
     assert of(gained(0.05, 0.25, queries=3)).startswith("not measurably better than")
     assert of(gained(0.0, 1.0)).startswith("no better than the zero-shot mix on 30 queries")
     assert of(gained(-0.01, 0.3)).endswith(
@@ -76,6 +77,7 @@ def test_the_verdict_says_no_more_than_the_evidence() -> None:
     assert verdict(report, held_out, 0.5) == (
         "better than the zero-shot mix on 12 held-out queries (nDCG@10 0.5200 against 0.5000, p = 0.0100)"
     )
+    assert "on 1 held-out query (" in verdict(report, held_out._replace(wins=1, losses=0), 0.5)
     assert verdict(report, held_out._replace(p_value=0.3), 0.5).startswith("not measurably better than")
     _, chosen = fit_weights(random_problem(25, queries=30), start(), recipe="prior")
     assert "for the best of several, so optimistic" in verdict(chosen)

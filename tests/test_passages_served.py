@@ -131,7 +131,7 @@ def test_the_terminal_says_which_passage(run: Run, tmp_path: Path) -> None:  # n
     build = ["index", "build", "long.jsonl"]
     cut = run(*build, "--out", "cut", "--document-length", "20")
     assert "were truncated to 20 tokens" in cut.stderr
-    assert "--passages" in cut.stderr
+    assert "to search their whole text, build the index with --passages" in cut.stderr
     done = run(*build, "--out", "split", "--passage-length", "16", "--overlap", "4")
     assert done.returncode == 0, done.stderr
     assert "truncated" not in done.stderr

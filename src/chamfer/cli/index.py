@@ -314,7 +314,7 @@ def _say_truncated(report: "BuildReport", length: int) -> None:
         return
     say_truncated("documents", report.truncated, report.documents, length)
     if report.truncated:
-        say("to search all of them, build the index with --passages")
+        say("to search their whole text, build the index with --passages")
 
 
 def _print_info(index: "Index", as_json: bool) -> None:

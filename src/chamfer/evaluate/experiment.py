@@ -53,7 +53,7 @@ def evaluate(
             the query texts, or ids of the collection's queries.
         judgements: grades of documents for each query, or lists of relevant ids; or a table with the columns ``query``,
             ``document`` and ``relevance``, clicks, or qrels, as a DataFrame, a list of dicts or a file. Required for an
-            index and for a corpus that is no BEIR folder; replaces the judgements of a collection.
+            index and for a corpus that is not a BEIR folder; replaces the judgements of a collection.
         split: judged queries of the collection to measure.
         encoder: encoder, or the name of one; by default ``minilm``, or the encoder that the index was built with.
         first_stage: first stage that finds the candidates; by default ``bm25``, or ``auto`` for an index.

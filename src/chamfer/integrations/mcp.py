@@ -81,7 +81,8 @@ class Explained(BaseModel):
     score: Annotated[float, Field(description="Higher is closer.")]
     words: list[ExplainedWord]
     special_share: Annotated[
-        float, Field(description="Share of the score that comes from tokens that are no words; the rest is in `words`.")
+        float,
+        Field(description="Share of the score that comes from tokens that are not words; the rest is in `words`."),
     ]
     evidence: Annotated[dict[str, float], Field(description="Shares of what counts beside the words' matches.")]
 

@@ -52,7 +52,7 @@ def learn(
             the query texts, or ids of the collection's queries.
         judgements: grades of documents for each query, or lists of relevant ids; or a table with the columns ``query``,
             ``document`` and ``relevance``, clicks, or qrels, as a DataFrame, a list of dicts or a file. Required for an
-            index and for a corpus that is no BEIR folder; replaces the judgements of a collection.
+            index and for a corpus that is not a BEIR folder; replaces the judgements of a collection.
         splits: splits of a collection to learn from; ``train`` and ``dev`` by default, where they exist.
         validation: another split to choose on; cross-validation by default.
         test: another split to measure the chosen weights on.

@@ -24,16 +24,20 @@ def verdict(report: LearningReport, held_out: Comparison | None = None, before: 
         after = before + held_out.difference
         evidence = f"{MAIN} {after:.4f} against {before:.4f}, p = {held_out.p_value:.4f}"
         found = _judged(held_out.difference, certain=held_out.p_value < SIGNIFICANCE)
-        where = f"on {held_out.queries} held-out queries ({evidence})"
+        where = f"on {_queries(held_out.queries, 'held-out ')} ({evidence})"
         return f"{found} than the {FALLBACK.name} {where}{_advice(report, found)}"
     gain = report.gain
     if gain is None:
         return f"not compared with the {FALLBACK.name}, for lack of queries to hold out{_advice(report, NO_BETTER)}"
     found = _judged(gain.difference, certain=gain.p_value < SIGNIFICANCE)
     return (
-        f"{found} than the {FALLBACK.name} on {gain.queries} queries that were not fitted to "
+        f"{found} than the {FALLBACK.name} on {_queries(gain.queries)} that it was not fitted to "
         f"({_evidence(report, gain)}){_advice(report, found)}"
     )
+
+
+def _queries(count: int, kind: str = "") -> str:
+    return f"{count} {kind}{'query' if count == 1 else 'queries'}"
 
 
 def _judged(difference: float, *, certain: bool) -> str:
