@@ -182,6 +182,31 @@ def test_llamaindex_gets_the_passage(searcher: Searcher) -> None:
     assert "stop" not in node.node.get_content(metadata_mode="llm")  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def with_own(tmp_path: Path, encoder: Encoder) -> Searcher:
+    """An index of passages with a document that has metadata called ``passage``."""
+    documents = [Document("a", long_text(1), metadata={"passage": "Genesis 1"})]
+    build_index(tmp_path / "own", documents, encoder, passages=LENGTH, overlap=OVERLAP)
+    return Searcher.open(tmp_path / "own", encoder=encoder)
+
+
+def test_langchain_keeps_metadata_called_passage(with_own: Searcher) -> None:
+    pytest.importorskip("langchain_core", reason="the extra chamfer[langchain] is not installed")
+    from chamfer.integrations.langchain import IndexRetriever
+
+    [document] = IndexRetriever(searcher=with_own).invoke(QUERY)
+    assert document.metadata["passage"] == "Genesis 1"
+
+
+def test_llamaindex_keeps_metadata_called_passage(with_own: Searcher) -> None:
+    pytest.importorskip("llama_index.core", reason="the extra chamfer[llamaindex] is not installed")
+    from chamfer.integrations.llamaindex import IndexRetriever
+
+    [found] = IndexRetriever(with_own).retrieve(QUERY)
+    assert found.node.metadata == {"passage": "Genesis 1"}
+    assert "Genesis 1" in found.node.get_content(metadata_mode="llm")  # type: ignore[arg-type]
+
+
 def test_an_agent_reads_on_where_the_passage_begins(folder: Path) -> None:
     pytest.importorskip("mcp", reason="the extra chamfer[mcp] is not installed")
     from tests.test_integrations_mcp import answer

@@ -17,7 +17,7 @@ from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO, check_stage
-from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_passage, json_score
+from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_score
 from chamfer.support.api_key import VARIABLE
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
@@ -146,7 +146,10 @@ def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:
-    return hit._asdict() | {"score": json_score(hit.score), "passage": json_passage(hit.passage)}
+    return hit._asdict() | {
+        "score": json_score(hit.score),
+        "passage": None if hit.passage is None else hit.passage.as_json(),
+    }
 
 
 def print_hits(hits: "Sequence[Hit]") -> None:

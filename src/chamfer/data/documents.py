@@ -20,6 +20,8 @@ class Passage(NamedTuple):
 
     >>> str(Passage(3, 12, 2040, 3105))
     'passage 3 of 12'
+    >>> Passage(3, 12, 2040, 3105).as_json()
+    {'number': 3, 'of': 12, 'start': 2040, 'stop': 3105}
     """
 
     number: int
@@ -33,6 +35,10 @@ class Passage(NamedTuple):
 
     def __str__(self) -> str:
         return f"passage {self.number} of {self.of}"
+
+    def as_json(self) -> dict[str, int]:
+        """A dict that ``json.dumps`` accepts."""
+        return self._asdict()
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Explanation:
         return {
             "id": self.document_id,
             "title": self.title,
-            "passage": None if self.passage is None else self.passage._asdict(),
+            "passage": None if self.passage is None else self.passage.as_json(),
             "score": self.score,
             "form": self.form,
             "special_share": self.special_share,

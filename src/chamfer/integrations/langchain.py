@@ -61,7 +61,8 @@ class IndexRetriever(BaseRetriever):
     """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
     Documents have the id, the title above the text, and the metadata of the index, with a ``relevance_score`` in it. In
-    an index of passages, the text is that of the best passage, and ``passage`` in the metadata says which it is.
+    an index of passages, the text is that of the best passage, and ``passage`` in the metadata says which it is, unless
+    the document has metadata of that name.
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.

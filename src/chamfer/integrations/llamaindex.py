@@ -2,7 +2,7 @@
 
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.search.hits import DEFAULT_K, PASSAGE, passage_metadata
+from chamfer.search.hits import DEFAULT_K, Hit, passage_metadata
 from chamfer.search.relevance import relevance
 
 try:
@@ -75,7 +75,7 @@ class IndexRetriever(BaseRetriever):
 
     Nodes have the id, the title above the text, and the metadata of the index, and a score from 0 to 1 (a perfect match
     on every token). In an index of passages, the text is that of the best passage, and ``passage`` in the metadata says
-    which it is; language models do not see that.
+    which it is, unless the document has metadata of that name; language models do not see that.
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.
@@ -95,16 +95,16 @@ class IndexRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = self._searcher.search(query_bundle.query_str, self._k, where=self._where, normalise=True)
-        return [
-            NodeWithScore(
-                node=TextNode(
-                    id_=hit.id,
-                    text=hit.headed,
-                    metadata={**hit.metadata, **passage_metadata(hit)},
-                    excluded_embed_metadata_keys=[PASSAGE],
-                    excluded_llm_metadata_keys=[PASSAGE],
-                ),
-                score=relevance(hit.score),
-            )
-            for hit in hits
-        ]
+        return [NodeWithScore(node=_node(hit), score=relevance(hit.score)) for hit in hits]
+
+
+def _node(hit: Hit) -> TextNode:
+    """A hit with its title above its text; which passage it is, models do not see."""
+    added = passage_metadata(hit)
+    return TextNode(
+        id_=hit.id,
+        text=hit.headed,
+        metadata={**hit.metadata, **added},
+        excluded_embed_metadata_keys=[*added],
+        excluded_llm_metadata_keys=[*added],
+    )

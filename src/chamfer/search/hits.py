@@ -16,7 +16,7 @@ DEFAULT_K = 10
 """Number of documents that a search returns by default."""
 
 PASSAGE = "passage"
-"""Name of the metadata that says which passage of a document a hit is."""
+"""Name of the metadata that says which passage of a document a hit is, unless the document has its own."""
 
 COMPARED = 2
 """Documents that are explained if none are named: the best one, and the one that it beats."""
@@ -89,13 +89,11 @@ class Hits(list[Hit]):
 
 
 def passage_metadata(hit: Hit) -> dict[str, Any]:
-    """Metadata for other libraries: which passage of its document a hit is; nothing in an index without passages."""
-    return {} if hit.passage is None else {PASSAGE: hit.passage._asdict()}
+    """Metadata to add for other libraries: which passage of its document a hit is.
 
-
-def json_passage(passage: Passage | None) -> dict[str, int] | None:
-    """A passage for JSON; None if the index has none."""
-    return None if passage is None else passage._asdict()
+    Nothing in an index without passages, or if the document has metadata of that name.
+    """
+    return {} if hit.passage is None or PASSAGE in hit.metadata else {PASSAGE: hit.passage.as_json()}
 
 
 def json_score(score: float) -> float | None:
