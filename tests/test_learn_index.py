@@ -22,6 +22,7 @@ from tests.conftest import DOCUMENTS
 
 JUDGED = {"why do cats sleep": {"d4": 2, "d2": 0}, "blue sky": ["d3"], "the dog": ["d2", "d5"]}
 THINGS = ["cat", "dog", "sky", "night", "day", "mat"]
+PAIRS = [(one, other) for one in THINGS for other in THINGS]
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_what_is_learnt_from_are_the_distances_of_the_index(searcher: Searcher, 
 
 
 def all_things() -> dict[str, str]:
-    return {f"{one}-{other}": f"the {one} and a {other}" for one in THINGS for other in THINGS}
+    return {f"{one}-{other}": f"the {one} and a {other}" for one, other in PAIRS}
 
 
 @pytest.fixture
@@ -90,10 +91,20 @@ def test_a_query_without_candidates_is_left_out(encoder: Encoder, tmp_path: Path
         learn(searcher, queries={"sky": "The sky is blue!"}, judgements={"sky": {"gone": 1}})
 
 
+def long_things() -> dict[str, str]:
+    """As many documents, each of whose passages is about other things."""
+    generator = np.random.default_rng(1)
+    sentences = [f"why the {one} and a {other}? the {one} sat on a {other} at night." for one, other in PAIRS]
+    return {f"{one}-{other}": " ".join(generator.choice(sentences, 4)) for one, other in PAIRS}
+
+
+@pytest.mark.parametrize("passages", [False, 16])
 def test_held_out_queries_are_measured_on_what_each_weighting_finds(
-    things: Searcher, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    passages: bool | int, encoder: Encoder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As :func:`chamfer.evaluate` measures them, though the candidates to learn from are few."""
+    documents = long_things() if passages else all_things()
+    build_index(tmp_path / "things", documents, encoder, passages=passages)
 
     def only(token: str) -> TokenWeights:
         """Weights that find other documents than those without labels do."""
@@ -107,7 +118,7 @@ def test_held_out_queries_are_measured_on_what_each_weighting_finds(
     monkeypatch.setattr(on_index, "fit_weights", fit)
     # A single search by the default depth finds all of these few documents.
     monkeypatch.setattr(on_index, "judge_in_index", partial(judge_in_index, depth=10))
-    searcher = Searcher.open(things.index.folder, encoder=encoder, weights=only("[CLS]"))
+    searcher = Searcher.open(tmp_path / "things", encoder=encoder, weights=only("[CLS]"))
     texts = {text: text for text in (f"why {one} {other}" for one in THINGS for other in THINGS[:2])}
     judged = {text: sorted(all_things())[::2] for text in texts}  # so that every document that is found or not counts
     learnt = learn(searcher, judgements=judged, recipe="prior", hold_out=0.4, depth=5, group_by="text")

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import Any, NamedTuple, Self
 
 from chamfer.evaluate.measures import MAIN, MAIN_MEASURES
 from chamfer.evaluate.significance import Comparison, compare
@@ -10,7 +11,7 @@ from chamfer.learn.judged import JudgedQuery, LeftOut
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.report import LearningReport
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Grouping, group
+from chamfer.learn.ties import Grouping, are_apart, group
 from chamfer.learn.verdict import verdict
 from chamfer.weights.token_weights import TokenWeights
 
@@ -100,8 +101,26 @@ class Learnt:
         return f"Learnt(chosen={self.chosen!r}, queries={self.report.queries})"
 
 
+class MeasuredQueries(NamedTuple):
+    """Held-out queries with the candidates that each weighting ranks; in an index of passages, these differ."""
+
+    learnt: Sequence[JudgedQuery]
+    zero_shot: Sequence[JudgedQuery]
+    uniform: Sequence[JudgedQuery]
+
+    @classmethod
+    def same(cls, queries: Sequence[JudgedQuery]) -> Self:
+        """Every weighting ranks the same candidates."""
+        return cls(queries, queries, queries)
+
+    def apart(self, learnt_from: Sequence[JudgedQuery]) -> Self:
+        """Those that share nothing with the queries learnt from; see :func:`chamfer.learn.ties.are_apart`."""
+        kept = are_apart(self.learnt, learnt_from)
+        return type(self)(*(list(compress(queries, kept)) for queries in self))
+
+
 def measure_held_out(
-    queries: Sequence[JudgedQuery],
+    queries: MeasuredQueries,
     weights: TokenWeights,
     start: Start,
     *,
@@ -111,16 +130,17 @@ def measure_held_out(
     """Measure weights on held-out queries, and compare them; None if there are no queries.
 
     Args:
-        queries: held-out queries with their minima.
+        queries: held-out queries with their minima, for each of the weights.
         weights: learnt weights.
         start: weights that need no labels.
         group_by: what makes several queries one unit of the paired tests; see :func:`chamfer.learn.ties.group`.
         kept_apart: the groups that kept queries on one side, if the queries were divided.
     """
-    if not queries:
+    if not queries.learnt:
         return None
-    groups = group(queries, group_by).labels
-    learnt, uniform, zero_shot = (quality(queries, one) for one in (weights, start.uniform, start.mix))
+    groups = group(queries.learnt, group_by).labels
+    learnt = quality(queries.learnt, weights)
+    uniform, zero_shot = quality(queries.uniform, start.uniform), quality(queries.zero_shot, start.mix)
 
     def means(values: Quality) -> dict[str, float]:
         return dict(zip(MAIN_MEASURES, values.mean(axis=0).tolist(), strict=True))
@@ -129,7 +149,7 @@ def measure_held_out(
         return {name: compare(learnt[:, at], values[:, at], groups=groups) for at, name in enumerate(MAIN_MEASURES)}
 
     return HeldOut(
-        len(queries),
+        len(queries.learnt),
         means(uniform),
         means(zero_shot),
         means(learnt),

@@ -9,12 +9,12 @@ from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
-from chamfer.learn.learnt import Learnt, measure_held_out
+from chamfer.learn.learnt import Learnt, MeasuredQueries, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
 from chamfer.learn.splits import DOCUMENT, FOLDS, divide, sample
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Grouping, Ties, are_apart, are_new, group, groups_of
+from chamfer.learn.ties import Grouping, Ties, are_new, group, groups_of
 
 
 def learn_collection(
@@ -67,11 +67,12 @@ def learn_collection(
         progress=setup.progress,
         workers=setup.workers,
     )
+    held_out = MeasuredQueries.same(measured)
     return Learnt(
         weights,
         report,
-        measure_held_out(measured, weights, start, group_by=group_by, kept_apart=kept_apart),
-        measure_held_out(list(compress(measured, are_apart(measured, everything))), weights, start, group_by=group_by),
+        measure_held_out(held_out, weights, start, group_by=group_by, kept_apart=kept_apart),
+        measure_held_out(held_out.apart(everything), weights, start, group_by=group_by),
         repeated,
         left_out,
         unknown=sum(collection.unknown_judged(name) for name in splits),

@@ -1,8 +1,7 @@
 """Learn weights from judged queries of an index."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +11,12 @@ from chamfer.errors import InputError
 from chamfer.evaluate.own_documents import own_documents
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
-from chamfer.learn.learnt import Learnt, measure_held_out
+from chamfer.learn.learnt import Learnt, MeasuredQueries, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
 from chamfer.learn.splits import DOCUMENT, FOLDS, divide
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Grouping, Ties, are_apart, group
+from chamfer.learn.ties import Grouping, Ties, group
 from chamfer.learn.vectors import IndexVectors
 from chamfer.retrieve.best_passages import first_places
 from chamfer.search.searcher import Searcher
@@ -128,12 +127,14 @@ def learn_index(
         workers=workers,
     )
     asked = {query.query_id: judgements[query.query_id] for query in held_out}
-    measured = [query for query, _ in judge(asked, weightings=(learnt, start.mix, start.uniform))] if asked else []
+    measured = MeasuredQueries.same([])
+    if asked:
+        measured = _measured(partial(judge, asked), searcher, (learnt, start.mix, start.uniform))
     return Learnt(
         learnt,
         report,
         measure_held_out(measured, learnt, start, group_by=group_by, kept_apart=kept_apart),
-        measure_held_out(list(compress(measured, are_apart(measured, learnt_from))), learnt, start, group_by=group_by),
+        measure_held_out(measured.apart(learnt_from), learnt, start, group_by=group_by),
         repeated=0,
         left_out=left_out,
         unknown=sum(len(grades) - len(index.find(grades)) for grades in judgements.values()),
@@ -141,6 +142,19 @@ def learn_index(
         queries=learnt_from,
         start=start,
     )
+
+
+def _measured(
+    judge: Callable[..., list[JudgedCandidates]], searcher: Searcher, weightings: tuple[TokenWeights, ...]
+) -> MeasuredQueries:
+    """Search for held-out queries with the learnt weights, the zero-shot mix and uniform weights.
+
+    All of them rank the top documents of all. In an index of passages, each ranks its own top documents alone: in the
+    others' it would be held to the passages that they chose, which it may not have chosen.
+    """
+    if searcher.index.settings.passages is None:
+        return MeasuredQueries.same([query for query, _ in judge(weightings=weightings)])
+    return MeasuredQueries(*([query for query, _ in judge(weightings=(one,))] for one in weightings))
 
 
 def _judge(
