@@ -271,6 +271,14 @@ class TestSearching:
         [first, second] = searcher.explain("why do cats sleep")
         assert [first.document_id, second.document_id] == [hit.id for hit in searcher.search("why do cats sleep", 2)]
 
+    def test_without_ids_the_passage_that_was_found_is_explained(self, tmp_path: Path, encoder: Encoder) -> None:
+        build_index(tmp_path, [corpus()[4], corpus()[7]], encoder, passages=LENGTH, overlap=OVERLAP)
+        searcher = Searcher.open(tmp_path, encoder=encoder, first_stage="bm25")
+        hits = searcher.search("the dog", 2)
+        found, best = searcher.explain("the dog"), searcher.explain("the dog", [hit.id for hit in hits])
+        assert [why.passage for why in found] == [hit.passage for hit in hits] != [why.passage for why in best]
+        assert [why.score for why in found] == pytest.approx([hit.score for hit in hits], abs=1e-5)
+
     def test_a_document_without_text_ranks_last_and_has_nothing_to_explain(
         self, tmp_path: Path, encoder: Encoder
     ) -> None:

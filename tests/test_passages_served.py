@@ -22,6 +22,7 @@ from chamfer.serve.single import service_of
 from chamfer.serve.versions import Versions
 from tests.test_cli import Run
 from tests.test_cli_index import loaded, run  # noqa: F401 -- fixtures
+from tests.test_mixed_scores import mixed
 from tests.test_passages import LENGTH, OVERLAP, corpus, long_text
 from tests.test_serve_sharded import SHARDS, backend_of, shards_of
 
@@ -123,6 +124,67 @@ def test_shards_answer_as_the_index_does(sharded: TestClient, client: TestClient
     one, other = (ask(each, "/explain", ids=ids, mix=mix)["documents"] for each in (sharded, client))
     assert [(each["id"], each["passage"]) for each in one] == [(each["id"], each["passage"]) for each in other]
     assert [each["score"] for each in one] == pytest.approx([each["score"] for each in other], abs=1e-5)
+
+
+@pytest.fixture(params=["whole", "sharded"])
+def learnt(request: pytest.FixtureRequest, folder: Path, tmp_path: Path, encoder: Encoder) -> Iterator[TestClient]:
+    """Weights with an adapter, and a first stage that finds only passages with a word of the query."""
+    weights = mixed(encoder)
+    if request.param == "whole":
+        service = service_of(Searcher.open(folder, encoder=encoder, weights=weights, first_stage="bm25"))
+    else:
+        split_index(folder, tmp_path / "shards", shards=SHARDS)
+        shards = shards_of(tmp_path / "shards", first_stage="bm25")
+        service = Service(backend_of(tmp_path / "shards", shards, encoder), Versions(weights, "given"))
+    with TestClient(create_app(service), LOCAL) as client:
+        yield client
+
+
+def test_what_a_search_shows_is_what_is_explained(learnt: TestClient) -> None:
+    hits = ask(learnt, "/search", query="the dog", k=12)["hits"]
+    explained = {one["id"]: one for one in ask(learnt, "/explain", query="the dog", k=12)["documents"]}
+    assert [explained[hit["id"]]["passage"] for hit in hits] == [hit["passage"] for hit in hits]
+    assert [explained[hit["id"]]["score"] for hit in hits] == pytest.approx([hit["score"] for hit in hits], abs=1e-5)
+    best = ask(learnt, "/explain", query="the dog", ids=[hit["id"] for hit in hits])["documents"]
+    assert all(one["score"] >= explained[one["id"]]["score"] - 1e-5 for one in best)
+    assert any(one["passage"] != explained[one["id"]]["passage"] for one in best)
+    [top] = ask(learnt, "/search", query="the dog", k=1)["hits"]
+    wanted = {one["id"]: one["passage"] for one in best} | {top["id"]: top["passage"]}
+    few = ask(learnt, "/explain", query="the dog", k=1)["documents"]
+    assert [one["passage"] for one in few] == [wanted[one["id"]] for one in few]
+
+
+def test_uniform_weights_explain_the_same_passage(learnt: TestClient) -> None:
+    ids = [f"d{place:02d}" for place in range(12)]
+    for asked in ({"k": 12}, {"ids": ids}):
+        documents = ask(learnt, "/explain", query="blue sky", **asked)["documents"]
+        texts = [one["text"] for one in documents]
+        results = ask(learnt, "/rerank", query="blue sky", documents=texts, weights="uniform")["results"]
+        scores = {one["index"]: one["score"] for one in results}
+        for place, one in enumerate(documents):
+            assert one["uniform_matches"] is not None
+            alone = sum(match["contribution"] for match in one["uniform_matches"])
+            assert alone == pytest.approx(scores[place], abs=1e-3)
+    plain = ask(learnt, "/explain", query="blue sky", ids=ids, weights="idf")["documents"]
+    assert {one["uniform_matches"] is None for one in plain} == {True}
+
+
+def test_the_terminal_compares_one_passage_under_two_weightings(
+    run: Run,  # noqa: F811
+    folder: Path,
+    searcher: Searcher,
+    encoder: Encoder,
+    tmp_path: Path,
+) -> None:
+    weights = mixed(encoder)
+    weights.save(tmp_path / "learnt.safetensors")
+    for name in ("d02", "d04", "d09"):
+        done = run("explain", str(folder), "blue sky", name, "--weights", "learnt.safetensors", "--json")
+        [one] = json.loads(done.stdout)["documents"]
+        text = searcher.explain("blue sky", name, weights=weights).document
+        assert text is not None
+        [score] = searcher.rerank("blue sky", [text], weights="uniform").scores
+        assert one["uniform_score"] == pytest.approx(score, abs=1e-3)
 
 
 def test_the_terminal_says_which_passage(run: Run, tmp_path: Path) -> None:  # noqa: F811

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from chamfer.explain.explanation import Explanation
     from chamfer.explain.matches import Difference
+    from chamfer.search.searcher import Searcher
 
 DECIDING = 8
 
@@ -61,7 +62,7 @@ def explain(
     if searcher.queries.resolve(weights).adapter is None:
         uniform = [one.with_uniform_weights() for one in explained]
     else:  # uniform weights match the query before the adapter moved it
-        uniform = searcher.explain(query, [one.document_id for one in explained], weights=UNIFORM)
+        uniform = _uniform(searcher, query, explained)
     by_score = sorted(explained, key=lambda one: -one.score)
     if html is not None:
         from chamfer.explain.notebook import differences_as_html, page
@@ -89,6 +90,14 @@ def explain(
         gap = above.score - below.score
         results.print(f"[bold]{escape(above.document_id)}[/] beats {escape(below.document_id)} by {gap:.4f} because:")
         results.print(_deciding(above, below))
+
+
+def _uniform(searcher: "Searcher", query: str, explained: "Sequence[Explanation]") -> list["Explanation"]:
+    """Explanations with uniform weights, of the same passages."""
+    encoded = searcher.queries.encode([query], UNIFORM)
+    passages = {one.document_id: one.passage.number for one in explained if one.passage is not None}
+    places = searcher.explained(encoded, [one.document_id for one in explained], passages)
+    return [one for one in searcher.explain_places(encoded, places) if one is not None]
 
 
 def _as_json(explained: "Sequence[Explanation]", uniform: "Sequence[Explanation]") -> dict[str, Any]:

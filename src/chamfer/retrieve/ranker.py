@@ -1,7 +1,7 @@
 """A first stage followed by exact scores: encoded and weighted queries in, the top k documents out."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -94,21 +94,34 @@ class Ranker:
         self.index.relieve()
         return answers
 
-    def explained(self, query: Queries, ids: Sequence[str]) -> npt.NDArray[np.int64]:
-        """The place of each document, or of the passage of it that is the best for a query.
+    def explained(
+        self, query: Queries, ids: Sequence[str], passages: Mapping[str, int] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """The place of each document, or of one passage of it.
 
         Args:
             query: one query, with counts of its words if they are needed.
             ids: ids of documents; an unknown one is an error.
+            passages: numbers of the passages that were found, by id; of other documents, it is the best passage for the
+                query, whichever the first stage would find.
         """
-        every = self.index.all_places(ids)
+        known = passages or {}
+        every = dict(zip(ids, self.index.all_places(ids), strict=True))
         if self.index.settings.passages is None:
-            return np.array([places[0] for places in every], np.int64)
+            return np.array([every[identifier][0] for identifier in ids], np.int64)
+        chosen = {one: places[known[one] - 1] for one, places in every.items() if one in known}
+        rest = {one: places for one, places in every.items() if one not in known}
+        if rest:
+            chosen |= self._best_of(query, rest)
+        return np.array([chosen[identifier] for identifier in ids], np.int64)
+
+    def _best_of(self, query: Queries, documents: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """The best place of each document, from the places of all its passages."""
         allowed = np.zeros(len(self.index), np.bool_)
-        allowed[[place for places in every for place in places]] = True
-        [found] = self.rank(query, max(1, len(every)), first_stage=EXACT, allowed=allowed)
+        allowed[[place for places in documents.values() for place in places]] = True
+        [found] = self.rank(query, len(documents), first_stage=EXACT, allowed=allowed)
         best_of = dict(zip(self.index.owners[found.places].tolist(), found.places.tolist(), strict=True))
-        return np.array([best_of[int(self.index.owners[places[0]])] for places in every], np.int64)
+        return {one: best_of[int(self.index.owners[places[0]])] for one, places in documents.items()}
 
     def _stage(self, name: str) -> FirstStage:
         name = chosen_name(name, self.index)

@@ -241,7 +241,7 @@ class Searcher:
 
         Returns:
             An :class:`chamfer.Explanation`; a list of them for a list of ids. In an index of passages, it explains the
-            passage that is the best for the query.
+            best passage for the query, or without ids, the one that was found.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Bread is baked from flour."}, Encoder.load("minilm"))
@@ -251,11 +251,11 @@ class Searcher:
         """
         encoded = self.queries.encode([query], weights)
         if document is None:
-            document = self.index.ids(self.rank(encoded, COMPARED, allowed=self.index.allowed())[0].places)
-        ids, explanations = [document] if isinstance(document, str) else document, []
-        for identifier, explanation in zip(
-            ids, self.explain_places(encoded, self.explained(encoded, ids)), strict=True
-        ):
+            places = self.rank(encoded, COMPARED, allowed=self.index.allowed())[0].places
+        else:
+            places = self.explained(encoded, [document] if isinstance(document, str) else document)
+        explanations = []
+        for identifier, explanation in zip(self.index.ids(places), self.explain_places(encoded, places), strict=True):
             if explanation is None:
                 raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
             explanations.append(explanation)
@@ -325,9 +325,11 @@ class Searcher:
         """Internal: rank documents, given by their places; see :meth:`chamfer.retrieve.ranker.Ranker.rank`."""
         return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
 
-    def explained(self, query: Queries, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+    def explained(
+        self, query: Queries, ids: Sequence[str], passages: Mapping[str, int] | None = None
+    ) -> npt.NDArray[np.int64]:
         """Internal: what is explained of documents; see :meth:`chamfer.retrieve.ranker.Ranker.explained`."""
-        return self._ranker.explained(query, ids)
+        return self._ranker.explained(query, ids, passages)
 
     def explain_places(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
         """Internal: explain documents by place, for one encoded query; None for a document without tokens.

@@ -1,7 +1,7 @@
 """What a service reads from: an index on this machine, or shards."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, Self
 
 from chamfer.data.documents import Document
 from chamfer.explain.explanation import Explanation
@@ -33,10 +33,15 @@ class Found(NamedTuple):
 
 
 class ExplainedDocument(NamedTuple):
-    """A document and its explanation; None if it has no tokens."""
+    """A document, or one passage of it, and its explanation for each query; none if it has no tokens."""
 
     document: Document
-    explanation: Explanation | None
+    explanations: Sequence[Explanation]
+
+    @classmethod
+    def of(cls, document: Document, explanations: Iterable[Explanation | None]) -> Self:
+        """A document, with the explanations that there are."""
+        return cls(document, [one for one in explanations if one is not None])
 
 
 class Explained(NamedTuple):
@@ -82,13 +87,20 @@ class Reader(Protocol):
             offset: number of documents to skip.
         """
 
-    def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
+    def explain(
+        self,
+        groups: Sequence[Queries],
+        ids: Sequence[str],
+        where: Filter | None,
+        passages: Mapping[str, int] | None = None,
+    ) -> Explained:
         """Explain the scores of documents; those that do not pass the filter are left out.
 
         Args:
-            query: one encoded and weighted query.
+            groups: one encoded and weighted query each. All explain the same passage of a document.
             ids: ids of documents; an unknown one is an error.
             where: filter on metadata.
+            passages: numbers of the passages that were found, by id; by default, the best one for the first query.
         """
 
     def count_words(self, queries: Sequence[str]) -> Counted:

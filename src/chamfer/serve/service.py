@@ -187,25 +187,17 @@ class Service:
         if weights.adapter is not None:
             uniform = reader.queries.encode([asked.query], UNIFORM)
         missing: set[str] = set()
-        ids = list(dict.fromkeys(asked.ids or ()))
+        ids, passages = list(dict.fromkeys(asked.ids or ())), dict[str, int]()
         if asked.ids is None:
             found = reader.find([query, uniform], asked.k, where)
             missing.update(found.missing)
             ids = list(dict.fromkeys(document.id for ranked in found.rankings for document in ranked.documents))
+            shown = found.rankings[0].documents
+            passages = {one.id: one.passage.number for one in shown if one.passage is not None}
             where = None  # these documents pass it, and it may have taken all the time that it has
-        explained = reader.explain(query, ids, where)
+        explained = reader.explain([query] if weights.adapter is None else [query, uniform], ids, where, passages)
         missing.update(explained.missing)
-        unmoved = {}
-        if weights.adapter is not None:
-            again = reader.explain(uniform, ids, where)
-            missing.update(again.missing)
-            # Of a long document, only if both found the same passage: matches are ranges of its text.
-            unmoved = {(one.document.id, one.document.passage): one.explanation for one in again.documents}
-        documents = [
-            _explained(one.document, one.explanation, unmoved.get((one.document.id, one.document.passage)))
-            for one in explained.documents
-            if one.explanation is not None
-        ]
+        documents = [_explained(one.document, *one.explanations) for one in explained.documents if one.explanations]
         return explain_schemas.ExplainResponse(
             query=asked.query,
             query_was_truncated=query.was_truncated[0],
@@ -280,7 +272,7 @@ def _query_tokens(query: Queries, weights: TokenWeights, vocabulary: Vocabulary)
 
 
 def _explained(
-    document: Document, explanation: Explanation, uniform: Explanation | None
+    document: Document, explanation: Explanation, uniform: Explanation | None = None
 ) -> explain_schemas.ExplainedDocument:
     return explain_schemas.ExplainedDocument(
         id=document.id,

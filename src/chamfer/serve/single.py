@@ -1,6 +1,6 @@
 """The backend of a server with one index on this machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from chamfer.errors import InputError
@@ -51,14 +51,21 @@ class IndexReader:
             rankings = [Ranked(index.documents(one.places), one.scores) for one in found]
             return Found(rankings, [], index.count(allowed), filter_notes(index, where))
 
-    def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
+    def explain(
+        self,
+        groups: Sequence[Queries],
+        ids: Sequence[str],
+        where: Filter | None,
+        passages: Mapping[str, int] | None = None,
+    ) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
         with index.soundness.noticing_damage():
-            places, allowed = self.searcher.explained(query, ids), index.allowed(where)
+            places, allowed = self.searcher.explained(groups[0], ids, passages), index.allowed(where)
             places = places if allowed is None else places[allowed[places]]
-            pairs = zip(index.documents(places), self.searcher.explain_places(query, places), strict=True)
-            return Explained([ExplainedDocument(*pair) for pair in pairs], [])
+            each = zip(*(self.searcher.explain_places(query, places) for query in groups), strict=True)
+            pairs = zip(index.documents(places), each, strict=True)
+            return Explained([ExplainedDocument.of(*pair) for pair in pairs], [])
 
     def count_words(self, queries: Sequence[str]) -> Counted:
         """See :class:`chamfer.serve.backend.Reader`."""

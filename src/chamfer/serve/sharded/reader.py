@@ -5,6 +5,7 @@ from typing import Any
 
 from chamfer.data.documents import Document
 from chamfer.errors import UnknownNameError
+from chamfer.explain.explanation import Explanation
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, owner_of, read_set
 from chamfer.retrieve.evidence import evidence_of
@@ -64,14 +65,20 @@ class ShardReader:
         }
         return [filled(page, documents) for page in pages], [*placed.missing, *fetched.missing]
 
-    def explain(self, query: Queries, ids: Sequence[str], where: Filter | None) -> Explained:
+    def explain(
+        self,
+        groups: Sequence[Queries],
+        ids: Sequence[str],
+        where: Filter | None,
+        passages: Mapping[str, int] | None = None,
+    ) -> Explained:
         """See :class:`chamfer.serve.backend.Reader`."""
         names = list(self._scatter.shards)
         owned: dict[str, list[str]] = {}
         for identifier in ids:
             owned.setdefault(names[owner_of(identifier, len(names))], []).append(identifier)
-        [counted], missing = self._counted([query])
-        gathered = self._ask("documents", {name: (some, where, counted) for name, some in owned.items()})
+        counted, missing = self._counted(groups)
+        gathered = self._ask("documents", {name: (some, where, counted[0], passages) for name, some in owned.items()})
         stored: list[Stored] = [one for answer in gathered.answers.values() for one in answer]
         there = {one.document.id for one in stored}
         for name in gathered.answers:
@@ -79,12 +86,16 @@ class ShardReader:
             if unknown is not None:
                 raise UnknownNameError(f"there is no document {unknown!r} in the index")
         allowed = [one for one in stored if one.allowed]
-        evidence = evidence_of(counted, [one.document.content for one in allowed], [one.tokens for one in allowed])
-        documents = [
-            ExplainedDocument(one.document, self.queries.explain(query, one.document, one.tokens, values))
-            for one, values in zip(allowed, evidence, strict=True)
-        ]
+        each = zip(*(self._explanations(query, allowed) for query in counted), strict=True)
+        documents = [ExplainedDocument.of(one.document, own) for one, own in zip(allowed, each, strict=True)]
         return Explained(documents, sorted({*missing, *gathered.missing}))
+
+    def _explanations(self, query: Queries, stored: Sequence[Stored]) -> list[Explanation | None]:
+        evidence = evidence_of(query, [one.document.content for one in stored], [one.tokens for one in stored])
+        return [
+            self.queries.explain(query, one.document, one.tokens, values)
+            for one, values in zip(stored, evidence, strict=True)
+        ]
 
     def count_words(self, queries: Sequence[str]) -> Counted:
         """See :class:`chamfer.serve.backend.Reader`."""

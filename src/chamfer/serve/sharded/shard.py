@@ -1,7 +1,7 @@
 """One shard: takes encoded and weighted queries, returns documents. It needs no encoder."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -124,16 +124,22 @@ class Shard:
         return self._ranker(version).evidence.bm25.counts(queries)
 
     def documents(
-        self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None, query: Queries | None = None
+        self,
+        version: ShardVersion,
+        ids: Sequence[str],
+        where: Filter | None = None,
+        query: Queries | None = None,
+        passages: Mapping[str, int] | None = None,
     ) -> list[Stored]:
         """The documents with the given ids, with their vectors; ids that this shard does not hold are skipped.
 
-        Of a document in passages, it is the best one for a query, or the first without one.
+        Of a document in passages, it is the one that was found, or the best one for a query, or the first without one;
+        see :meth:`chamfer.retrieve.ranker.Ranker.explained`.
         """
         ranker = self._ranker(version)
         index = ranker.index
         known = list(index.find(ids))
-        places = index.places(known) if query is None else ranker.explained(query, known)
+        places = index.places(known) if query is None else ranker.explained(query, known, passages)
         allowed = index.allowed(where)
         return [
             Stored(document, index.tokens(place), bool(allowed is None or allowed[place]))
