@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 
 from starlette.testclient import TestClient
 
-from chamfer import Document, Encoder, Index, InputError, Searcher, build_index
+from chamfer import Document, Encoder, Index, InputError, Searcher, TokenWeights, build_index
 from chamfer.client import answers
 from chamfer.index.shards import current_version, owner_of, read_set
 from chamfer.index.snapshot import Snapshot
@@ -185,6 +185,21 @@ def test_the_terminal_compares_one_passage_under_two_weightings(
         assert text is not None
         [score] = searcher.rerank("blue sky", [text], weights="uniform").scores
         assert one["uniform_score"] == pytest.approx(score, abs=1e-3)
+
+
+def test_weights_of_passages_say_what_was_counted(run: Run, folder: Path, encoder: Encoder) -> None:  # noqa: F811
+    build_index(folder.parent / "plain", corpus(), encoder)
+    passages = len(Snapshot.open(folder))
+    for kind in ((), ("--soft",), ("--mix",)):
+        told = run("weights", "idf", str(folder), *kind, "--out", "w.safetensors").stderr
+        assert f"appear in {passages} passages; wrote" in told
+        made = TokenWeights.load(folder.parent / "w.safetensors").metadata
+        assert (made["documents"], made["passages"]) == (12, passages)
+    told = run("weights", "idf", str(folder.parent / "plain"), "--out", "w.safetensors").stderr
+    assert "appear in 12 documents; wrote" in told
+    made = TokenWeights.load(folder.parent / "w.safetensors").metadata
+    assert made["documents"] == 12
+    assert "passages" not in made
 
 
 def test_the_terminal_says_which_passage(run: Run, tmp_path: Path) -> None:  # noqa: F811

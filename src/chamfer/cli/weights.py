@@ -114,10 +114,12 @@ def idf(
 
     if index is not None:
         counted = index.frequencies
+        passages = None if index.snapshot.settings.passages is None else counted.documents
         model = load_encoder(index.snapshot.settings, "query")
-        made_from = origin(corpus.resolve().name, model)
+        whole = None if passages is None else len(index)
+        made_from = origin(corpus.resolve().name, model, documents=whole, passages=passages)
     else:
-        texts = list(documents.values())
+        texts, passages = list(documents.values()), None
         model = Encoder.load(encoder, query_length=query_length, document_length=document_length)
         with resumable():
             counted = count_frequencies(model, texts, sample=sample, seed=seed, ray=ray)
@@ -140,7 +142,8 @@ def idf(
         weights = TokenWeights.idf(counted, model.vocabulary, special=chosen, validate=validate, made_from=made_from)
     weights.save(out)
     seen = int((counted.counts > 0).sum())
-    say_truncated("documents", counted.truncated or 0, counted.documents, model.document_length)
+    what = "documents" if passages is None else "passages"
+    say_truncated(what, counted.truncated or 0, counted.documents, model.document_length)
     if as_json:
         print_json(
             {
@@ -152,7 +155,7 @@ def idf(
             }
         )
     else:
-        say(f"{seen} of {len(model.vocabulary)} tokens appear in {counted.documents} documents; wrote {out}")
+        say(f"{seen} of {len(model.vocabulary)} tokens appear in {counted.documents} {what}; wrote {out}")
         if chosen == AUTO:
             say(f"special tokens weigh {weights.metadata['special']:g}, chosen on {validation}")
 
