@@ -96,7 +96,8 @@ def test_a_table_of_questions_and_judged_rows_takes_five_commands(typed: Type, t
     assert file == "wrote learnt.safetensors"
     compared = typed(EVALUATE)
     assert [line.split()[0] for line in compared.out.splitlines()[-3:]] == ["uniform", "mix", "learnt"]
-    assert "learnt was learnt from 8 judged queries; on these, its measures are too high" in compared.err
+    assert "note: 8 queries are left out, because weights were learnt from them" in compared.err
+    assert ": 4 queries, 8 documents" in compared.out, "the ones that learn held out"
     assert "You get everything back" in typed(SEARCH).out
     check_served(SERVE, "2")
     for source, name in (("faq-index/", "index"), ("faq.csv", "corpus")):
@@ -121,7 +122,9 @@ def test_a_folder_of_markdown_and_judged_files_take_the_same_five(typed: Type, t
     said = typed(of(LEARN))
     assert "queries from 'question', documents from 'file', grades from 'relevance'" in said.err
     assert re.search(r"than the zero-shot mix on \d+ held-out queries .*; wrote learnt.safetensors$", said.err.strip())
-    assert ": 30 queries, 10 documents" in typed(of(EVALUATE)).out
+    compared = typed(of(EVALUATE))
+    [left_out] = re.findall(r"note: (\d+) queries are left out, because weights were learnt from them", compared.err)
+    assert f": {30 - int(left_out)} queries, 10 documents" in compared.out
     assert "money.md" in typed(of(SEARCH)).out
     check_served(of(SERVE), "money.md")
 
@@ -135,7 +138,7 @@ def test_the_same_from_python(typed: Type, tmp_path: Path) -> None:
     assert learnt.verdict.startswith("no better than the zero-shot mix on 4 held-out queries")
     learnt.weights.save("learnt.safetensors")
     evaluation = evaluate("faq-index", ["uniform", "mix", "learnt.safetensors"], judgements="judged.csv")
-    assert (evaluation.queries, len(evaluation.systems)) == (12, 3)
+    assert (evaluation.queries, evaluation.left_out, len(evaluation.systems)) == (4, 8, 3)
     searcher = Searcher.open("faq-index", weights="learnt.safetensors")
     assert searcher.search(QUERY, k=1)[0].id == "2"
     with TestClient(create_app(searcher), base_url="http://localhost") as client:
@@ -170,7 +173,8 @@ def test_options_that_an_index_has_a_use_for(typed: Type, tmp_path: Path) -> Non
             "--first-stage bm25 --depth 3 --save-runs runs --json"
         ).out
     )
-    assert (found["queries"], found["settings"]["first_stage"], found["settings"]["depth"]) == (12, "bm25", 3)
+    assert (found["queries"], found["left_out"]) == (3, 9)
+    assert (found["settings"]["first_stage"], found["settings"]["depth"]) == ("bm25", 3)
     assert (tmp_path / "runs" / "learnt.trec").read_text().startswith("q0 ")
 
 

@@ -159,12 +159,14 @@ def evaluate(
     unknown = source.unknown_judged(split) if isinstance(source, Collection) else 0
     if unknown and qrels is None:  # those of a file were reported when it was read
         say(f"note: {unknown} judged documents are not in the corpus")
+    if evaluation.left_out:
+        say(f"note: {evaluation.left_out} queries are left out, because weights were learnt from them")
     found_by = evaluation.settings["first_stage"]
     for system in evaluation.systems:
         without = evaluation.queries - system.answered
         if without and system.name in (found_by, *runs):  # a weighting answers whenever its candidates do
             say(f"note: {system.name} returns nothing for {without} of {evaluation.queries} queries")
-        if qrels is not None and system.made.get("learnt_from"):
+        if qrels is not None and system.made.get("learnt_from") and not evaluation.left_out:
             say(
                 f"note: {system.label} was learnt from {system.made['learnt_from']} judged queries; on these, its "
                 "measures are too high: chamfer learn --hold-out measures on others"

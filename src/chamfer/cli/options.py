@@ -97,7 +97,8 @@ DocumentLength: TypeAlias = Annotated[
 Depth: TypeAlias = Annotated[int, typer.Option("--depth", min=1, help="Candidates per query.")]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 Where: TypeAlias = Annotated[
-    str | None, typer.Option("--where", help='Metadata filter, such as "year > 2020".', metavar="FILTER")
+    str | None,
+    typer.Option("--where", help="Metadata filter, such as \"lang = 'en' and year > 2020\".", metavar="FILTER"),
 ]
 CacheFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--cache", help="Cache folder for encoded corpora.", show_default="~/.cache/chamfer")

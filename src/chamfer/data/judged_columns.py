@@ -17,7 +17,7 @@ DOCUMENTS = (
 MAYBE_DOCUMENTS = (("answer", "passage", "section", "file"), ("page", "landing_page", "url", "uri", "link"))
 # Of a click, these are its own rather than the document's.
 IDS = (("id", "row"),)
-GRADES = (("relevance",), ("grade",), ("label", "rating", "judgement", "judgment", "relevant"), ("score",))
+GRADES = (("relevance",), ("grade",), ("label", "rating", "judgement", "judgment", "relevant", "rel"), ("score",))
 COUNTED_CLICKS, COUNTED_SHOWN = ("clicks",), ("impressions",)
 CLICKED = (("clicked", "click"), COUNTED_CLICKS)
 SHOWN = (("shown",), COUNTED_SHOWN)

@@ -74,6 +74,7 @@ class Evaluation:
         systems: results of each system.
         baseline: name of the system that the others are compared with.
         seconds: time that the evaluation took.
+        left_out: number of queries that were not measured, because weights were learnt from them.
 
     >>> from chamfer import Collection, evaluate
     >>> pets = Collection(
@@ -98,6 +99,7 @@ class Evaluation:
     systems: tuple[System, ...]
     baseline: str
     seconds: float
+    left_out: int = 0
 
     def __getitem__(self, name: str) -> System:
         """The system with a name."""
@@ -154,6 +156,7 @@ class Evaluation:
             "dataset": self.dataset,
             "split": self.split,
             "queries": self.queries,
+            "left_out": self.left_out,
             "documents": self.documents,
             "truncated": dict(self.truncated),
             "settings": dict(self.settings),

@@ -13,7 +13,13 @@ from chamfer.evaluate.measures import measure
 from chamfer.evaluate.rankings import find_candidates, rerank_candidates, without_own_document
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.validation import validator
-from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
+from chamfer.evaluate.weightings import (
+    Weightings,
+    choose_baseline,
+    name_weightings,
+    new_queries,
+    resolve_weightings,
+)
 from chamfer.retrieve.stages import BM25, check_stage
 from chamfer.weights.special import AUTO, DEFAULT, Special
 
@@ -42,7 +48,16 @@ def evaluate_collection(
             f"the special-token weight cannot be tuned on {split!r}, the evaluation split; use another split"
         )
     check_stage(first_stage)
-    queries = collection.judged_queries(split)
+    weightings = resolve_weightings(
+        named,
+        encoder,
+        lambda: setup.frequencies,
+        form=setup.form,
+        special=special,
+        validate=validator(setup, validation),
+        made_from=setup.origin,
+    )
+    queries, left_out = new_queries(collection.judged_queries(split), weightings)
     others: dict[str, list[Ranking]] = {}
     for name, run in runs.items():
         asked = [ranking for ranking in run if ranking.query_id in queries]
@@ -56,15 +71,6 @@ def evaluate_collection(
     if candidates is not None or first_stage == BM25:
         bm25 = setup.bm25 if candidates is None else None
         found = find_candidates(collection, queries, given=candidates, depth=setup.depth, bm25=bm25)
-    weightings = resolve_weightings(
-        named,
-        encoder,
-        lambda: setup.frequencies,
-        form=setup.form,
-        special=special,
-        validate=validator(setup, validation),
-        made_from=setup.origin,
-    )
     if ablation:
         weightings = with_ablations(weightings, [source, *runs])
     if found:
@@ -92,4 +98,5 @@ def evaluate_collection(
         systems=systems,
         baseline=baseline,
         seconds=time.perf_counter() - started,
+        left_out=left_out,
     )

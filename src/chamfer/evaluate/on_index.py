@@ -12,7 +12,13 @@ from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
 from chamfer.evaluate.own_documents import own_documents
 from chamfer.evaluate.rankings import without_document
-from chamfer.evaluate.weightings import Weightings, choose_baseline, name_weightings, resolve_weightings
+from chamfer.evaluate.weightings import (
+    Weightings,
+    choose_baseline,
+    name_weightings,
+    new_queries,
+    resolve_weightings,
+)
 from chamfer.search.hits import QUERY_BATCH
 from chamfer.search.searcher import Searcher
 from chamfer.support.progress import Progress, quiet
@@ -54,8 +60,9 @@ def evaluate_index(
     if not judged:
         raise InputError(f"none of the {len(queries)} queries is judged; give judgements for at least one")
     encoder, index = searcher.encoder, searcher.index
-    own = own_documents(index, judged, judgements)
     weightings = resolve_weightings(named, encoder, lambda: index.frequencies, form=searcher.form, special=special)
+    judged, left_out = new_queries(judged, weightings)
+    own = own_documents(index, judged, judgements)
     if ablation:
         weightings = with_ablations(weightings)
     rankings, truncated = _search(searcher, judged, own, weightings, first_stage, depth, progress)
@@ -73,6 +80,7 @@ def evaluate_index(
         ),
         baseline=baseline,
         seconds=time.perf_counter() - started,
+        left_out=left_out,
     )
 
 

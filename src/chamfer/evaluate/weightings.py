@@ -8,6 +8,7 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.kernels.form import Form
 from chamfer.weights.frequencies import DocumentFrequencies
+from chamfer.weights.learnt_queries import learnt_from
 from chamfer.weights.names import check_name, check_weights, weights_by_name
 from chamfer.weights.special import DEFAULT, Special
 from chamfer.weights.token_weights import SUFFIXES, TokenWeights, Validate
@@ -68,6 +69,19 @@ def choose_baseline(baseline: str | None, weightings: Sequence[str], systems: Se
     if baseline not in systems:
         raise InputError(f"the baseline must be one of {', '.join(systems)}, not {baseline!r}")
     return baseline
+
+
+def new_queries(queries: Mapping[str, str], weightings: Mapping[str, TokenWeights]) -> tuple[dict[str, str], int]:
+    """The queries that no weights were learnt from, and the number of the others; all of them if there are no others.
+
+    Args:
+        queries: query texts by id.
+        weightings: weights by name.
+    """
+    seen = learnt_from((one.metadata for one in weightings.values()), queries)
+    if len(seen) == len(queries):
+        return dict(queries), 0
+    return {query: text for query, text in queries.items() if query not in seen}, len(seen)
 
 
 def resolve_weightings(

@@ -1,6 +1,7 @@
 """Judged queries -> the best weights that recipes can learn from them, and a report."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from chamfer.learn.splits import DOCUMENT, FOLDS, Labels
 from chamfer.learn.start import Start
 from chamfer.learn.ties import group
 from chamfer.support.progress import Progress, quiet
+from chamfer.weights.learnt_queries import with_learnt_queries
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Workers
 
@@ -107,6 +109,9 @@ def fit_weights(
     else:
         measured_on = "too few to hold any out"
     forget(everything)
+    if choice.contender not in start.contenders():
+        made = with_learnt_queries(weights.metadata, (query.ties.words for query in everything))
+        weights = replace(weights, metadata=made)
     report = make_report(
         everything, weights, choice, tuple(chosen), measured, shares, measured_on, grouping.labels, seed=seed
     )

@@ -96,7 +96,7 @@ class LearningReport:
             "heaviest": [{"token": token, "weight": weight} for token, weight in self.heaviest],
             "lightest": [{"token": token, "weight": weight} for token, weight in self.lightest],
             "special": [{"token": token, "weight": weight} for token, weight in self.special],
-            "gain": self.gain and self.gain._asdict(),
+            "gain": self.gain and {"queries": self.gain.queries, **self.gain._asdict()},
         }
 
 
