@@ -175,7 +175,7 @@ def test_options_that_an_index_has_a_use_for(typed: Type, tmp_path: Path) -> Non
     )
     assert (found["queries"], found["left_out"]) == (3, 9)
     assert (found["settings"]["first_stage"], found["settings"]["depth"]) == ("bm25", 3)
-    assert (tmp_path / "runs" / "learnt.trec").read_text().startswith("q0 ")
+    assert (tmp_path / "runs" / "learnt.trec").read_text().startswith("q")
 
 
 def test_a_corpus_that_is_no_index_is_judged_by_the_same_file(typed: Type, tmp_path: Path) -> None:
