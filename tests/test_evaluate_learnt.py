@@ -21,8 +21,8 @@ def learnt(encoder: Encoder, *queries: str) -> TokenWeights:
 
 
 def test_queries_that_weights_were_learnt_from_are_left_out(encoder: Encoder, tmp_path: Path) -> None:
-    weights = {"uniform": "uniform", "mine": learnt(encoder, "Why do cats  sleep?", "and others")}
-    found = evaluate(PETS, weights, encoder=encoder, cache=tmp_path)
+    mine = learnt(encoder, "Why do cats  sleep?", "and others")
+    found = evaluate(PETS, {"uniform": "uniform", "mine": mine}, encoder=encoder, cache=tmp_path)
     assert (found.queries, found.left_out, found.as_json()["left_out"]) == (1, 1, 1)
     assert [ranking.query_id for ranking in found["mine"].rankings] == ["q2"]
 
