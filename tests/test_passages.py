@@ -363,6 +363,8 @@ def test_weights_are_learnt_and_measured_on_documents(folder: Path, encoder: Enc
     for system in found.systems:
         assert all(len(set(ranking.document_ids)) == len(ranking) == 12 for ranking in system.rankings)
     learnt = learn(searcher, queries=queries, judgements=judgements, recipe="prior")
+    made = learnt.weights.metadata
+    assert made["passages"] == searcher.index.frequencies.documents > len(searcher)
     assert all(len(query.grades) <= 12 and query.grades.sum() <= 1 for query in learnt.queries)
 
 

@@ -113,7 +113,9 @@ def learn_index(
             f"{len(learnt_from)} can be learnt from; judge more"
         )
     encoder, index = searcher.encoder, searcher.index
-    made_from = origin(index.folder.name, encoder)
+    passages = None if index.settings.passages is None else index.frequencies.documents
+    whole = None if passages is None else len(searcher)
+    made_from = origin(index.folder.name, encoder, documents=whole, passages=passages)
     start = Start.counted(index.frequencies, encoder, made_from, learnt_from=len(learnt_from), form=searcher.form)
     learnt, report = fit_weights(
         learnt_from,
