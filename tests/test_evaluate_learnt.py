@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from chamfer import Collection, Encoder, TokenWeights, evaluate
+from chamfer import Collection, Encoder, Ranking, TokenWeights, evaluate
 from chamfer.data.queries import words_of
 from chamfer.weights.learnt_queries import LEARNT_QUERIES, MOST, with_learnt_queries
 
@@ -36,3 +36,10 @@ def test_if_none_would_remain_all_are_measured(encoder: Encoder, tmp_path: Path)
 def test_too_many_queries_are_not_recorded() -> None:
     assert LEARNT_QUERIES not in with_learnt_queries({}, (f"query {number}" for number in range(MOST + 1)))
     assert LEARNT_QUERIES not in with_learnt_queries({}, ["", ""]), "words that are not known"
+
+
+def test_candidates_and_runs_of_those_queries_are_left_out_too(encoder: Encoder, tmp_path: Path) -> None:
+    mine = learnt(encoder, "why do cats sleep")
+    run = [Ranking.of(query, ["birds", "cats"], [2.0, 1.0]) for query in PETS.queries]
+    found = evaluate(PETS, {"mine": mine}, encoder=encoder, cache=tmp_path, candidates=run, runs={"theirs": run})
+    assert {ranking.query_id for system in found.systems for ranking in system.rankings} == {"q2"}

@@ -16,6 +16,7 @@ from chamfer.cli.options import (
     EncoderName,
     FirstStage,
     FormOption,
+    JudgedQueries,
     QueryLength,
     RayAddress,
     SpecialOption,
@@ -50,14 +51,7 @@ def evaluate(
             metavar="FILE",
         ),
     ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--queries",
-            help="JSON Lines file of queries, if --qrels names them by id.",
-            show_default="the collection's",
-        ),
-    ] = None,
+    queries: JudgedQueries = None,
     encoder: EncoderName = MINILM,
     split: Annotated[str, typer.Option("--split", help="Split to evaluate on.")] = TEST,
     first_stage: FirstStage = BM25,

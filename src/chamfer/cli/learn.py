@@ -15,6 +15,7 @@ from chamfer.cli.options import (
     DocumentLength,
     EncoderName,
     FormOption,
+    JudgedQueries,
     QueryLength,
     RayAddress,
     Seed,
@@ -42,14 +43,7 @@ def learn(
             metavar="FILE",
         ),
     ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--queries",
-            help="JSON Lines file of queries, if judgements name them by id.",
-            show_default="the collection's",
-        ),
-    ] = None,
+    queries: JudgedQueries = None,
     validation: Annotated[
         str | None,
         typer.Option("--validation", help="Split or qrels file to select on.", show_default="cross-validation"),

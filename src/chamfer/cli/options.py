@@ -100,6 +100,14 @@ Where: TypeAlias = Annotated[
     str | None,
     typer.Option("--where", help="Metadata filter, such as \"lang = 'en' and year > 2020\".", metavar="FILTER"),
 ]
+JudgedQueries: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--queries",
+        help="JSON Lines file of queries, if judgements name them by id.",
+        show_default="the collection's",
+    ),
+]
 CacheFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--cache", help="Cache folder for encoded corpora.", show_default="~/.cache/chamfer")
 ]

@@ -48,16 +48,7 @@ def evaluate_collection(
             f"the special-token weight cannot be tuned on {split!r}, the evaluation split; use another split"
         )
     check_stage(first_stage)
-    weightings = resolve_weightings(
-        named,
-        encoder,
-        lambda: setup.frequencies,
-        form=setup.form,
-        special=special,
-        validate=validator(setup, validation),
-        made_from=setup.origin,
-    )
-    queries, left_out = new_queries(collection.judged_queries(split), weightings)
+    queries = collection.judged_queries(split)
     others: dict[str, list[Ranking]] = {}
     for name, run in runs.items():
         asked = [ranking for ranking in run if ranking.query_id in queries]
@@ -71,6 +62,18 @@ def evaluate_collection(
     if candidates is not None or first_stage == BM25:
         bm25 = setup.bm25 if candidates is None else None
         found = find_candidates(collection, queries, given=candidates, depth=setup.depth, bm25=bm25)
+    weightings = resolve_weightings(
+        named,
+        encoder,
+        lambda: setup.frequencies,
+        form=setup.form,
+        special=special,
+        validate=validator(setup, validation),
+        made_from=setup.origin,
+    )
+    queries, left_out = new_queries(queries, weightings)
+    found = [ranking for ranking in found if ranking.query_id in queries]
+    others = {name: [ranking for ranking in run if ranking.query_id in queries] for name, run in others.items()}
     if ablation:
         weightings = with_ablations(weightings, [source, *runs])
     if found:
