@@ -3,11 +3,14 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 DATA ?= ../shared/data
 
+# Processes that measure quality at the same time.
+JOBS ?= 1
+
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
-.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-few-shot bench-mixed bench-mixed-cost bench-mix-choice bench-late-interaction bench-fresh bench-paper-study bench-mask-weights bench-kernel bench-encoding \
+.PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-learning bench-learning-curve bench-evidence-cost bench-mix-choice bench-special-tokens bench-thresholds bench-late-interaction bench-fresh bench-paper-study bench-kernel bench-encoding \
     bench-first-stages bench-first-stages-whole bench-compression bench-passages bench-growth bench-plaid bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
@@ -57,8 +60,11 @@ torture: .venv/installed sanitized
 # Everything but the tests; make -j2 runs two of its parts at once.
 check: types style rendered wheels docs lint-workflows
 
+# The page's JavaScript is checked by TypeScript's compiler, which npm fetches; without npm it is not checked.
 types: .venv/installed
 	$(BIN)/mypy
+	@command -v npx > /dev/null || echo "npx was not found; the page's JavaScript is not checked"
+	! command -v npx > /dev/null || npx --yes --package typescript@5.9.3 tsc --project tsconfig.json
 
 style: .venv/installed
 	$(BIN)/ruff check .
@@ -87,57 +93,67 @@ test-sanitized: sanitized
 	    tests/test_cache_codes.py tests/test_kernels.py
 
 # Slow: quality on whole judged collections, and speed. Results that exist are skipped, unless AGAIN=1.
-bench: bench-zero-shot bench-few-shot bench-mix-choice bench-mixed bench-kernel bench-encoding bench-first-stages bench-compression bench-growth \
-    bench-plaid bench-reproduce bench-serving
+bench: bench-zero-shot bench-learning bench-learning-curve bench-mix-choice bench-special-tokens bench-thresholds bench-kernel bench-encoding bench-first-stages bench-compression \
+    bench-growth bench-plaid bench-reproduce bench-serving
 
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
-bench-few-shot: .venv/installed
-	$(BIN)/python benchmarks/few_shot.py --data $(DATA) $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/learning_curve.py $(foreach name,scifact climate-fever-sent cosqa musique-1k medquad perspectrum nfcorpus,$(DATA)/$(name)) $(if $(AGAIN),--again)
+# Evidence beside the tokens and learnt weights, with five seeds; JOBS processes at a time. Takes hours on a CPU.
+bench-learning: .venv/installed
+	$(BIN)/python benchmarks/learning.py --data $(DATA) --jobs $(JOBS) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
-# Evidence beside the tokens, without labels and learnt with an adapter. Takes hours on a CPU, a quarter of an hour on a GPU.
-bench-mixed: .venv/installed
-	$(BIN)/python benchmarks/mixed.py --data $(DATA) $(if $(AGAIN),--again)
+CURVES := scifact arguana climate-fever-sent cosqa medquad musique-1k nfcorpus perspectrum
+
+# Quality against the number of judged queries.
+bench-learning-curve: .venv/installed
+	$(BIN)/python benchmarks/learning_curve.py $(CURVES) --data $(DATA) --jobs $(JOBS) --plot $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # Factors of the mix, and evidence that was left out, on queries to learn from.
 bench-mix-choice: .venv/installed
-	$(BIN)/python benchmarks/mix_choice.py --data $(DATA) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/mix_choice.py --data $(DATA) --jobs $(JOBS) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
+# Each is asked queries of the next one, too.
+CHOSEN_ON = cranfield cosqa climate-fever-sent scifact nfcorpus perspectrum musique-1k arguana medquad boolq
+
+bench-special-tokens: .venv/installed
+	$(BIN)/python benchmarks/special_tokens.py $(CHOSEN_ON) --data $(DATA) --jobs $(JOBS) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/render.py
+
+bench-thresholds: .venv/installed
+	$(BIN)/python benchmarks/thresholds.py $(CHOSEN_ON) --data $(DATA) --jobs $(JOBS) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # Time and memory of a search with the mix, compared with an older checkout that has its own .venv, and of learning:
-# make bench-mixed-cost BEFORE=../older
-bench-mixed-cost: .venv/installed
-	$(BIN)/python benchmarks/mixed_cost.py $(BEFORE) --data $(DATA)
+# make bench-evidence-cost BEFORE=../older
+bench-evidence-cost: .venv/installed
+	$(BIN)/python benchmarks/evidence_cost.py $(BEFORE) --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
-# Everything again with a model that was trained for late interaction; make train-late-interaction makes it first.
+LATE := build/late-interaction
+
+# The same with a model that was trained for late interaction, and the weight of the [MASK] tokens that it fills queries
+# with; make train-late-interaction makes the model first.
 bench-late-interaction: .venv/installed
-	$(BIN)/python benchmarks/few_shot.py --data $(DATA) --encoder build/late-interaction --out benchmarks/results/late-interaction/few-shot $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/mixed.py --data $(DATA) --encoder build/late-interaction --out benchmarks/results/mixed/late-interaction $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/learning.py --data $(DATA) --encoder $(LATE) --out benchmarks/results/learning/late-interaction --jobs $(JOBS) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/mask_weights.py --data $(DATA) --encoder $(LATE) --jobs $(JOBS) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/mix_choice.py --data $(DATA) --encoder $(LATE) --out benchmarks/results/mix-choice/late-interaction --jobs $(JOBS) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # Three collections that nothing is designed on, measured once at the end of a step, with both encoders.
 bench-fresh: .venv/installed
 	$(BIN)/python benchmarks/similar_queries.py --data $(DATA)/../fresh
-	$(BIN)/python benchmarks/few_shot.py --data $(DATA)/../fresh --out benchmarks/results/fresh/minilm $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/few_shot.py --data $(DATA)/../fresh --encoder build/late-interaction --out benchmarks/results/fresh/late-interaction $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/mixed.py --data $(DATA)/../fresh --out benchmarks/results/mixed/fresh-minilm $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/mixed.py --data $(DATA)/../fresh --encoder build/late-interaction --out benchmarks/results/mixed/fresh-late-interaction $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/learning.py --data $(DATA)/../fresh --out benchmarks/results/learning/fresh-minilm --jobs $(JOBS) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/learning.py --data $(DATA)/../fresh --encoder $(LATE) --out benchmarks/results/learning/fresh-late-interaction --jobs $(JOBS) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # The paper's recipe with one thing changed at a time, down to the optimum of its loss. Takes hours.
 bench-paper-study: .venv/installed
-	$(BIN)/python benchmarks/paper_study.py --data $(DATA) $(if $(AGAIN),--again)
-	$(BIN)/python benchmarks/render.py
-
-# The weight of [MASK], with a late-interaction checkpoint: make bench-mask-weights ENCODER=folder
-bench-mask-weights: .venv/installed
-	$(BIN)/python benchmarks/mask_weights.py --data $(DATA) --encoder $(ENCODER) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/paper_study.py --data $(DATA) --jobs $(JOBS) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # The native kernel and its peers, which are installed first, in one run.

@@ -18,11 +18,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import serving_tables
+from campaign import RESULTS
 from chamfer import build_index
 from chamfer.data.collection import load_collection
 from chamfer.reproduce.environment import environment
 from chamfer.support.files import write_json
-from few_shot import RESULTS
 
 RESULT = RESULTS / "cold.json"
 COLLECTION, QUERY = "med", "effects of the crystalline lens in vertebrates"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from chamfer import Encoder
 from chamfer.encode.settings import MINILM
@@ -35,3 +36,13 @@ def encoder_for(folder: Path, encoder: str = MINILM) -> Encoder:
         arithmetic="auto",
         engine="auto",
     )
+
+
+def described(encoder: Encoder, name: str) -> dict[str, Any]:
+    """What results record of an encoder that was loaded by its name or path."""
+    return {
+        "name": Path(name).name,
+        "model": encoder.model_fingerprint,
+        "arithmetic": encoder.arithmetic,
+        "device": encoder.device,
+    }

@@ -1,85 +1,102 @@
-"""Learning curves over judged queries, choice included, and the time that learning takes.
+"""Learning curves over judged queries, choice included.
 
-Only queries to learn from take part: held out is a third of them, never a test query. Writes
-``results/learning-curve.json``, collection by collection, and the plot ``docs/images/learning.svg`` of the first one.
+Only queries to learn from take part: held out is a third of them, never a test query. Writes ``COLLECTION.json`` into
+``--out``; with ``--plot`` also ``docs/images/learning.svg``.
 """
 
-import argparse
 import json
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from chamfer.data.collection import load_collection
+import numpy as np
+
+import campaign
+from campaign import RESULTS, Record
 from chamfer.evaluate.setup import Setup
-from chamfer.learn.curve import learning_curve
+from chamfer.learn.curve import DRAWS, Draw, Point, measure_draw, points_of
 from chamfer.learn.fit import fit_weights
+from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
-from chamfer.learn.plot import plot_learning
-from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.selection import FALLBACK
+from chamfer.learn.start import Start
 from chamfer.learn.theory import pairs_needed, sample_complexity
-from chamfer.reproduce.debates import grouped_by, with_debates
-from chamfer.reproduce.environment import environment
-from chamfer.support.cache_folder import default_cache
-from chamfer.support.files import write_json
-from corpora import encoder_for
-from few_shot import read_splits
+from corpora import described
+from judged_splits import open_collection, read_splits
 
-ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "benchmarks" / "results" / "learning-curve.json"
+PLOT = Path(__file__).parents[1] / "docs" / "images" / "learning.svg"
+# The collection that is plotted, and for which the paper's bounds are computed.
+SHOWN = "scifact"
 
 
 def main() -> None:
-    """Draw the curve of each collection; plot and time the first."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", type=Path, nargs="+", help="folders of collections")
-    parser.add_argument("--cache", type=Path, default=default_cache())
-    parser.add_argument("--again", action="store_true", help="measure again what has results already")
+    """Draw the curve of each collection."""
+    parser = campaign.options(__doc__, out=RESULTS / "learning-curve")
+    parser.add_argument("--plot", action="store_true", help=f"also plot the curve of {SHOWN}, for the documentation")
     arguments = parser.parse_args()
-    found = json.loads(RESULT.read_text()) if RESULT.exists() and not arguments.again else {"curves": {}}
-    measured_on = environment()
-    for folder in arguments.collections:
-        if folder.name in found["curves"]:
-            continue
-        collection = with_debates(load_collection(folder, allow_empty=True))
-        setup = Setup(collection, encoder_for(folder), arguments.cache)
-        splits, _ = read_splits(setup, grouped_by(collection), 0)
+    measured = partial(measure_one_draw, encoder=arguments.encoder, cache=arguments.cache)
+    campaign.measure_in_parts(arguments, DRAWS, measured, pool, lambda record: str(record["points"][-1]))
+    if arguments.plot:
+        plot(arguments.data / SHOWN, arguments.encoder, arguments.cache, arguments.out / f"{SHOWN}.json")
+
+
+class ToLearnFrom(NamedTuple):
+    """The queries of a collection that may be learnt from."""
+
+    setup: Setup
+    group_by: str
+    queries: list[JudgedQuery]
+    start: Start
+
+    @classmethod
+    def read(cls, folder: Path, encoder: str, cache: Path) -> "ToLearnFrom":
+        """Read those of the first seed."""
+        setup, group_by = open_collection(folder, cache, encoder)
+        splits, _ = read_splits(setup, group_by, 0)
         queries = [*splits.train, *splits.validation]
-        start = starting_weights(setup, learnt_from=len(queries))
-        points = learning_curve(queries, start, group_by=grouped_by(collection))
-        found["curves"][folder.name] = {
-            "environment": measured_on,
-            "baseline": FALLBACK.name,
-            "points": [point._asdict() for point in points],
-        }
-        if folder == arguments.collections[0]:
-            weights, report = fit_weights(queries, start, group_by=grouped_by(collection))
-            plot_learning(ROOT / "docs" / "images" / "learning.svg", report, weights, start.soft, queries, points)
-            theory = sample_complexity(queries)
-            found |= {
-                "environment": measured_on,
-                "dataset": collection.name,
-                "queries": len(queries),
-                "theory": {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)},
-                "auto_seconds": timed(lambda: fit_weights(queries, start), repeats=3),  # noqa: B023 -- called at once
-                "prior_seconds": timed(lambda: fit_prior(queries, start.soft), repeats=5),  # noqa: B023 -- called at once
-            }
-        write_json(RESULT, found)
-        print(f"{folder.name}: {points[-1]}", flush=True)
+        return cls(setup, group_by, queries, starting_weights(setup, learnt_from=len(queries)))
 
 
-def timed(function: Callable[[], Any], *, repeats: int) -> dict[str, float]:
-    """Median, minimum and maximum of repeated runs."""
-    seconds = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - began)
-    median = statistics.median(seconds)
-    return {"median": round(median, 2), "fastest": round(min(seconds), 2), "slowest": round(max(seconds), 2)}
+def measure_one_draw(folder: Path, draw: int, *, encoder: str, cache: Path) -> Record:
+    """Measure one draw; the first one of :data:`SHOWN` also computes the paper's bounds."""
+    given = ToLearnFrom.read(folder, encoder, cache)
+    began = time.perf_counter()
+    found = measure_draw(given.queries, given.start, draw=draw, group_by=given.group_by)
+    record = {
+        "dataset": given.setup.collection.name,
+        "encoder": described(given.setup.encoder, encoder),
+        "queries": len(given.queries),
+        "seconds": round(time.perf_counter() - began, 1),
+        "sizes": found.sizes,
+        "values": found.values.tolist(),
+    }
+    if (folder.name, draw) == (SHOWN, 0):
+        theory = sample_complexity(given.queries)
+        record["theory"] = {**theory._asdict(), "pairs_for_excess_risk_of_half": pairs_needed(theory.tokens, 0.5)}
+    return record
+
+
+def pool(draws: Sequence[Record]) -> Record:
+    """The curve of a collection from its draws."""
+    points = points_of([Draw(one["sizes"], np.array(one["values"])) for one in draws])
+    return {
+        **{name: draws[0][name] for name in ("dataset", "encoder", "queries", "theory") if name in draws[0]},
+        "seconds": [one["seconds"] for one in draws],
+        "baseline": FALLBACK.name,
+        "points": [point._asdict() for point in points],
+    }
+
+
+def plot(folder: Path, encoder: str, cache: Path, measured: Path) -> None:
+    """Plot a curve that has been measured, next to what is learnt from all of the queries."""
+    from chamfer.learn.plot import plot_learning  # needs Matplotlib
+
+    given = ToLearnFrom.read(folder, encoder, cache)
+    points = [Point(**point) for point in json.loads(measured.read_text())["points"]]
+    weights, report = fit_weights(given.queries, given.start, group_by=given.group_by)
+    plot_learning(PLOT, report, weights, given.start.soft, given.queries, points)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,30 @@
 """The weight of ``[MASK]``, with which late-interaction models fill queries: 0, 1, like IDF, or learnt.
 
 Needs a late-interaction checkpoint (``--encoder``). All other special tokens weigh 1. Learns from training queries and
-measures on test queries; nothing is chosen on them. Writes ``results/mask-weights/COLLECTION.json``; what is there is
-skipped unless ``--again``.
+measures on test queries; nothing is chosen on them. Writes ``COLLECTION.json`` into ``--out``.
 """
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import campaign
+from campaign import RESULTS, Record
 from chamfer import Encoder, TokenWeights
-from chamfer.data.collection import load_collection
+from chamfer.errors import InputError
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.setup import Setup
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.quality import quality
 from chamfer.learn.recipes.prior import fit_prior
 from chamfer.learn.start import Start
-from chamfer.reproduce.debates import grouped_by, with_debates
-from chamfer.reproduce.environment import environment
-from chamfer.support.cache_folder import default_cache
-from chamfer.support.files import write_json
-from corpora import collections, encoder_for
-from few_shot import read_splits
+from corpora import described
+from judged_splits import open_collection, read_splits
 
-RESULTS = Path(__file__).parent / "results" / "mask-weights"
 MASK = "[MASK]"
 
 OfQuery = Callable[[JudgedQuery], TokenWeights]
@@ -39,52 +32,33 @@ OfQuery = Callable[[JudgedQuery], TokenWeights]
 
 
 def main() -> None:
-    """Measure every collection, smallest first, each in its own process."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", nargs="*", help="names of collections (default: all)")
-    parser.add_argument("--encoder", required=True, help="late-interaction checkpoint")
-    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
-    parser.add_argument("--cache", type=Path, default=default_cache())
+    """Measure every collection."""
+    parser = campaign.options(__doc__, out=RESULTS / "mask-weights", encoder="build/late-interaction")
     parser.add_argument("--seed", type=int, default=0, help="random seed of splits")
-    parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
-    measured_on = environment()
-    for folder in collections(arguments.data, arguments.collections):
-        out = RESULTS / f"{folder.name}.json"
-        if out.exists() and not arguments.again:
-            continue
-        # In its own process, which gives the memory back.
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            given = folder, arguments.encoder, arguments.cache, arguments.seed
-            record = process.submit(measure_collection, *given).result()
-        write_json(out, {"environment": measured_on, **record})
-        print(f"{folder.name}: {record['learnt_weight']:.2f} learnt for {MASK}", flush=True)
+    measured = partial(measure_collection, encoder=arguments.encoder, cache=arguments.cache, seed=arguments.seed)
+    campaign.measure(arguments, measured, lambda record: f"{record['learnt_weight']:.2f} learnt for {MASK}")
 
 
-def measure_collection(folder: Path, encoder_name: str, cache: Path, seed: int) -> dict[str, Any]:
+def measure_collection(folder: Path, encoder: str, cache: Path, seed: int) -> Record:
     """Measure each way to weight ``[MASK]`` on the test queries of a collection."""
-    encoder = encoder_for(folder, encoder_name)
-    if not encoder.fills_queries:
-        raise SystemExit(f"{encoder_name} does not fill queries with {MASK}; give a late-interaction checkpoint")
-    collection = with_debates(load_collection(folder, allow_empty=True))
-    setup = Setup(collection, encoder, cache)
-    splits, _ = read_splits(setup, grouped_by(collection), seed)
+    setup, group_by = open_collection(folder, cache, encoder)
+    if not setup.encoder.fills_queries:
+        raise InputError(f"{encoder} does not fill queries with {MASK}; give a late-interaction checkpoint")
+    splits, _ = read_splits(setup, group_by, seed)
     start = starting_weights(setup, learnt_from=len(splits.train))
     learnt = fit_prior(splits.train, start.soft)
-    mask = encoder.vocabulary.ids[MASK]
+    mask = setup.encoder.vocabulary.ids[MASK]
     return {
         "dataset": folder.name,
-        "encoder": {
-            "name": Path(encoder_name).name,
-            "model": encoder.model_fingerprint,
-            "query_length": encoder.query_length,
-        },
+        "encoder": {**described(setup.encoder, encoder), "query_length": setup.encoder.query_length},
         "seed": seed,
         "queries": {role: len(queries) for role, queries in splits._asdict().items()},
         "masks_per_query": float(np.mean([(query.token_ids == mask).sum() for query in splits.test])),
         "learnt_weight": float(learnt.table[mask]),
         "systems": {
-            name: _measured(splits.test, weights, mask) for name, weights in weightings(start, learnt, encoder).items()
+            name: _measured(splits.test, weights, mask)
+            for name, weights in weightings(start, learnt, setup.encoder).items()
         },
     }
 

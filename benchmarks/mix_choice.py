@@ -1,40 +1,34 @@
 """What the default mix was chosen on: its factors beside others, and evidence that was left out.
 
-Only queries to learn from take part, never a test query; splits are those of few_shot.py. Writes ``COLLECTION.json``
-into ``--out``, one file per collection.
+Only queries to learn from take part, never a test query; splits are those of learning.py. Writes ``COLLECTION.json``
+into ``--out``.
 """
 
-import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import campaign
+from campaign import RESULTS, Record, Skipped
 from chamfer import TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.data.collection import load_collection
-from chamfer.encode.settings import MINILM
 from chamfer.evaluate.collection_means import FEWEST
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.setup import Setup
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.quality import DISCOUNTS
 from chamfer.learn.splits import sample
 from chamfer.learn.start import Start
-from chamfer.reproduce.debates import grouped_by, with_debates
-from chamfer.reproduce.environment import environment
-from chamfer.support.cache_folder import default_cache
-from chamfer.support.files import write_json
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.mix import Mix
-from corpora import collections, encoder_for
-from few_shot import RESULTS, read_splits
+from corpora import described
+from judged_splits import open_collection, read_splits
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,36 +46,19 @@ SAMPLED, CLOSE = 1000, 0.4
 
 
 def main() -> None:
-    """Measure every collection, smallest first."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", nargs="*", help="names of collections (default: all)")
-    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
-    parser.add_argument("--encoder", default=MINILM, help="name or path of the encoder")
-    parser.add_argument("--out", type=Path, default=RESULTS / "mix-choice" / "minilm", help="folder for the results")
-    parser.add_argument("--cache", type=Path, default=default_cache())
-    parser.add_argument("--again", action="store_true", help="measure again what has results already")
-    arguments = parser.parse_args()
-    measured_on = environment()
-    for folder in collections(arguments.data, arguments.collections):
-        out = arguments.out / f"{folder.name}.json"
-        if out.exists() and not arguments.again:
-            continue
-        record = measure_collection(folder, arguments.encoder, arguments.cache)
-        if record is None:
-            print(f"{folder.name}: fewer than {FEWEST} queries to learn from", flush=True)
-            continue
-        write_json(out, {"environment": measured_on, **record})
-        print(f"{folder.name}: {record['seconds']} s", flush=True)
+    """Measure every collection."""
+    arguments = campaign.options(__doc__, out=RESULTS / "mix-choice" / "minilm").parse_args()
+    measured = partial(measure_collection, encoder=arguments.encoder, cache=arguments.cache)
+    campaign.measure(arguments, measured, lambda record: f"{record['seconds']} s")
 
 
-def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any] | None:
+def measure_collection(folder: Path, encoder: str, cache: Path) -> Record:
     """Measure every system on a sample of the queries to learn from."""
-    collection = with_debates(load_collection(folder, allow_empty=True))
-    setup = Setup(collection, encoder_for(folder, encoder), cache)
-    splits, _ = read_splits(setup, grouped_by(collection), 0)
+    setup, group_by = open_collection(folder, cache, encoder)
+    splits, _ = read_splits(setup, group_by, 0)
     known = {query.query_id: query for query in (*splits.train, *splits.validation)}
     if len(known) < FEWEST:
-        return None
+        raise Skipped(f"fewer than {FEWEST} queries to learn from")
     chosen = sample(known, MOST)
     began = time.perf_counter()
     tables = {
@@ -94,8 +71,8 @@ def measure_collection(folder: Path, encoder: str, cache: Path) -> dict[str, Any
         for name, scores in _scores(query, tables, start, setup.corpus, sampled):
             values.setdefault(name, []).append(_measured(query, scores))
     return {
-        "dataset": collection.name,
-        "encoder": {"name": Path(encoder).name, "model": setup.encoder.model_fingerprint},
+        "dataset": setup.collection.name,
+        "encoder": described(setup.encoder, encoder),
         "queries": len(chosen),
         "seconds": round(time.perf_counter() - began, 1),
         "systems": {

@@ -4,39 +4,41 @@ from collections.abc import Sequence
 
 from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.weights.idf import POWER_BESIDE_EVIDENCE
-from chamfer.weights.mix import FOR_POOLED_ENCODERS
+from chamfer.weights.idf import POWER, POWER_BESIDE_EVIDENCE
+from chamfer.weights.mix import FOR_LATE_INTERACTION, FOR_POOLED_ENCODERS
 from mix_choice import DEFAULT, LEXICAL, POOLED, POWERS, grid_name, names
-from table_means import Record, read_records
+from table_means import Record, not_yet, read_records
 
-MINILM = "mix-choice/minilm"
+MINILM, LATE = "mix-choice/minilm", "mix-choice/late-interaction"
+COMMANDS = {MINILM: "bench-mix-choice", LATE: "bench-late-interaction"}
+DEFAULTS = {MINILM: (POWER_BESIDE_EVIDENCE, FOR_POOLED_ENCODERS), LATE: (POWER, FOR_LATE_INTERACTION)}
+"""Power of softened IDF, and factors, of the default mix."""
 UNIFORM = grid_name(0, 0, 0)
-NOT_YET = "Not measured yet on this version; run `make bench-mix-choice`."
 
 
-def factors() -> str:
+def factors(benchmark: str) -> str:
     """Every pair of factors, at the power of the default mix, against uniform weights without evidence."""
-    records = read_records(MINILM)
+    records = read_records(benchmark)
     if not records:
-        return NOT_YET
+        return not_yet(COMMANDS[benchmark])
+    own_power, mix = DEFAULTS[benchmark]
     rows = [
         f"| lexical | {' | '.join(f'pooled {factor:g}' for factor in POOLED)} |",
         f"| ---: |{' ---: |' * len(POOLED)}",
     ]
     for words in LEXICAL:
-        cells = [_change(records, grid_name(POWER_BESIDE_EVIDENCE, words, meaning)) for meaning in POOLED]
+        cells = [_change(records, grid_name(own_power, words, meaning)) for meaning in POOLED]
         rows.append(f"| {words:g} | {' | '.join(cells)} |")
-    mix = FOR_POOLED_ENCODERS
     powers = [f"{power:g}: {_change(records, grid_name(power, mix.lexical, mix.pooled))}" for power in POWERS]
     said = f"Powers of softened IDF beside the factors {mix.lexical:g} and {mix.pooled:g}: {'; '.join(powers)}."
     return "\n".join([*rows, "", said])
 
 
-def left_out() -> str:
+def left_out(benchmark: str) -> str:
     """Evidence that is not part of the default mix, against the default mix."""
-    records = read_records(MINILM)
+    records = read_records(benchmark)
     if not records:
-        return NOT_YET
+        return not_yet(COMMANDS[benchmark])
     rows = [
         f"| default mix, {len(records)} collections | nDCG@10 | R@10 | better / worse |",
         "| --- | ---: | ---: | ---: |",

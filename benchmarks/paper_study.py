@@ -1,26 +1,23 @@
 """The paper's recipe with one thing changed at a time, down to the optimum of its loss.
 
 Every variant is fitted to training queries and measured on validation and on test queries; nothing is chosen on either.
-Writes ``results/paper-study/COLLECTION.json``, one file per collection, and ``synthetic.json`` for queries on which
-uniform weights are right; what is there is skipped unless ``--again``.
+Writes ``COLLECTION.json`` into ``--out``, and ``synthetic.json`` for queries on which uniform weights are right.
 """
 
-import argparse
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import compress
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import campaign
+from campaign import RESULTS, Record
 from chamfer import TokenWeights
-from chamfer.data.collection import load_collection
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.ties import are_apart
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
@@ -31,17 +28,13 @@ from chamfer.learn.presets import PAPER, Preset
 from chamfer.learn.quality import quality
 from chamfer.learn.splits import Splits
 from chamfer.learn.start import Start
-from chamfer.learn.ties import are_apart
-from chamfer.reproduce.debates import grouped_by, with_debates
-from chamfer.reproduce.environment import environment
 from chamfer.reproduce.separator import with_separator_idf
-from chamfer.support.cache_folder import default_cache
-from chamfer.support.files import write_json
-from corpora import collections, encoder_for
-from few_shot import SEEDS, read_splits, shuffled
+from corpora import collections, described
+from false_labels import shuffled
+from judged_splits import open_collection, read_splits
+from learning import SEEDS
 from paper_controls import SYNTHETIC, uniform_queries, uniform_start
 
-RESULTS = Path(__file__).parent / "results" / "paper-study"
 PUBLISHED, SHUFFLED, WHOLE, IDF = "published", "published, judgements shuffled", "whole recipe", "IDF"
 
 
@@ -71,51 +64,39 @@ def variants(tokens: int) -> dict[str, Variant]:
 
 
 def main() -> None:
-    """Run the study on synthetic queries and on every collection, smallest first, each in its own process."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collections", nargs="*", help="names of collections (default: all, and synthetic queries)")
-    parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
-    parser.add_argument("--cache", type=Path, default=default_cache())
+    """Run the study on synthetic queries and on every collection."""
+    parser = campaign.options(__doc__, out=RESULTS / "paper-study")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of random divisions into splits")
-    parser.add_argument("--again", action="store_true", help="measure again what has results already")
     arguments = parser.parse_args()
-    measured_on = environment()
-    names = arguments.collections
-    jobs = {SYNTHETIC: partial(measure_synthetic, arguments.seeds)} if not names or SYNTHETIC in names else {}
+    names, seeds = arguments.collections, arguments.seeds
+    jobs = {SYNTHETIC: partial(measure_synthetic, seeds)} if not names or SYNTHETIC in names else {}
     if names != [SYNTHETIC]:
         for folder in collections(arguments.data, names):
-            jobs[folder.name] = partial(measure_collection, folder, arguments.cache, arguments.seeds)
-    for name, job in jobs.items():
-        out = RESULTS / f"{name}.json"
-        if out.exists() and not arguments.again:
-            continue
-        began = time.perf_counter()
-        # In its own process, which gives the memory back.
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            runs = process.submit(job).result()
-        write_json(out, {"environment": measured_on, "dataset": name, "runs": runs})
-        print(f"{name}: {len(runs)} runs in {time.perf_counter() - began:.0f} s", flush=True)
+            jobs[folder.name] = partial(measure_collection, folder, arguments.encoder, arguments.cache, seeds)
+    by_file = {arguments.out / f"{name}.json": job for name, job in jobs.items()}
+    missing = campaign.missing(arguments, by_file)
+    campaign.run({out: by_file[out] for out in missing}, arguments, lambda record: f"{len(record['runs'])} runs")
 
 
-def measure_synthetic(seeds: int) -> list[dict[str, Any]]:
+def measure_synthetic(seeds: int) -> Record:
     """Run the study on queries for which uniform weights are right."""
     drawn = ((seed, [uniform_queries(3 * seed + part) for part in range(3)]) for seed in range(seeds))
-    return [measure_splits(Splits(*parts), uniform_start(), seed) for seed, parts in drawn]
+    runs = [measure_splits(Splits(*parts), uniform_start(), seed) for seed, parts in drawn]
+    return {"dataset": SYNTHETIC, "runs": runs}
 
 
-def measure_collection(folder: Path, cache: Path, seeds: int) -> list[dict[str, Any]]:
+def measure_collection(folder: Path, encoder: str, cache: Path, seeds: int) -> Record:
     """Run the study on a collection, once for each seed that divides it differently."""
-    collection = with_debates(load_collection(folder, allow_empty=True))
-    setup = Setup(collection, encoder_for(folder), cache)
+    setup, group_by = open_collection(folder, cache, encoder)
     runs, known = [], set()
     for seed in range(seeds):
-        splits, _ = read_splits(setup, grouped_by(collection), seed)
+        splits, _ = read_splits(setup, group_by, seed)
         ids = tuple(tuple(query.query_id for query in part) for part in splits)
         if ids not in known:  # where a collection has all its splits, nothing is drawn
             known.add(ids)
             start = starting_weights(setup, learnt_from=len(splits.train))
             runs.append(measure_splits(splits, with_separator_idf(start, setup.frequencies), seed))
-    return runs
+    return {"dataset": setup.collection.name, "encoder": described(setup.encoder, encoder), "runs": runs}
 
 
 def measure_splits(splits: Splits[JudgedQuery], start: Start, seed: int) -> dict[str, Any]:

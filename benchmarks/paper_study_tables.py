@@ -7,7 +7,7 @@ from typing import Any
 from chamfer.evaluate.collection_means import FEWEST, mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
 from paper_controls import SYNTHETIC
-from table_means import read_records
+from table_means import not_yet, read_records
 
 UNIFORM, PUBLISHED, OPTIMUM = "uniform", "published", "optimum"
 Runs = Sequence[dict[str, Any]]
@@ -49,7 +49,7 @@ def mask_weights_compared() -> str:
     """Weights of ``[MASK]`` against each other, in sentences."""
     records = [[record] for record in read_records("mask-weights") if record["queries"]["test"] >= FEWEST]
     if not records:
-        return "Not measured yet; run `make bench-mask-weights`."
+        return not_yet("bench-late-interaction")
     soft = "softened IDF, [MASK] 0"
     plain, learnt = (
         mean_percent(_changes(records, name, MAIN_MEASURES[0], against=against))
@@ -105,7 +105,7 @@ def _percent(shares: Sequence[float | None]) -> str:
 def _facts(chosen: Sequence[Runs], far: Sequence[Runs], names: Sequence[str]) -> list[str]:
     """How far Adam goes on these collections, and how close to the optimum the optima are."""
     if not chosen:
-        return ["Not measured yet; run `make bench-paper-study`."]
+        return [not_yet("bench-paper-study")]
     means = {key: [statistics.fmean(run[key] for run in own) for own in chosen] for key in ("seen", "longest_path")}
     missed = [
         system["gap"] / (system["lowered"] + system["gap"])

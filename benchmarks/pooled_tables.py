@@ -12,6 +12,7 @@ from table_means import Record, enough, read_records
 UNIFORM, SOFT, MIX, AUTO = (*BASELINES.values(), "auto")
 AGAINST_UNIFORM, AGAINST_SOFT, AGAINST_MIX = BASELINES
 NDCG = MAIN_MEASURES[0]
+SHARING = "sharing"
 PARTS = {"all": "all test queries", "apart": "test queries apart"}
 
 # README shows these and the mean of all; docs/ has every collection.
@@ -55,8 +56,7 @@ def change(record: Record, column: Column, baseline: str, marks: Marks) -> str:
     shown = f"{100 * found['difference'] / base:+.1f}%{marks[record['dataset'], *column]}"
     if record[part]["groups"] < FEWEST_GROUPS:
         return f"{shown} (too few)"
-    # Results of earlier versions have the interval of the difference only.
-    ends = found.get("relative_interval") or [end / base for end in found["interval"]]
+    ends = found["relative_interval"]
     return f"{shown} ({100 * ends[0]:+.1f} to {100 * ends[1]:+.1f})"
 
 

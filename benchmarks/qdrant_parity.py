@@ -114,8 +114,8 @@ def measure(
                 {
                     "form": form,
                     "first_stage": stage,
-                    **compared(index, found, expected),
-                    "of_rounded_queries": compared(index, found, of_rounded),
+                    **compared(index, found, expected, queries),
+                    "of_rounded_queries": compared(index, found, of_rounded, queries),
                     "milliseconds": latency,
                     "library_milliseconds": own_latency,
                 }
@@ -130,12 +130,14 @@ def measure(
     }
 
 
-def compared(index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidates]) -> dict[str, Any]:
+def compared(
+    index: Snapshot, found: Sequence[Hits], expected: Sequence[Candidates], queries: Queries
+) -> dict[str, Any]:
     """Number of identical rankings, of rankings identical up to ties, and the largest difference of scores."""
     same = tied = 0
     apart = 0.0
-    for hits, candidates in zip(found, expected, strict=True):
-        ids, scores = index.ids(candidates.places), candidates.scores.astype(np.float64)
+    for place, (hits, candidates) in enumerate(zip(found, expected, strict=True)):
+        ids, scores = index.ids(candidates.places), queries.scale_of(place).scores(candidates.scores)
         theirs = np.array([hit.score for hit in hits])
         same += [hit.id for hit in hits] == ids
         score_of = dict(zip(ids, scores.tolist(), strict=True))

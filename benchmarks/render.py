@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import capacity_tables
-import few_shot_tables
+import evidence_cost_tables
 import gpu_tables
 import index_tables
 import kernel_tables
 import late_interaction_tables
+import learning_curve_tables
+import learning_tables
 import mix_choice_tables
-import mixed_tables
 import paper_study_tables
 import passages_tables
 import pylate_tables
@@ -21,6 +22,8 @@ import qdrant_tables
 import ray_tables
 import reproduce_tables
 import serving_tables
+import special_tokens_tables
+import thresholds_tables
 import torture_tables
 import zero_shot_tables
 import zero_shot_variant_tables
@@ -38,49 +41,49 @@ def main() -> None:
         "zero-shot-others": zero_shot_variant_tables.others(),
         "zero-shot-counted": zero_shot_variant_tables.counted(),
         "zero-shot-paper": zero_shot_tables.paper(),
-        "few-shot": few_shot_tables.every_collection(few_shot_tables.MINILM),
-        "few-shot-apart": few_shot_tables.apart_and_sharing(),
-        "few-shot-provenance": few_shot_tables.provenance(few_shot_tables.MINILM),
-        "late-interaction-provenance": few_shot_tables.provenance(few_shot_tables.LATE),
-        "fresh-provenance": few_shot_tables.provenance(few_shot_tables.FRESH_MINILM),
-        "fresh-late-provenance": few_shot_tables.provenance(few_shot_tables.FRESH_LATE),
-        "few-shot-all": few_shot_tables.every_recipe(few_shot_tables.MINILM),
-        "few-shot-recipes": few_shot_tables.recipe_means(few_shot_tables.MINILM),
-        "few-shot-context": few_shot_tables.where_it_comes_from(),
-        "few-shot-summary": few_shot_tables.summary(few_shot_tables.MINILM),
-        "mixed-provenance": few_shot_tables.provenance(mixed_tables.MINILM),
-        "mixed-without-labels": mixed_tables.without_labels(mixed_tables.MINILM),
-        "mixed-pieces": mixed_tables.pieces(mixed_tables.MINILM),
-        "mixed-with-labels": mixed_tables.with_labels(mixed_tables.MINILM),
-        "mixed-summary": mixed_tables.summary(mixed_tables.MINILM),
-        "mixed-over-mix": mixed_tables.over_mix(mixed_tables.MINILM),
-        "mixed-late-without-labels": mixed_tables.without_labels(mixed_tables.LATE),
-        "mixed-late-pieces": mixed_tables.pieces(mixed_tables.LATE),
-        "mixed-late-with-labels": mixed_tables.with_labels(mixed_tables.LATE),
-        "mixed-late-summary": mixed_tables.summary(mixed_tables.LATE),
-        "fresh-mixed": mixed_tables.without_labels(mixed_tables.FRESH_MINILM),
-        "fresh-mixed-learnt": mixed_tables.with_labels(mixed_tables.FRESH_MINILM),
-        "fresh-late-mixed": mixed_tables.without_labels(mixed_tables.FRESH_LATE),
-        "fresh-late-mixed-learnt": mixed_tables.with_labels(mixed_tables.FRESH_LATE),
-        "mixed-cost": mixed_tables.cost(),
-        "mix-factors": mix_choice_tables.factors(),
-        "mix-left-out": mix_choice_tables.left_out(),
-        "mixed-short": mixed_tables.short(),
-        "late-interaction-zero-shot": few_shot_tables.without_labels(few_shot_tables.LATE),
-        "late-interaction-summary": few_shot_tables.summary(few_shot_tables.LATE),
-        "late-interaction-recipes": few_shot_tables.recipe_means(few_shot_tables.LATE),
-        "late-interaction-few-shot": few_shot_tables.every_collection(few_shot_tables.LATE),
+        **{
+            f"{page}-{name}": table(folder)
+            for page, folder in (
+                ("learning", learning_tables.MINILM),
+                ("late-interaction", learning_tables.LATE),
+                ("fresh", learning_tables.FRESH_MINILM),
+                ("fresh-late", learning_tables.FRESH_LATE),
+            )
+            for name, table in (
+                ("provenance", learning_tables.provenance),
+                ("without-labels", learning_tables.without_labels),
+                ("with-labels", learning_tables.with_labels),
+                ("over-mix", learning_tables.over_mix),
+            )
+        },
+        **{
+            f"{page}-{name}": table(folder)
+            for page, folder in (("learning", learning_tables.MINILM), ("late-interaction", learning_tables.LATE))
+            for name, table in (
+                ("pieces", learning_tables.pieces),
+                ("summary", learning_tables.summary),
+                ("recipes", learning_tables.recipe_means),
+                ("every-recipe", learning_tables.every_recipe),
+            )
+        },
+        "learning-new-questions": learning_tables.new_questions(),
+        "learning-short": learning_tables.short(),
+        "similar-queries": learning_tables.similar_queries(),
+        "learning-curve": learning_curve_tables.curves(),
+        "evidence-cost": evidence_cost_tables.cost(),
+        "mix-factors": mix_choice_tables.factors(mix_choice_tables.MINILM),
+        "mix-left-out": mix_choice_tables.left_out(mix_choice_tables.MINILM),
+        "late-interaction-mix-factors": mix_choice_tables.factors(mix_choice_tables.LATE),
+        "late-interaction-mix-left-out": mix_choice_tables.left_out(mix_choice_tables.LATE),
+        "special-tokens": special_tokens_tables.weights(),
+        "thresholds-separation": thresholds_tables.separation(),
+        "thresholds-flagged": thresholds_tables.flagged(),
+        "thresholds-levels": thresholds_tables.levels(),
         "late-interaction-training": late_interaction_tables.training(),
-        "fresh-zero-shot": few_shot_tables.without_labels(few_shot_tables.FRESH_MINILM),
-        "fresh-few-shot": few_shot_tables.every_collection(few_shot_tables.FRESH_MINILM),
-        "fresh-late-zero-shot": few_shot_tables.without_labels(few_shot_tables.FRESH_LATE),
-        "fresh-late-few-shot": few_shot_tables.every_collection(few_shot_tables.FRESH_LATE),
         "paper-study": paper_study_tables.study(),
         "mask-weights-compared": paper_study_tables.mask_weights_compared(),
-        "similar-queries": few_shot_tables.similar_queries(),
         "late-interaction-pairs": late_interaction_tables.pairs(),
         "mask-weights": paper_study_tables.mask_weights(),
-        "learning-curve": few_shot_tables.learning_curve(),
         "kernel": kernel_tables.headline(),
         "kernel-short": kernel_tables.short(),
         "kernel-all": kernel_tables.every_shape(),

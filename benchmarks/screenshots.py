@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -22,6 +23,7 @@ from chamfer.data.docstrings import docstring_collection
 
 DOCS = Path(__file__).parents[1] / "docs" / "images"
 CHROMIUM = "/usr/bin/chromium"
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 MOST_BYTES = 300_000
 """Size limit of a picture, to keep the repository small."""
 
@@ -30,42 +32,41 @@ def main() -> None:
     """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("index", nargs="?", type=Path, help="index folder")
-    parser.add_argument("--query", default="wait until all of the threads are finished")
-    parser.add_argument("--token", default="threads", help="query token to point at in the dark picture")
-    parser.add_argument("--max-documents", type=int, default=1500, help="docstrings to index, if no index is given")
+    parser.add_argument("--query", default="count how often each word occurs")
+    parser.add_argument("--word", default="count", help="word to drag to a higher weight")
+    parser.add_argument("--max-documents", type=int, default=2000, help="docstrings to index, if no index is given")
     parser.add_argument("--out", type=Path, default=DOCS)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         index = asked.index or _build(Path(folder) / "index", asked.max_documents)
         with _serve(index, Path(folder) / "log") as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-            _wide(browser, address, asked.query, asked.token, asked.out)
-            _phone(browser, address, asked.query, asked.out)
+            for scheme in SCHEMES:
+                _wide(browser, address, asked.query, asked.word, scheme, asked.out)
+            _phone(browser, address, asked.query, asked.word, asked.out)
             browser.close()
 
 
-def _wide(browser: Browser, address: str, query: str, token: str, out: Path) -> None:
-    for scheme in ("light", "dark"):
-        page = browser.new_page(
-            base_url=address,
-            color_scheme="dark" if scheme == "dark" else "light",
-            viewport={"width": 1240, "height": 980},
-            device_scale_factor=1.25,
-        )
-        _search(page, query)
-        if scheme == "light":
-            page.locator("#weighted .why summary").first.click()
-            page.mouse.move(0, 0)
-        else:
-            page.get_by_role("toolbar").get_by_role("button", name=f"{token}, weight").first.click()
-        _write(page, out / f"page-{scheme}.png")
-
-
-def _phone(browser: Browser, address: str, query: str, out: Path) -> None:
+def _wide(browser: Browser, address: str, query: str, word: str, scheme: Literal["light", "dark"], out: Path) -> None:
     page = browser.new_page(
-        base_url=address, viewport={"width": 360, "height": 760}, device_scale_factor=2, is_mobile=True, has_touch=True
+        base_url=address, color_scheme=scheme, viewport={"width": 1240, "height": 820}, device_scale_factor=1.2
     )
     _search(page, query)
+    _drag(page, word)
+    if scheme == "light":
+        page.locator("#weighted .card").first.hover()
+    else:
+        page.locator("#weighted .ask").first.click()
+        page.get_by_role("slider", name=f"weight of {word}", exact=True).hover()
+    _write(page, out / f"page-{scheme}.png")
+
+
+def _phone(browser: Browser, address: str, query: str, word: str, out: Path) -> None:
+    page = browser.new_page(
+        base_url=address, viewport={"width": 390, "height": 844}, device_scale_factor=2, is_mobile=True, has_touch=True
+    )
+    _search(page, query)
+    _drag(page, word)
     _write(page, out / "page-phone.png")
 
 
@@ -75,6 +76,18 @@ def _search(page: Page, query: str) -> None:
     page.keyboard.press("Enter")
     page.locator("#weighted .card").first.wait_for()
     page.evaluate("document.activeElement.blur()")
+
+
+def _drag(page: Page, word: str) -> None:
+    """Give a word nearly three times its weight."""
+    box = page.get_by_role("slider", name=f"weight of {word}", exact=True).bounding_box()
+    if box is None:
+        raise SystemExit(f"the query has no word {word!r}")
+    page.mouse.move(box["x"] + 10, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 150, box["y"] + 10, steps=10)
+    page.mouse.up()
+    page.mouse.move(0, 0)
 
 
 def _write(page: Page, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Results of several seeds on the same test queries, pooled query by query."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,21 @@ class SeedResult(NamedTuple):
     """Whether each query shares nothing with those that were learnt from."""
     values: dict[str, Quality]
     """Quality of each system, query by query."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON, from which :meth:`from_json` makes the same again."""
+        return {
+            "query_ids": self.query_ids,
+            "groups": self.groups.tolist(),
+            "apart": self.apart.tolist(),
+            "values": {name: values.tolist() for name, values in self.values.items()},
+        }
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Self:
+        """Make it from JSON."""
+        values = {name: np.array(own, np.float64).reshape(-1, 2) for name, own in found["values"].items()}
+        return cls(found["query_ids"], np.array(found["groups"]), np.array(found["apart"], np.bool_), values)
 
 
 def pooled(seeds: Sequence[SeedResult]) -> dict[str, Any]:

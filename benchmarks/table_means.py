@@ -47,6 +47,11 @@ def read_records(benchmark: str) -> list[Record]:
     return [json.loads(path.read_text()) for path in sorted((RESULTS / benchmark).glob("*.json"))]
 
 
+def not_yet(target: str) -> str:
+    """What stands in place of a table without results."""
+    return f"Not measured yet on this version; run `make {target}`."
+
+
 def changes_in(records: Sequence[Record], names: Sequence[str], measures: Sequence[str]) -> Changes:
     """Everything that a table compares with uniform weights; p-values are corrected by Holm's method over all of it."""
     keys = [(name, measure, record) for name in names for measure in measures for record in records]

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from chamfer import DocumentFrequencies, TokenWeights
 from chamfer.data.judgements import TEST
-from chamfer.evaluate.evaluation import settings_json
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import Bootstrap, compare
+from chamfer.evaluate.system import settings_json
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import judge_splits
 from chamfer.learn.quality import Quality, quality

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from chamfer.index.manifest import needed_manifest
+
 # Words of the tiny model's vocabulary, and others that only BM25 counts.
 SENTENCE = "the cat sat on a mat and the dog barks at night "
 SCHEMA = pa.schema({"id": pa.string(), "text": pa.string(), "n": pa.int64()})
@@ -54,4 +56,6 @@ def test_a_build_needs_less_memory_than_its_file(tmp_path: Path, plain_checkpoin
     size = path.stat().st_size
     assert size > (96e6 if long else 48e6)
     growth = grown(path, plain_checkpoint, tmp_path)
-    assert growth < 36 << 20, f"memory grew by {growth / 1e6:.0f} of {size / 1e6:.0f} MB"
+    manifest = needed_manifest(tmp_path / "index")
+    assert len(manifest.segments) < 16, "segments were merged, more than once"
+    assert growth < 32 << 20, f"memory grew by {growth / 1e6:.0f} of {size / 1e6:.0f} MB"

@@ -107,6 +107,22 @@ def test_evaluate_prints_a_table_for_people_and_runs_for_tools(
     assert set(systems["before"]) == set(systems["idf"])
 
 
+def test_evaluate_writes_a_report(run: Run, collection_folder: Path, tmp_path: Path) -> None:
+    arguments = ("evaluate", collection_folder, "--weights", "uniform", "--weights", "idf", "--html")
+    done = run(*arguments, "report.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "wrote report.html\n"
+    assert "nDCG" in done.stdout
+    report = (tmp_path / "report.html").read_text()
+    assert "ranks relevant documents higher than uniform" in report or "rank relevant documents alike" in report
+    assert_refused(run(*arguments, collection_folder), "--html needs the name of a file")
+    with full_disk():
+        done = run(*arguments, "report.html")
+    assert (done.returncode, "nDCG" in done.stdout) == (2, True), "what was measured is not lost"
+    assert "error: File too large" in done.stderr
+    assert (tmp_path / "report.html").read_text() == report
+
+
 def test_evaluate_ablates_a_mix(run: Run, collection_folder: Path, tmp_path: Path) -> None:
     with (collection_folder / "queries.jsonl").open("a") as file:
         file.write('{"_id": "q4", "text": "zebra"}\n')
@@ -188,13 +204,13 @@ def test_equal_documents_score_equally_and_keep_their_order(run: Run) -> None:
         assert [entry["id"] for entry in equal] == ["1", "2", "3"]
         assert len({entry["score"] for entry in equal}) == 1
     same = json.loads(run("rerank", stdin=json.dumps({"query": "dog", "documents": ["dog"]})).stdout)
-    assert same["ranking"][0]["score"] == 0
+    assert same["ranking"][0]["score"] == pytest.approx(1, abs=1e-6)
 
 
 def test_rerank_keeps_documents_without_text_on_request(run: Run) -> None:
     line = json.dumps({"query": "dog", "documents": ["", "the dog"]})
     answer = json.loads(run("rerank", "--allow-empty", stdin=line).stdout)
-    assert answer["ranking"][1] == {"id": "0", "score": None}
+    assert answer["ranking"][1] == {"id": "0", "score": 0}
 
 
 def test_rerank_counts_idf_over_a_corpus(run: Run, collection_folder: Path) -> None:

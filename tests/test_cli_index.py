@@ -12,10 +12,12 @@ from unittest.mock import patch
 import pytest
 
 from chamfer.cli.app import main
+from chamfer.cli.fields_table import print_fields
 from chamfer.cli.search import print_hits
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
 from chamfer.index import building
+from chamfer.index.field_counts import Field, Fields, FieldValue
 from chamfer.index.filters import parse_filter
 from chamfer.index.index import Index
 from chamfer.index.manifest import MANIFEST
@@ -88,25 +90,36 @@ def found(run: Run, *arguments: str) -> list[str]:
 
 class TestSearch:
     def test_people_see_ranks_scores_texts_and_metadata(self, built: Run) -> None:
-        done = built("search", "index", "why is the sky blue", "-k", "2", "--normalise", "--weights", "idf-soft")
+        done = built("search", "index", "why is the sky blue", "-k", "2", "--min-score", "0.1", "--weights", "idf-soft")
         first, text, metadata, second, *_ = done.stdout.splitlines()
         assert first.split()[0::2] == ["1", "d3"]
-        assert float(first.split()[1]) == pytest.approx(0, abs=5e-3)
+        assert float(first.split()[1]) == pytest.approx(1, abs=5e-3)
         assert text.strip() == DOCUMENTS["d3"]
         assert metadata == "    year: 2002 · lang: de"
         assert second.split()[0] == "2"
 
+    def test_a_search_that_found_nothing_but_unrelated_documents_says_so(self, run: Run, tmp_path: Path) -> None:
+        write_lines(tmp_path / "many.jsonl", [{"_id": str(n), "text": f"the cat sat {n}"} for n in range(25)])
+        run("index", "build", "many.jsonl", "--out", "index")
+        said = "probably nothing here: no document scores better than unrelated ones do"
+        with patch("chamfer.search.searcher.Searcher.unrelated_score", return_value=1.0):
+            done = run("search", "index", "dog")
+            assert said in done.stderr
+            assert json.loads(run("search", "index", "dog", "--json").stdout)["probably_nothing"] is True
+        with patch("chamfer.search.searcher.Searcher.unrelated_score", return_value=0.0):
+            assert said not in run("search", "index", "dog").stderr
+
     def test_a_long_text_keeps_its_indent(self, capsys: pytest.CaptureFixture[str]) -> None:
         metadata = {"tags": ["a", "b"], "by": {"name": "Ada"}, "open": True, "title": "Owls"}
-        print_hits([Hit("d1", -0.5, "the cat sat on a mat " * 20, metadata)])
+        print_hits([Hit("d1", 0.5, "the cat sat on a mat " * 20, metadata)])
         first, *others = capsys.readouterr().out.splitlines()
-        assert first == " 1  -0.5000  d1"
+        assert first == " 1  0.5000  d1"
         assert [len(line) - len(line.lstrip()) for line in others] == [4] * 4
         assert others[-1].strip() == 'tags: a, b · by: {"name": "Ada"} · open: true · title: Owls'
 
     def test_a_title_is_a_headline(self, capsys: pytest.CaptureFixture[str]) -> None:
-        print_hits([Hit("d1", -0.5, "hoot at night", {}, "Owls [of Europe]")])
-        assert capsys.readouterr().out.splitlines() == [" 1  -0.5000  d1  Owls [of Europe]", "    hoot at night"]
+        print_hits([Hit("d1", 0.5, "hoot at night", {}, "Owls [of Europe]")])
+        assert capsys.readouterr().out.splitlines() == [" 1  0.5000  d1  Owls [of Europe]", "    hoot at night"]
 
     def test_programs_read_a_line_of_json(self, built: Run) -> None:
         [line] = built("search", "index", "blue sky", "-k", "3", "--json").stdout.splitlines()
@@ -165,12 +178,13 @@ class TestSearch:
         arguments = ("--form", "cosine", "--weights", "idf", "--depth", "2", "--first-stage", "dense")
         assert found(built, DOCUMENTS["d5"], "-k", "1", *arguments) == ["d5"]
 
-    def test_a_document_without_text_has_no_score_in_json(self, run: Run, tmp_path: Path) -> None:
+    def test_a_document_without_text_scores_0(self, run: Run, tmp_path: Path) -> None:
         write_lines(tmp_path / "some.jsonl", [{"_id": "a", "text": ""}, {"_id": "b", "text": "the cat"}])
         run("index", "build", "some.jsonl", "--out", "index", "--allow-empty")
         answer = json.loads(run("search", "index", "cat", "--json").stdout, parse_constant=pytest.fail)
         assert [hit["id"] for hit in answer["hits"]] == ["b", "a"]
-        assert answer["hits"][1]["score"] is None
+        assert answer["hits"][1]["score"] == 0
+        assert answer["probably_nothing"] is None
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
@@ -269,6 +283,24 @@ class TestIndex:
         assert done.returncode != 0
         assert "interrupted: 0 of 5 documents are indexed, and 5 are encoded already; run the same co" in done.stderr
 
+    def test_who_interrupts_a_replacement_learns_what_is_kept(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """With passages too, documents are counted; one that was replaced is no more than before."""
+        add = Writer.add_long
+
+        def interrupt(writer: Writer, *arguments: Any, **named: Any) -> int:
+            if writer.manifest.documents > 5:
+                raise KeyboardInterrupt
+            return add(writer, *arguments, **named)
+
+        assert run("index", "build", "corpus.jsonl", "--out", "index", "--passages").returncode == 0
+        write_lines(tmp_path / "new.jsonl", [{"_id": name, "text": "a mat " * 900} for name in ("d1", "more", "last")])
+        monkeypatch.setattr(Writer, "add_long", interrupt)
+        monkeypatch.setattr(building, "CHUNK_TOKENS", 2048)
+        done = run("index", "add", "index", "new.jsonl", "--replace")
+        assert "index holds 6 documents, 1 more than before, and those that were replaced stay so; run" in done.stderr
+
     def test_what_is_cut_is_told(self, run: Run) -> None:
         done = run("index", "build", "corpus.jsonl", "--out", "short", "--document-length", "5")
         assert "documents were truncated to 5 tokens" in done.stderr
@@ -284,6 +316,45 @@ class TestIndex:
         assert any(line.startswith("size of first stages") for line in lines)
         assert any(re.fullmatch(r"commit +[0-9]+", line) for line in lines), "version would be that of chamfer"
         assert told["commit"] == Index.open("index").snapshot.manifest.version
+
+    def test_info_lists_the_fields_that_filters_can_compare(self, built: Run, tmp_path: Path) -> None:
+        fields = json.loads(built("index", "info", "index", "--json").stdout)["fields"]
+        assert [(one["name"], one["kind"], one["documents"], one["distinct"]) for one in fields] == [
+            ("lang", "text", 5, 2),
+            ("year", "number", 5, 5),
+        ]
+        assert fields[0]["values"] == [{"value": "de", "documents": 3}, {"value": "en", "documents": 2}]
+        assert (fields[1]["lowest"], fields[1]["highest"]) == (2000, 2004)
+        lines = [line.split() for line in built("index", "info", "index").stdout.splitlines()]
+        assert ["lang", "text", "5", "2", "de", "3", "·", "en", "2"] in lines
+        years = " · ".join(f"{year} 1" for year in range(2000, 2005))
+        assert ["year", "number", "5", "5", "2000", "to", "2004", *years.split()] in lines
+
+    def test_info_of_a_damaged_index_says_why_no_fields_are_shown(self, built: Run, tmp_path: Path) -> None:
+        [texts] = (tmp_path / "index").rglob("documents.sqlite")
+        texts.write_bytes(bytes(texts.stat().st_size))
+        done = built("index", "info", "index", "--json")
+        assert (done.returncode, json.loads(done.stdout)["fields"]) == (0, None)
+        assert "note: the metadata fields are not shown: " in done.stderr
+        assert "documents.sqlite is damaged: file is not a database; delete the index" in done.stderr
+
+    def test_values_are_shown_short_and_safely(self, capsys: pytest.CaptureFixture[str]) -> None:
+        values = (FieldValue("[red]" + "x" * 50, 3), FieldValue("a\x1b[2Jb", 2), FieldValue(True, 1))
+        unsafe = Field("[b]name", "mixed", 1234567, True, 9, False, values, None, None)
+        print_fields(Fields([unsafe], complete=False))
+        shown = capsys.readouterr().out
+        for part in (
+            "[b]name",
+            "mixed, several",
+            "1,234,567",
+            "9 or more",
+            "[red]xxx",
+            "… 3",
+            "'a\\x1b[2Jb' 2",
+            "true 1",
+        ):
+            assert part in shown
+        assert shown.splitlines()[-1] == "and fields that fewer documents have"
 
     def test_verify_finds_what_is_damaged(self, built: Run, tmp_path: Path) -> None:
         assert built("index", "verify", "index").stdout == "index is intact\n"

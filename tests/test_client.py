@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import os
 import re
 import socket
@@ -84,7 +83,7 @@ def problem(status: int, message: str, **headers: str) -> httpx.Response:
     return httpx.Response(status, json={"message": message}, headers=headers)
 
 
-FOUND = {"hits": [], "query_was_truncated": False, "notes": [], "missing_shards": []}
+FOUND: dict[str, Any] = {"hits": [], "query_read": None, "probably_nothing": None, "notes": [], "missing_shards": []}
 
 
 class TestParity:
@@ -96,7 +95,7 @@ class TestParity:
             {"k": 2, "offset": 1},
             {"k": 2, "weights": "uniform"},
             {"where": "length > 20"},
-            {"normalise": True},
+            {"min_score": 0.3},
         ],
     )
     def test_a_search_finds_what_the_library_finds(
@@ -114,7 +113,7 @@ class TestParity:
         assert client.search([]) == []
 
     def test_a_document_without_tokens_has_no_score(self, client: Client) -> None:
-        assert client.search(QUERY, 100)[-1][:2] == ("empty", -math.inf)
+        assert client.search(QUERY, 100)[-1][:2] == ("empty", 0.0)
 
     def test_an_explanation_is_that_of_the_library(self, client: Client, searcher: Searcher) -> None:
         assert client.explain(QUERY, "d1") == searcher.explain(QUERY, "d1")
@@ -125,7 +124,7 @@ class TestParity:
         assert explanation.evidence
         assert explanation.as_json() == searcher.explain(QUERY, "d1").as_json()
 
-    @pytest.mark.parametrize("settings", [{}, {"k": 3}, {"normalise": True}, {"weights": "uniform"}])
+    @pytest.mark.parametrize("settings", [{}, {"k": 3}, {"min_score": 0.3}, {"weights": "uniform"}])
     @pytest.mark.parametrize("documents", [{"z": "a dog", "a": "cats sleep", "b": "a dog"}, ["a dog", "", "cats"] * 15])
     def test_texts_are_ranked_as_the_library_ranks_them(
         self, client: Client, searcher: Searcher, documents: Any, settings: dict[str, Any]
@@ -337,7 +336,7 @@ class TestRetries:
         client, _ = answering(httpx.Response(200, json={**FOUND, "missing_shards": ["shard-2"]}))
         with pytest.warns(InputWarning, match="documents of shard-2 are missing, because"):
             client.search(QUERY)
-        explained = {"documents": [], "tokens": [], "form": "l2", "query_was_truncated": False}
+        explained: dict[str, Any] = {"documents": [], "tokens": [], "form": "l2", "query_read": None}
         client, _ = answering(httpx.Response(200, json={**explained, "missing_shards": ["shard-2"]}))
         with pytest.raises(ServerError, match="'d1' was not found, and shard-2 did not answer; try again"):
             client.explain(QUERY, "d1")
@@ -348,7 +347,7 @@ def test_what_is_sent(tmp_path: Path) -> None:
     client.search("é", where="a = 1")
     [request] = asked
     assert (str(request.url), request.headers["authorization"]) == (f"{URL}/search", "Bearer secret")
-    sent = {"query": "é", "k": 10, "offset": 0, "weights": "current", "where": "a = 1", "normalise": False}
+    sent = {"query": "é", "k": 10, "offset": 0, "weights": "current", "where": "a = 1", "min_score": 0.0}
     assert json.loads(request.content) == sent
     under, asked = answering(httpx.Response(200, json=FOUND))
     under = Client(f"{URL}/behind/a/proxy/", transport=under._http._transport)
@@ -442,7 +441,7 @@ class TestCommand:
         return call
 
     @pytest.mark.parametrize(
-        "arguments", [["-k", 2], ["--json"], ["--weights", "idf", "--normalise"], ["--where", "length > 20"]]
+        "arguments", [["-k", 2], ["--json"], ["--weights", "idf", "--min-score", "0.3"], ["--where", "length > 20"]]
     )
     def test_it_prints_what_a_search_of_the_index_prints(
         self, run: Callable[..., tuple[str, str]], server: Address, searcher: Searcher, arguments: list[object]
@@ -501,7 +500,7 @@ class TestCommand:
 def test_the_client_imports_no_model() -> None:
     code = (
         "import sys, chamfer, httpx\n"
-        "found = {'hits': [], 'query_was_truncated': False}\n"
+        "found = {'hits': [], 'query_read': None, 'probably_nothing': None}\n"
         "transport = httpx.MockTransport(lambda _: httpx.Response(200, json=found))\n"
         "chamfer.Client('http://localhost', transport=transport).search('cats')\n"
         "assert not {'torch', 'sentence_transformers', 'transformers', 'scipy', 'fastapi'} & set(sys.modules)"

@@ -159,6 +159,15 @@ class TestMeasures:
         with pytest.raises(InputError, match="no judged queries"):
             measure([], {})
 
+    def test_grades_below_0_are_not_relevant(self) -> None:
+        ranking = Ranking("q", ("a", "b"), (2.0, 1.0))
+        assert measure([ranking], {"q": {"a": -2}})["nDCG@10"].tolist() == [0.0]
+        assert measure([ranking], {"q": {"a": -2, "b": 1}})["RR@10"].tolist() == [0.5]
+
+    def test_a_grade_that_would_crash_the_measures_is_refused(self) -> None:
+        with pytest.raises(InputError, match="a grade must be at most 1,000,000, not 2147483648"):
+            measure([Ranking("q", ("a",), (1.0,))], {"q": {"a": 2**31}})
+
 
 class TestComparisons:
     def test_equal_systems_do_not_differ(self) -> None:

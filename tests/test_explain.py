@@ -18,6 +18,7 @@ from chamfer.kernels import reference
 from chamfer.kernels.form import Form
 from chamfer.support.notebook import marked, table
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.scale import Scale
 from tests import checkpoints
 from tests.conftest import DOCUMENTS
 from tests.vectors import as_query, unit
@@ -43,9 +44,9 @@ def test_contributions_add_up_to_the_score_exactly(encoder: Encoder, form: Form)
     explained = explain(QUERY, "cats sleep", encoder=encoder, weights=weights, form=form)
     assert math.fsum(match.contribution for match in explained.matches) == explained.score
     assert math.fsum(word.contribution for word in explained.words) == pytest.approx(explained.score, abs=1e-15)
-    assert explained.score == pytest.approx(
-        reference.score(query.vectors, weights.of(query), document, form)[0], abs=1e-12
-    )
+    kernel = reference.score(query.vectors, weights.of(query), document, form)
+    assert explained.score == pytest.approx(Scale(weights.of(query), form=form).scores(kernel)[0], abs=1e-12)
+    assert explained.paper_score == pytest.approx(kernel[0], abs=1e-6)
     assert [match.token for match in explained.matches] == ["[CLS]", "why", "do", "cats", "sleep", "[SEP]"]
 
 
@@ -73,6 +74,22 @@ def test_the_closest_tokens_are_those_of_the_reference(form: Form, seed: int) ->
     wanted, wanted_places = reference.match(query.vectors, document, form)
     np.testing.assert_allclose(distances, wanted[0], atol=1e-9)
     assert places.tolist() == wanted_places[0].tolist()
+
+
+@both_forms
+def test_the_best_match_has_the_largest_share(encoder: Encoder, form: Form) -> None:
+    explained = explain(QUERY, "cats sleep", encoder=encoder, form=form)
+    closest_first = sorted(explained.matches, key=lambda match: match.distance)
+    assert [one.contribution for one in closest_first] == sorted(one.contribution for one in closest_first)[::-1]
+    perfect = explain(QUERY, QUERY, encoder=encoder, form=form)
+    assert perfect.score == pytest.approx(1, abs=1e-3)
+
+
+def test_special_tokens_are_one_line_at_the_end(encoder: Encoder) -> None:
+    explained = an_explanation(encoder)
+    assert [line.text for line in explained.lines] == ["why", "do", "cats", "sleep", "special tokens"]
+    assert math.fsum(line.contribution for line in explained.lines) == pytest.approx(explained.score, abs=1e-12)
+    assert explained.lines[-1].share == pytest.approx(explained.special_share)
 
 
 def test_special_tokens_have_their_share_of_the_score(encoder: Encoder) -> None:
@@ -141,7 +158,7 @@ def test_words_of_a_pooled_index_are_those_of_the_text(encoder: Encoder, tmp_pat
 def test_words_of_bytes_are_spelled_whole() -> None:
     vocabulary = Vocabulary(("<s>", "ĠbÃ", "¼"), frozenset({0}))
     query = TokenBatch.pack([np.eye(3, dtype=np.float32)], [[0, 1, 2]])
-    explained = explain_tokens(query, np.ones(3), query, vocabulary)
+    explained = explain_tokens(query, query, vocabulary, Scale(np.ones(3)))
     assert [word.text for word in explained.words] == ["<s>", "bü"]
 
 
@@ -183,7 +200,7 @@ def test_what_cannot_be_explained_is_an_error(encoder: Encoder, tmp_path: Path) 
         searcher.explain(QUERY, ["empty"])
     query = encoder.encode_queries([QUERY])
     with pytest.raises(InputError, match="one document with at least one token"):
-        explain_tokens(query, np.ones(6), encoder.encode_documents([""]), encoder.vocabulary)
+        explain_tokens(query, encoder.encode_documents([""]), encoder.vocabulary, Scale(np.ones(6)))
 
 
 def test_an_explanation_survives_json(encoder: Encoder) -> None:

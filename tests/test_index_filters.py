@@ -18,7 +18,8 @@ from chamfer.index.fields import DEEPEST, Value, fields_of
 from chamfer.index.filter_errors import FilterSyntaxError
 from chamfer.index.filters import LONGEST, MOST_COMPARISONS, SlowFilterError, parse_filter
 from chamfer.index.matching import Mask, passing
-from chamfer.index.texts import Texts, TextWriter
+from chamfer.index.text_writer import TextWriter
+from chamfer.index.texts import Texts
 
 Metadata = Mapping[str, Any]
 

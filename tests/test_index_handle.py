@@ -11,7 +11,7 @@ import pytest
 from chamfer import Encoder, InputError, Searcher, build_index
 from chamfer.data.documents import Document
 from chamfer.errors import InputWarning
-from chamfer.index import memory, texts
+from chamfer.index import memory, text_writer
 from chamfer.index.fields import fields_of
 from chamfer.index.index import Index
 from chamfer.index.manifest import MANIFEST
@@ -254,7 +254,7 @@ def test_an_index_without_titles_is_read_and_added_to(
 ) -> None:
     """As versions before titles built them."""
     with monkeypatch.context() as patched:
-        patched.setattr(texts, "SCHEMA", texts.SCHEMA.replace("title INTEGER NOT NULL", "other INTEGER"))
+        patched.setattr(text_writer, "SCHEMA", text_writer.SCHEMA.replace("title INTEGER NOT NULL", "other INTEGER"))
         build_index(tmp_path, TITLED, encoder)
     index = Index.open(tmp_path)
     assert index["a"] == Document("a", "Cats sleep all day")

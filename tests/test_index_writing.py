@@ -1,5 +1,6 @@
 """An index that changes: what is in it, who may read meanwhile, and what it refuses."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -79,6 +80,22 @@ def test_an_index_holds_what_a_dictionary_would(
             model = step.after(model, precision)
             assert read(tmp_path) == model
             assert len(writer.manifest.segments) <= 9
+
+
+def test_files_of_merged_segments_are_closed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each open database kept 2 MB, and the disk space of a removed file, until Python collected garbage."""
+    monkeypatch.setattr(merging, "FAN", 3)
+    gc.collect()
+    gc.disable()
+    try:
+        with writing(tmp_path, settings_of("float16")) as writer:
+            for number in range(9):
+                writer.add([Document(str(number), "text")], batch(2))
+            assert len(writer.manifest.segments) == 1
+            opened = [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
+            assert not [path for path in opened if path.startswith(str(tmp_path.resolve())) and "(deleted)" in path]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("precision", EXACT)

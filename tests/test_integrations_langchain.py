@@ -17,7 +17,6 @@ from chamfer import Encoder, InputError, Searcher, TokenWeights, build_index, co
 from chamfer.errors import InputWarning
 from chamfer.integrations.langchain import IndexRetriever, WeightedReranker
 from chamfer.kernels.form import Form
-from chamfer.search.relevance import relevance
 from chamfer.weights.mix import Mix
 from tests.conftest import DOCUMENTS, QUERIES
 from tests.test_mixed_scores import mixed
@@ -41,17 +40,17 @@ def scores(found: list[Document]) -> list[float]:
 @pytest.mark.parametrize("form", ["l2", "cosine"])
 def test_documents_are_ranked_and_scored_as_by_rerank(encoder: Encoder, weights: TokenWeights, form: Form) -> None:
     found = WeightedReranker(encoder=encoder, weights=weights, form=form).compress_documents(documents(), QUERY)
-    expected = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights, form=form, normalise=True)
+    expected = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights, form=form)
     assert [document.id for document in found] == list(expected.document_ids)
-    assert scores(found) == [relevance(score) for score in expected.scores]
+    assert scores(found) == list(expected.scores)
     assert all(document.metadata["from"] == document.id for document in found)
     assert all(document.page_content == DOCUMENTS[document.id or ""] for document in found)
 
 
 def test_without_weights_all_tokens_count_the_same(encoder: Encoder) -> None:
     found = WeightedReranker(encoder=encoder).compress_documents(documents(), QUERY)
-    expected = rerank(QUERY, DOCUMENTS, encoder=encoder, normalise=True)
-    assert scores(found) == [relevance(score) for score in expected.scores]
+    expected = rerank(QUERY, DOCUMENTS, encoder=encoder)
+    assert scores(found) == list(expected.scores)
 
 
 def test_the_given_documents_stay_as_they_are(encoder: Encoder) -> None:
@@ -125,10 +124,10 @@ def test_a_retriever_finds_what_the_searcher_finds(encoder: Encoder, tmp_path: P
     build_index(tmp_path, DOCUMENTS, encoder)
     searcher = Searcher.open(tmp_path, encoder=encoder)
     retriever = IndexRetriever(searcher=searcher, k=3)
-    hits = searcher.search(QUERY, 3, normalise=True)
+    hits = searcher.search(QUERY, 3)
     found = retriever.invoke(QUERY)
     assert [(document.id, document.page_content) for document in found] == [(hit.id, hit.text) for hit in hits]
-    assert scores(found) == [relevance(hit.score) for hit in hits]
+    assert scores(found) == [hit.score for hit in hits]
     assert asyncio.run(retriever.ainvoke(QUERY)) == found
     assert retriever.batch([QUERY] * 8) == [found] * 8
 

@@ -79,9 +79,11 @@ def test_an_agent_is_told_what_there_is(folder: Path) -> None:
 def test_a_search_returns_what_the_library_finds(folder: Path, encoder: Encoder) -> None:
     hits = Searcher.open(folder, encoder=encoder).search(QUERY, 3, where="length > 15")
     found = answer(folder, "search", query=QUERY, k=3, where="length > 15")
+    assert found["probably_nothing"] is hits.probably_nothing
+    assert answer(folder, "search", query=QUERY, min_score=1.0)["hits"] == []
     assert [(one["id"], one["text"]) for one in found["hits"]] == [(hit.id, hit.text) for hit in hits]
     assert found["hits"][0]["metadata"] == hits[0].metadata
-    assert all(0 <= one["relevance"] <= 1 and one["is_whole"] for one in found["hits"])
+    assert all(0 <= one["score"] <= 1 and one["is_whole"] for one in found["hits"])
     assert found["notes"] == []
 
 
@@ -89,7 +91,7 @@ def test_a_long_document_is_cut_in_a_search_and_read_in_parts(folder: Path) -> N
     every = answer(folder, "search", query=QUERY, k=50)["hits"]
     [hit] = [one for one in every if one["id"] == "long"]
     assert (hit["text"], hit["is_whole"]) == (LONG[:SNIPPET], False)
-    assert every[-1]["relevance"] == 0, "a document without text"
+    assert every[-1]["score"] == 0, "a document without text"
     first = answer(folder, "read", id="long")
     assert (first["text"], first["characters"], first["next_start"]) == (LONG[:PART], len(LONG), PART)
     second = answer(folder, "read", id="long", start=first["next_start"])

@@ -32,6 +32,7 @@ from chamfer.retrieve.sparse import sparse_query
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.search.hits import Hits
 from chamfer.weights.mix import NOTHING
+from chamfer.weights.scale import Scale
 from tests.conftest import DOCUMENTS, QUERIES
 from tests.test_mixed_scores import mixed
 from tests.vectors import unit
@@ -103,12 +104,13 @@ def random_queries(dimensions: int, weights: list[float]) -> Queries:
     return Queries(["cat and dog at night", "blue sky"], tokens, np.array(weights, np.float32))
 
 
-def check(found: Hits, expected: Candidates, index: Snapshot, *, apart: float) -> None:
+def check(found: Hits, expected: Candidates, index: Snapshot, scale: Scale, *, apart: float) -> None:
     """The documents of a ranking, in its order but for scores that are equal up to what rounding leaves ``apart``."""
     real = np.isfinite(expected.scores)  # documents without tokens are in no ranking of the engine
-    score_of = dict(zip(index.ids(expected.places), expected.scores.tolist(), strict=True))
+    scores = scale.scores(expected.scores)
+    score_of = dict(zip(index.ids(expected.places), scores.tolist(), strict=True))
     assert len(found) == np.count_nonzero(real)
-    for hit, score in zip(found, expected.scores[real].tolist(), strict=True):
+    for hit, score in zip(found, scores[real].tolist(), strict=True):
         assert hit.score == pytest.approx(score, abs=apart)
         assert score_of.get(hit.id, score) == pytest.approx(score, abs=2 * apart)
 
@@ -126,7 +128,9 @@ def test_every_document_is_ranked_as_by_the_kernel(
     push(client, name, index)
     found = QdrantSearcher(client, name, encoder, form=form).rank(queries, 60, first_stage="exhaustive")
     for place, expected in enumerate(best(index, queries._replace(form=form), 60)):
-        check(found[place], expected, index, apart=APART[form] * float(queries.weights_of(place).max()))
+        weights_of = queries.weights_of(place)
+        scale = Scale(weights_of, form=form)
+        check(found[place], expected, index, scale, apart=APART[form] * float(weights_of.max() / weights_of.mean()))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -138,7 +142,7 @@ def test_candidates_of_bm25_are_scored_alone(
     found = QdrantSearcher(client, name, encoder, form=form).rank(queries, 10, depth=12)
     candidates = [one.places for one in BM25Stage(index).find(queries, 12)]
     for place, expected in enumerate(best(index, queries._replace(form=form), 10, candidates)):
-        check(found[place], expected, index, apart=5 * APART[form])
+        check(found[place], expected, index, Scale(queries.weights_of(place), form=form), apart=5 * APART[form])
 
 
 @pytest.mark.parametrize("precision", ["int8", "2bit"])
@@ -152,7 +156,7 @@ def test_coded_vectors_are_pushed_as_what_they_stand_for(
     found = QdrantSearcher(client, name, encoder, form=form).rank(queries, 60, first_stage="exhaustive")
     for place, expected in enumerate(best(index, queries._replace(form=form), 60)):
         # Codes may change the length of a vector much, and 16 bits keep only three digits of by how much.
-        check(found[place], expected, index, apart=2e-3)
+        check(found[place], expected, index, Scale(queries.weights_of(place), form=form), apart=2e-3)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -314,8 +318,8 @@ def test_filters_hold_for_the_same_documents(
         searcher = QdrantSearcher(client, name, encoder, form=form)
         found = searcher.rank(queries, 60, first_stage="exhaustive", where=where)
         expected = best(index, queries._replace(form=form), 60, [np.flatnonzero(allowed)] * 2)
-        for hits, ranked in zip(found, expected, strict=True):
-            check(hits, ranked, index, apart=APART[form])
+        for place, (hits, ranked) in enumerate(zip(found, expected, strict=True)):
+            check(hits, ranked, index, Scale(queries.weights_of(place), form=form), apart=APART[form])
     through_words = searcher.rank(queries, 60, depth=60, where=where)[1]
     candidates = BM25Stage(index).find(queries, 60, allowed)[1].places
     assert {hit.id for hit in through_words} == set(index.ids(candidates[index_lengths(index)[candidates] > 0]))
@@ -389,7 +393,7 @@ def test_a_push_that_is_killed_again_and_again_is_completed_without_duplicates(
     queries = random_queries(index.dimensions, [1, 2, 3, 4, 5])
     hits = QdrantSearcher(client, "killed", encoder).rank(queries, 60, first_stage="exhaustive")
     for place, expected in enumerate(best(index, queries, 60)):
-        check(hits[place], expected, index, apart=1e-5)
+        check(hits[place], expected, index, queries.scale_of(place), apart=1e-5)
     with pytest.raises(InputError, match="another process may have it open"):
         EdgeClient(tmp_path / "edge").count("killed")
     client.close()

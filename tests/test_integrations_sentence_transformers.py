@@ -15,6 +15,7 @@ from chamfer.integrations.sentence_transformers import WeightedMaxSim, weighted_
 from chamfer.kernels import reference
 from chamfer.kernels.form import Form
 from chamfer.weights.mix import NOTHING
+from chamfer.weights.scale import Scale
 from tests import checkpoints
 from tests.conftest import DOCUMENTS, JUDGEMENTS, QUERIES
 from tests.test_mixed_scores import mixed
@@ -48,6 +49,11 @@ def expected(encoder: Encoder, weights: TokenWeights, form: Form) -> torch.Tenso
     return scores
 
 
+def total_weights(encoder: Encoder, weights: TokenWeights) -> torch.Tensor:
+    """What MaxSim of folded queries is times our score."""
+    return torch.tensor([float(weights.of(encoder.encode_queries([query])).sum()) for query in ASKED])[:, None]
+
+
 def padded(matrices: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.nn.utils.rnn.pad_sequence(list(matrices), batch_first=True)
 
@@ -61,9 +67,10 @@ def test_scaled_queries_make_its_maxsim_our_cosine_form(
 ) -> None:
     queries = weighted_queries(encoder, ASKED, weights)
     documents = model.encode_document(TEXTS)
-    close(mean_maxsim(queries, documents), expected(encoder, weights, "cosine"))
+    score, totals = expected(encoder, weights, "cosine"), total_weights(encoder, weights)
     lengths = torch.tensor([len(query) for query in queries])[:, None]
-    close(model.similarity(queries, documents), lengths * expected(encoder, weights, "cosine"))
+    close(mean_maxsim(queries, documents), totals / lengths * score)
+    close(model.similarity(queries, documents), totals * score)
 
 
 def test_normalising_again_loses_the_weights(
@@ -80,7 +87,8 @@ def test_a_token_without_weight_counts_nothing(model: MultiVectorEncoder, encode
     light = TokenWeights(table, encoder.vocabulary)
     queries, documents = weighted_queries(encoder, ASKED, light), model.encode_document(TEXTS)
     assert (queries[0] == 0).all(dim=1).sum() == 1
-    close(mean_maxsim(queries, documents), expected(encoder, light, "cosine"))
+    lengths = torch.tensor([len(query) for query in queries])[:, None]
+    close(mean_maxsim(queries, documents), total_weights(encoder, light) / lengths * expected(encoder, light, "cosine"))
     # Filled up to one length, the row of zeros passes for padding: the sum is the same, the mean is over fewer.
     close(maxsim(padded(queries), documents), maxsim(queries, documents))
     assert (mean_maxsim(padded(queries), documents)[0] > mean_maxsim(queries, documents)[0]).all()
@@ -110,7 +118,10 @@ def test_padding_never_matches(form: Form) -> None:
     weights = [np.linspace(0, 2, len(query), dtype=np.float32) for query in queries]
     similarity = WeightedMaxSim(weights, form=form)
     batch = TokenBatch.pack([rows.numpy() for rows in documents], [[0] * len(rows) for rows in documents])
-    defined = [reference.score(query.numpy(), own, batch, form) for query, own in zip(queries, weights, strict=True)]
+    defined = [
+        Scale(own, form=form).scores(reference.score(query.numpy(), own, batch, form))
+        for query, own in zip(queries, weights, strict=True)
+    ]
     wanted = torch.from_numpy(np.stack(defined)).float()
     asked, marked = (
         padded([torch.ones(len(query)) for query in queries]),
@@ -146,8 +157,8 @@ def test_a_document_without_tokens_never_wins(
     similarity = WeightedMaxSim.of(encoder, ASKED, weights)
     documents = [torch.empty(0, encoder.dimensions), *model.encode_document(TEXTS)]
     found = similarity(model.encode_query(ASKED), documents)
-    assert (found[:, 0] == -torch.inf).all()
-    assert found[:, 1:].isfinite().all()
+    assert (found[:, 0] == 0).all()
+    assert (found[:, 1:] > 0).all()
 
 
 def test_no_documents_have_no_scores(encoder: Encoder, model: MultiVectorEncoder, weights: TokenWeights) -> None:
@@ -202,8 +213,9 @@ def test_zero_rows_are_closer_than_real_tokens_below_a_cosine_of_one_half() -> N
     real = torch.tensor([[0.4, 0.84**0.5]])
     similarity = WeightedMaxSim([np.ones(1, np.float32)])
     filled = similarity([token], [torch.cat([real, torch.zeros(1, 2)])])
-    assert filled.item() == -1 > similarity([token], [real]).item()
-    assert similarity([token], torch.cat([real, torch.zeros(1, 2)])[None]).item() < -1
+    assert filled.item() == pytest.approx(1 - 0.5**0.5)
+    assert filled.item() > similarity([token], [real]).item()
+    assert similarity([token], torch.cat([real, torch.zeros(1, 2)])[None]).item() < filled.item()
 
 
 @pytest.mark.parametrize("form", ["l2", "cosine"])
@@ -218,5 +230,4 @@ def test_queries_are_adapted_and_a_mix_is_left_out_with_a_warning(
     if form == "cosine":
         with pytest.warns(InputWarning, match="by tokens alone"):
             queries = weighted_queries(encoder, ASKED, weights)
-        lengths = torch.tensor([len(query) for query in queries])[:, None]
-        close(maxsim(queries, model.encode_document(TEXTS)) / lengths, wanted)
+        close(maxsim(queries, model.encode_document(TEXTS)) / total_weights(encoder, weights), wanted)

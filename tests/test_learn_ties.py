@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chamfer import Encoder, InputError
 from chamfer.data.collection import Collection
+from chamfer.evaluate.ties import Ties, are_apart, are_new, group, groups_of
 from chamfer.learn.auto import fit_auto
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.folds import FitConfigurations, cross_validation, folds_if_possible
@@ -18,7 +19,6 @@ from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.learning import learn
 from chamfer.learn.registry import blended_recipes, configurations_of
 from chamfer.learn.splits import divide, split_queries, spread
-from chamfer.learn.ties import Ties, are_apart, are_new, group, groups_of
 from tests.problems import random_problem, start
 
 

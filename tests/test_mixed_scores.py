@@ -3,7 +3,6 @@
 import json
 import math
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,9 +59,9 @@ def test_the_same_pair_has_the_same_score_in_search_rerank_and_explain(
     for hit, why in zip(hits, explained, strict=True):
         assert why.score == pytest.approx(hit.score, abs=1e-5)
         assert by_id[hit.id] == pytest.approx(hit.score, abs=2e-3), "up to the rounding of stored vectors"
-    few = searcher.rerank(QUERY, [hit.text for hit in hits[:3]], 2, normalise=True)
+    few = searcher.rerank(QUERY, [hit.text for hit in hits[:3]], 2)
     assert len(few) == 2
-    best = searcher.search(QUERY, 1, normalise=True)
+    best = searcher.search(QUERY, 1)
     assert few.scores[0] == pytest.approx(best[0].score, abs=2e-3)
 
 
@@ -86,7 +85,7 @@ def test_equal_documents_tie_and_a_document_without_tokens_comes_last(encoder: E
     searcher = Searcher.open(tmp_path / "ties", encoder=encoder, weights=mixed(encoder))
     hits = searcher.search("cats sleep", 100)
     assert hits[-1].id == "empty"
-    assert hits[-1].score == -math.inf
+    assert hits[-1].score == 0
     tied = [hit for hit in hits if hit.text == "cats sleep all day"]
     assert len({hit.score for hit in tied}) == 1
     assert ids(tied) == sorted(ids(tied))
@@ -96,14 +95,18 @@ def test_equal_documents_tie_and_a_document_without_tokens_comes_last(encoder: E
 
 
 @both_forms
-def test_a_normalised_score_is_that_of_the_tokens_plus_the_evidence(encoder: Encoder, folder: Path, form: Form) -> None:
+def test_the_score_of_tokens_alone_and_the_evidence_are_weighed_against_each_other(
+    encoder: Encoder, folder: Path, form: Form
+) -> None:
     weights = mixed(encoder)
     searcher = Searcher.open(folder, encoder=encoder, weights=weights, form=form)
-    plain = searcher.search(QUERY, 100, weights=weights.with_mix(NOTHING), normalise=True)
-    alone = {hit.id: hit.score for hit in plain}
-    for hit in searcher.search(QUERY, 5, normalise=True):
+    alone = {hit.id: hit.score for hit in searcher.search(QUERY, 100, weights=weights.with_mix(NOTHING))}
+    one = 2**0.5 if form == "l2" else 1  # what a perfect match of every token is worth
+    for hit in searcher.search(QUERY, 5):
         parts = searcher.explain(QUERY, hit.id).evidence
-        assert hit.score == pytest.approx(alone[hit.id] + sum(part.factor * part.value for part in parts), abs=1e-5)
+        perfect = one + sum(part.factor * part.perfect for part in parts)
+        score = (one * alone[hit.id] + sum(part.factor * part.value for part in parts)) / perfect
+        assert hit.score == pytest.approx(score, abs=1e-5)
 
 
 class TestExplanations:
@@ -134,7 +137,8 @@ class TestExplanations:
         why = Searcher.open(folder, encoder=encoder, weights=mixed(encoder)).explain(QUERY, "d05")
         uniform = why.with_uniform_weights()
         assert uniform.evidence == ()
-        assert uniform.score == pytest.approx(-np.mean([match.distance for match in why.matches]))
+        assert uniform.paper_score == pytest.approx(-np.mean([match.distance for match in why.matches]))
+        assert uniform.score == pytest.approx(1 + uniform.paper_score / 2**0.5)
         differences = why.against(uniform)
         assert sum(one.gain for one in differences) == pytest.approx(why.score - uniform.score)
         assert [one.other for one in differences if one.is_evidence] == [0, 0]
@@ -200,12 +204,12 @@ def test_evidence_is_opened_before_the_first_search_and_again_for_a_newer_commit
 ) -> None:
     build_index(tmp_path / "index", DOCUMENTS, encoder)
     tokens = Searcher.open(tmp_path / "index", encoder=encoder, weights="idf-soft")
-    assert tokens._ranker.evidence.opened == NOTHING
+    assert tokens.ranker.evidence.opened == NOTHING
     lexical = Searcher.open(tmp_path / "index", encoder=encoder, weights=mixed(encoder, Mix(lexical=1)))
-    assert lexical._ranker.evidence.opened == Mix(lexical=1)
+    assert lexical.ranker.evidence.opened == Mix(lexical=1)
     lexical.search(QUERY, weights=mixed(encoder))
     delete(tmp_path / "index", "d1")
-    assert lexical.refreshed()._ranker.evidence.opened == Mix(lexical=1, pooled=1)
+    assert lexical.refreshed().ranker.evidence.opened == Mix(lexical=1, pooled=1)
 
 
 def test_a_mix_takes_any_real_numbers_and_says_what_is_too_large(encoder: Encoder, folder: Path) -> None:
@@ -230,5 +234,6 @@ def test_evidence_counts_by_default(encoder: Encoder, folder: Path) -> None:
     assert [part.name for part in why.evidence] == ["lexical", "pooled"]
     without = searcher.queries.resolve("mix").with_mix(NOTHING)
     plain = searcher.explain(QUERY, "d05", weights=without)
-    assert replace(why, evidence=()) == plain
+    assert plain.evidence == ()
+    assert plain.paper_score == why.paper_score
     assert plain.score != why.score

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chamfer import Encoder
+from chamfer import Encoder, InputError
 from chamfer.learn.splits import Splits
 from tests import checkpoints
 from tests.problems import random_problem, start
@@ -44,10 +44,10 @@ class TestStudy:
         self, splits: tuple[str, ...], runs: int, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         study = import_module("paper_study")
-        monkeypatch.setattr(study, "encoder_for", lambda folder: encoder)
+        monkeypatch.setattr(import_module("judged_splits"), "encoder_for", lambda folder, name: encoder)
         monkeypatch.setattr(study, "measure_splits", lambda splits, start, seed: seed)
         folder = write_tiny(tmp_path / "tiny", splits=splits)
-        assert study.measure_collection(folder, tmp_path / "cache", 2) == list(range(runs))
+        assert study.measure_collection(folder, "tiny", tmp_path / "cache", 2)["runs"] == list(range(runs))
 
     def test_uniform_weights_are_right_for_synthetic_queries(self) -> None:
         queries = import_module("paper_controls").uniform_queries(0, queries=50)
@@ -59,9 +59,8 @@ class TestMaskWeights:
     @pytest.fixture
     def mask_weights(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         """The benchmark, with lengths that a tiny model has positions for."""
-        found = import_module("mask_weights")
-        monkeypatch.setattr(found, "encoder_for", lambda folder, name: Encoder.load(name))
-        return found
+        monkeypatch.setattr(import_module("judged_splits"), "encoder_for", lambda folder, name: Encoder.load(name))
+        return import_module("mask_weights")
 
     def test_mask_weighs_nothing_one_or_as_much_as_the_query(self, mask_weights: ModuleType, tmp_path: Path) -> None:
         checkpoints.make_stanford(tmp_path / "model", query_length=32)
@@ -80,7 +79,7 @@ class TestMaskWeights:
     def test_a_model_that_does_not_fill_queries_is_refused(
         self, mask_weights: ModuleType, plain_checkpoint: Path, tmp_path: Path
     ) -> None:
-        with pytest.raises(SystemExit, match="does not fill queries"):
+        with pytest.raises(InputError, match="does not fill queries"):
             mask_weights.measure_collection(write_tiny(tmp_path / "a"), str(plain_checkpoint), tmp_path / "cache", 0)
 
 

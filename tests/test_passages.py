@@ -68,10 +68,11 @@ def searcher(folder: Path, encoder: Encoder) -> Searcher:
 
 def expected(searcher: Searcher, query: str, weights: str = "mix") -> list[tuple[str, float, int]]:
     """All documents in the order of their best passages, from the scores of all passages."""
-    index = searcher.index
-    [found] = Exhaustive(index, Evidence(index)).find(searcher.queries.encode([query], weights), len(index), index.live)
+    index, encoded = searcher.index, searcher.queries.encode([query], weights)
+    [found] = Exhaustive(index, Evidence(index)).find(encoded, len(index), index.live)
+    [scale] = searcher.ranker.scales(encoded)
     best: dict[str, tuple[float, int]] = {}
-    for passage, score in zip(index.documents(found.places), found.scores.tolist(), strict=True):
+    for passage, score in zip(index.documents(found.places), scale.scores(found.scores).tolist(), strict=True):
         assert passage.passage is not None
         best.setdefault(passage.id, (score, passage.passage.number))
     return sorted(((name, *one) for name, one in best.items()), key=lambda one: (-one[1], one[0]))
@@ -288,7 +289,7 @@ class TestSearching:
         searcher = Searcher.open(tmp_path, encoder=encoder)
         hits = searcher.search("cats", 4)
         assert {hit.id for hit in hits[:2]} == {"cat", "long"}
-        assert [(hit.id, hit.score) for hit in hits[2:]] == [("blank", -np.inf), ("spaces", -np.inf)]
+        assert [(hit.id, hit.score) for hit in hits[2:]] == [("blank", 0.0), ("spaces", 0.0)]
         assert searcher.explain("cats", "long").passage == next(hit.passage for hit in hits if hit.id == "long")
         with pytest.raises(InputError, match="no tokens"):
             searcher.explain("cats", "spaces")

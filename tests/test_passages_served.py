@@ -13,9 +13,12 @@ from starlette.testclient import TestClient
 
 from chamfer import Document, Encoder, Index, InputError, Searcher, TokenWeights, build_index
 from chamfer.client import answers
+from chamfer.index.passages import Splitter
 from chamfer.index.shards import current_version, owner_of, read_set
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
+from chamfer.learn.in_use import against_use
+from chamfer.learn.on_index import learn_index
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
 from chamfer.serve.single import service_of
@@ -83,9 +86,12 @@ def test_a_server_shows_the_passage_that_won(client: TestClient, searcher: Searc
     assert len(ask(client, "/rerank", documents=["the cat", "a dog"])["results"]) == 2
 
 
-def test_an_answer_of_an_earlier_server_has_no_passages() -> None:
-    hit = {"id": "a", "score": -1.0, "title": "", "text": "cats", "metadata": {}}
-    assert answers.hits({"hits": [hit], "query_was_truncated": False})[0].passage is None
+def test_an_answer_of_an_earlier_server_whose_scores_mean_something_else_is_refused() -> None:
+    hit = {"id": "a", "score": -1.0, "title": "", "text": "cats", "metadata": {}, "passage": None}
+    answer = {"hits": [hit], "query_read": None}
+    with pytest.raises(KeyError, match="probably_nothing"):  # which the client calls another version
+        answers.hits(answer)
+    assert answers.hits(answer | {"probably_nothing": None})[0].passage is None
 
 
 def test_documents_are_put_and_deleted_whole(client: TestClient, folder: Path) -> None:
@@ -99,6 +105,43 @@ def test_documents_are_put_and_deleted_whole(client: TestClient, folder: Path) -
     gone = client.request("DELETE", "/documents", json={"ids": ["new", "nobody"]}).json()
     assert gone == {"deleted": 1, "unknown": ["nobody"], "documents": 12}
     assert Index.open(folder).verify() == []
+
+
+def test_weights_are_compared_by_the_passages_that_they_find(searcher: Searcher, encoder: Encoder) -> None:
+    """Ranks before and after learning are those of searches, each of which finds passages of its own."""
+    in_use = mixed(encoder)
+    judgements = {
+        query: {f"d{n:02}": 1 for n in range(first, 12, 2)}
+        for first, query in enumerate((QUERY, "the dog", "blue sky", "a mat at night"))
+    }
+    texts = {query: query for query in judgements}
+    learnt = learn_index(searcher, texts, judgements, weights=in_use)
+    without = {query: weights for weights, held_out in learnt.report.folds for query in held_out}
+    assert len(without) == 4
+
+    def ranks(query: str, weights: TokenWeights) -> dict[str, int]:
+        return {hit.id: rank for rank, hit in enumerate(searcher.search(query, 12, weights=weights), start=1)}
+
+    compared = against_use(searcher, learnt, texts, judgements, in_use).queries
+    assert sum(len(one.moved) for one in compared) == 22
+    for one in compared:
+        before, after = ranks(one.query_id, in_use), ranks(one.query_id, without[one.query_id])
+        assert [(moved.before, moved.after) for moved in one.moved] == [
+            (before[moved.id], after[moved.id]) for moved in one.moved
+        ]
+
+
+def test_documents_that_are_put_are_split_once(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    split: list[str] = []
+    spans = Splitter.spans
+
+    def counted(splitter: Splitter, document: Document) -> list[tuple[int, int]]:
+        split.append(document.id)
+        return spans(splitter, document)
+
+    monkeypatch.setattr(Splitter, "spans", counted)
+    client.put("/documents", json={"documents": [{"id": name, "text": long_text(50, 30)} for name in ("n1", "n2")]})
+    assert split == ["n1", "n2"]
 
 
 def test_all_passages_of_a_document_are_in_one_shard(folder: Path, tmp_path: Path) -> None:
@@ -160,7 +203,7 @@ def test_uniform_weights_explain_the_same_passage(learnt: TestClient) -> None:
         documents = ask(learnt, "/explain", query="blue sky", **asked)["documents"]
         texts = [one["text"] for one in documents]
         results = ask(learnt, "/rerank", query="blue sky", documents=texts, weights="uniform")["results"]
-        scores = {one["index"]: one["score"] for one in results}
+        scores = {one["index"]: one["relevance_score"] for one in results}
         for place, one in enumerate(documents):
             assert one["uniform_matches"] is not None
             alone = sum(match["contribution"] for match in one["uniform_matches"])

@@ -14,7 +14,7 @@ from chamfer import Collection
 from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
 from chamfer.data.runs import read_run
-from chamfer.learn.ties import are_apart
+from chamfer.evaluate.ties import are_apart
 from chamfer.reproduce import run as running
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.debates import with_debates

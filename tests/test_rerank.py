@@ -7,9 +7,9 @@ from chamfer import Encoder, InputError, Ranking, TokenWeights, rerank
 from chamfer.cache.encoded import encode_cached
 from chamfer.kernels import reference
 from chamfer.kernels.form import Form
-from chamfer.search.relevance import relevance
 from chamfer.search.rerank_encoded import rerank_encoded
 from chamfer.tokens.vocabulary import Vocabulary
+from chamfer.weights.scale import Scale
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -29,7 +29,19 @@ def test_texts_are_ranked_as_the_definition_says(encoder: Encoder, form: Form) -
     )
     ranking = rerank(QUERY, DOCUMENTS, encoder=encoder, weights=weights, form=form)
     assert ranking.document_ids == Ranking.of("", list(DOCUMENTS), expected).document_ids
-    np.testing.assert_allclose(ranking.scores, np.sort(expected)[::-1], atol=1e-4)
+    scores = Scale(weights.of(query), form=form).scores(np.sort(expected)[::-1])
+    np.testing.assert_allclose(ranking.scores, scores, atol=1e-4)
+
+
+def test_texts_below_the_lowest_score_are_left_out(encoder: Encoder) -> None:
+    every = rerank(QUERY, DOCUMENTS, encoder=encoder)
+    for least in (0.0, every.scores[2], 1.0):
+        kept = rerank(QUERY, DOCUMENTS, encoder=encoder, min_score=least)
+        assert kept == every.at_least(least)
+        assert len(kept) == sum(score >= least for score in every.scores)
+    for wrong in (-0.1, 1.1, float("nan"), "high", True):
+        with pytest.raises(InputError, match="min_score must be from 0 to 1, not"):
+            rerank(QUERY, DOCUMENTS, encoder=encoder, min_score=wrong)  # type: ignore[arg-type]
 
 
 def test_a_list_is_ranked_by_place_and_ties_keep_its_order(encoder: Encoder) -> None:
@@ -42,7 +54,7 @@ def test_a_list_is_ranked_by_place_and_ties_keep_its_order(encoder: Encoder) -> 
 def test_a_document_without_text_comes_last(encoder: Encoder) -> None:
     ranking = rerank("dog", {"empty": "", "full": "sky"}, encoder=encoder)
     assert ranking.document_ids == ("full", "empty")
-    assert ranking.scores[1] == -np.inf
+    assert ranking.scores[1] == 0
 
 
 def test_vectors_from_disk_rank_like_texts(encoder: Encoder, tmp_path: Path) -> None:
@@ -78,6 +90,5 @@ def test_weights_of_another_tokenizer_are_refused(encoder: Encoder) -> None:
 
 def test_a_query_without_any_weight_matches_nothing(encoder: Encoder) -> None:
     nothing = TokenWeights(np.zeros(len(encoder.vocabulary), np.float32), encoder.vocabulary)
-    ranking = rerank(QUERY, ["cats sleep", ""], encoder=encoder, weights=nothing, normalise=True)
-    assert ranking.scores == (-2.0, -np.inf)
-    assert [relevance(score) for score in ranking.scores] == [0.0, 0.0]
+    ranking = rerank(QUERY, ["cats sleep", ""], encoder=encoder, weights=nothing)
+    assert ranking.scores == (0.0, 0.0)

@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 from unittest.mock import patch
 
 import numpy as np
@@ -22,11 +23,12 @@ from chamfer.kernels import dispatch, reference
 from chamfer.kernels.form import Form
 from chamfer.retrieve.bm25 import BM25
 from chamfer.search import rerank_all as reranked_in
-from chamfer.search.rerank_all import rerank_all
-from chamfer.search.rerank_encoded import CANDIDATES, RerankEncoded, rerank_encoded
+from chamfer.search.rerank_all import Lexical, rerank_all
+from chamfer.search.rerank_encoded import CANDIDATES, OWN, RerankEncoded, rerank_encoded
 from chamfer.tokens.means import mean_vectors
 from chamfer.weights.adapter import Adapter
 from chamfer.weights.mix import LEXICAL, NOTHING, Mix
+from chamfer.weights.scale import Scale
 from chamfer.workers.jobs import Table
 from tests.conftest import DOCUMENTS, QUERIES
 
@@ -65,9 +67,24 @@ def bm25_scores(query: str, documents: Sequence[str]) -> Floats:
     return BM25(DOCUMENTS).scores(QUERIES[query], documents)
 
 
-def of_query(queries: EncodedCorpus, name: str) -> tuple[TokenBatch, Floats]:
-    """A query, and BM25's scores of all documents for it."""
-    return queries.tokens[queries.place[name]], bm25_scores(name, tuple(DOCUMENTS))
+def own_score(query: str) -> float:
+    return BM25(DOCUMENTS).own(QUERIES[query])
+
+
+LEXICAL_SCORES = Lexical(bm25_scores, own_score)
+
+
+class Given(TypedDict):
+    """What BM25 knows of a query."""
+
+    lexical: Floats
+    own_lexical: float
+
+
+def of_query(queries: EncodedCorpus, name: str) -> tuple[TokenBatch, Given]:
+    """A query, and BM25's scores of all documents and of its own text."""
+    given = Given(lexical=bm25_scores(name, tuple(DOCUMENTS)), own_lexical=own_score(name))
+    return queries.tokens[queries.place[name]], given
 
 
 @pytest.mark.parametrize("form", ["l2", "cosine"])
@@ -75,13 +92,14 @@ def of_query(queries: EncodedCorpus, name: str) -> tuple[TokenBatch, Floats]:
 def test_the_score_is_tokens_plus_evidence_as_defined(
     corpus: EncodedCorpus, queries: EncodedCorpus, mixed: TokenWeights, form: Form, k: int | None
 ) -> None:
-    query, lexical = of_query(queries, "q1")
-    found = rerank_encoded(query, EVERYTHING["q1"], corpus, {"all": mixed}, form=form, k=k, lexical=lexical)["all"]
+    query, given = of_query(queries, "q1")
+    found = rerank_encoded(query, EVERYTHING["q1"], corpus, {"all": mixed}, form=form, k=k, **given)["all"]
     weights, adapted = mixed.of(query), mixed.adapt(query)
     tokens = reference.score(adapted.vectors, weights, corpus.tokens, form)
     pooled = mean_vectors(corpus.tokens) @ mean_vectors(adapted)[0]
-    scores = tokens + weights.mean() * (0.3 * lexical + 0.7 * pooled)
-    expected = Ranking.of("q1", list(DOCUMENTS), scores)
+    scores = tokens + weights.mean() * (0.3 * given["lexical"] + 0.7 * pooled)
+    scale = Scale(weights, MIX, form, given["own_lexical"])
+    expected = Ranking.of("q1", list(DOCUMENTS), scores).rescored(scale.scores)
     assert found.document_ids == expected.document_ids
     np.testing.assert_allclose(found.scores, expected.scores, atol=2e-3)  # means are in 16 bits
 
@@ -89,20 +107,20 @@ def test_the_score_is_tokens_plus_evidence_as_defined(
 def test_without_a_mix_and_an_adapter_nothing_changes_to_the_last_bit(
     corpus: EncodedCorpus, queries: EncodedCorpus, mixed: TokenWeights
 ) -> None:
-    query, lexical = of_query(queries, "q1")
+    query, given = of_query(queries, "q1")
     plain = replace(mixed, adapter=None, mix=NOTHING)
     alone = rerank_encoded(query, EVERYTHING["q1"], corpus, {"plain": plain})["plain"]
     places = np.arange(len(DOCUMENTS))
     scores = dispatch.score(dispatch.minima(query, corpus, candidates=places), plain.of(query))
-    assert alone == Ranking.of("q1", list(DOCUMENTS), scores)
-    both = rerank_encoded(query, EVERYTHING["q1"], corpus, {"mixed": mixed, "plain": plain}, lexical=lexical)
+    assert alone == Ranking.of("q1", list(DOCUMENTS), scores).rescored(Scale(plain.of(query)).scores)
+    both = rerank_encoded(query, EVERYTHING["q1"], corpus, {"mixed": mixed, "plain": plain}, **given)
     assert both["plain"] == alone
 
 
 def test_distances_are_computed_once_for_each_adapter(
     corpus: EncodedCorpus, queries: EncodedCorpus, mixed: TokenWeights
 ) -> None:
-    query, lexical = of_query(queries, "q1")
+    query, given = of_query(queries, "q1")
     weightings = {
         "mixed": mixed,
         "tokens": mixed.with_mix(NOTHING),
@@ -110,10 +128,10 @@ def test_distances_are_computed_once_for_each_adapter(
         "plain": replace(mixed, adapter=None, mix=NOTHING),
     }
     with patch.object(dispatch, "minima", side_effect=dispatch.minima) as computed:
-        together = rerank_encoded(query, EVERYTHING["q1"], corpus, weightings, lexical=lexical)
+        together = rerank_encoded(query, EVERYTHING["q1"], corpus, weightings, **given)
     assert computed.call_count == 2
     for name, weights in weightings.items():
-        assert together[name] == rerank_encoded(query, EVERYTHING["q1"], corpus, {name: weights}, lexical=lexical)[name]
+        assert together[name] == rerank_encoded(query, EVERYTHING["q1"], corpus, {name: weights}, **given)[name]
 
 
 def test_lexical_evidence_that_is_not_given_is_an_error(
@@ -131,12 +149,15 @@ def test_a_document_that_bm25_did_not_find_has_no_lexical_evidence(
     others = [name for name in DOCUMENTS if name not in found.document_ids]
     assert others
     assert bm25_scores("q2", others).tolist() == [0.0] * len(others)
-    query, lexical = of_query(queries, "q2")
+    query, given = of_query(queries, "q2")
     weightings = {"lexical": mixed.with_mix(Mix(lexical=5.0)), "tokens": mixed.with_mix(NOTHING)}
-    ranked = rerank_encoded(query, EVERYTHING["q2"], corpus, weightings, lexical=lexical)
+    ranked = rerank_encoded(query, EVERYTHING["q2"], corpus, weightings, **given)
     by_name = {name: dict(zip(one.document_ids, one.scores, strict=True)) for name, one in ranked.items()}
     for name in DOCUMENTS:
-        assert (by_name["lexical"][name] == by_name["tokens"][name]) == (name in others)
+        evidence = 5 * (0 if name in others else float(given["lexical"][list(DOCUMENTS).index(name)]))
+        tokens = 2**0.5 * by_name["tokens"][name]
+        score = (tokens + evidence) / (2**0.5 + 5 * given["own_lexical"])
+        assert by_name["lexical"][name] == pytest.approx(min(score, 1), abs=1e-5)
 
 
 def test_a_document_without_tokens_stays_last_whatever_its_evidence(encoder: Encoder, tmp_path: Path) -> None:
@@ -145,9 +166,11 @@ def test_a_document_without_tokens_stays_last_whatever_its_evidence(encoder: Enc
     weights = TokenWeights.uniform(encoder.vocabulary).with_mix(Mix(lexical=100.0))
     query, lexical = encoder.encode_queries(["dog"]), np.array([30, 0], np.float32)
     for k in (None, 2):
-        ranking = rerank_encoded(query, Ranking("q", ("a", "b"), (0, 0)), corpus, {"w": weights}, k=k, lexical=lexical)
+        ranking = rerank_encoded(
+            query, Ranking("q", ("a", "b"), (0, 0)), corpus, {"w": weights}, k=k, lexical=lexical, own_lexical=9
+        )
         assert ranking["w"].document_ids == ("b", "a")
-        assert ranking["w"].scores[1] == -np.inf
+        assert ranking["w"].scores[1] == 0
 
 
 @pytest.mark.parametrize("first_stage", ["exhaustive", "dense", "bm25"])
@@ -159,10 +182,11 @@ def test_the_same_pair_has_the_same_score_in_a_collection_and_in_an_index(
     searcher = Searcher.open(tmp_path / "index", encoder=encoder, weights=mixed, first_stage=first_stage)
     setup = Setup(collection, encoder, tmp_path / "cache")
     encoded = setup.encode_queries(QUERIES).tokens  # in 16 bits, which a search does not round to
-    found = searcher.rank(searcher.queries.weigh(encoded, list(QUERIES.values())), len(DOCUMENTS))
+    weighted = searcher.queries.weigh(encoded, list(QUERIES.values()))
+    found = searcher.rank(weighted, len(DOCUMENTS))
     in_index = [
-        Ranking(name, tuple(searcher.index.ids(one.places)), tuple(one.scores.tolist()))
-        for name, one in zip(QUERIES, found, strict=True)
+        Ranking(name, tuple(searcher.index.ids(one.places)), tuple(scale.scores(one.scores).tolist()))
+        for name, one, scale in zip(QUERIES, found, searcher.ranker.scales(weighted), strict=True)
     ]
     in_collection = rerank_candidates(setup, {"mixed": mixed}, in_index)["mixed"]
     for here, there in zip(in_collection, in_index, strict=True):
@@ -233,7 +257,7 @@ def test_resuming_with_another_mix_does_not_reuse_rankings(
 
     first = RerankEncoded(queries, corpus, {"mixed": mixed})
     with pytest.raises(KeyboardInterrupt):
-        rerank_all(first, candidates, lexical=bm25_scores, keep=tmp_path, advance=stop)
+        rerank_all(first, candidates, lexical=LEXICAL_SCORES, keep=tmp_path, advance=stop)
     other = RerankEncoded(queries, corpus, {"mixed": mixed.with_mix(Mix(pooled=9.0))})
     assert rerank_all(other, candidates, keep=tmp_path) == rerank_all(other, candidates)
     done = [-1000]
@@ -243,8 +267,8 @@ def test_resuming_with_another_mix_does_not_reuse_rankings(
         asked.append(query)
         return bm25_scores(query, documents)
 
-    resumed = rerank_all(first, candidates, lexical=lexical, keep=tmp_path, advance=done.append)
-    assert resumed == rerank_all(first, candidates, lexical=bm25_scores)
+    resumed = rerank_all(first, candidates, lexical=Lexical(lexical, own_score), keep=tmp_path, advance=done.append)
+    assert resumed == rerank_all(first, candidates, lexical=LEXICAL_SCORES)
     assert done[1:] == [2, 1, 1]
     assert asked == ["q3", "d2"], "BM25 scores only what is left to rank"
 
@@ -254,7 +278,12 @@ def test_the_job_is_pickled_with_its_adapter_and_mix_and_reads_no_texts(
 ) -> None:
     job = RerankEncoded(queries, corpus, {"mixed": mixed, "tokens": mixed.with_mix(NOTHING)}, k=3)
     query, documents = CANDIDATES
-    table: Table = {query: ["q1"], documents: [list(DOCUMENTS)], LEXICAL: [bm25_scores("q1", [*DOCUMENTS]).tolist()]}
+    table: Table = {
+        query: ["q1"],
+        documents: [list(DOCUMENTS)],
+        LEXICAL: [bm25_scores("q1", [*DOCUMENTS]).tolist()],
+        OWN: [own_score("q1")],
+    }
     sent = json.loads(json.dumps(table))
     again: RerankEncoded = pickle.loads(pickle.dumps(job))
     assert again(sent, lambda _: None) == job(table, lambda _: None)
@@ -267,4 +296,6 @@ def test_bm25_is_not_asked_unless_a_mix_needs_it(
         raise AssertionError
 
     job = RerankEncoded(queries, corpus, {"pooled": mixed.with_mix(Mix(pooled=0.4))})
-    assert len(rerank_all(job, list(EVERYTHING.values()), lexical=lexical)["pooled"]) == len(QUERIES)
+    assert len(rerank_all(job, list(EVERYTHING.values()), lexical=Lexical(lexical, own_score))["pooled"]) == len(
+        QUERIES
+    )

@@ -1,6 +1,8 @@
 """BM25 over an index: the scores of bm25s, whatever the segments and whatever was deleted."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -247,3 +249,19 @@ def test_postings_that_cannot_be_are_an_error_of_our_own(tmp_path: Path, name: s
     starts[1:-1] = 0
     np.save(tmp_path / "starts.npy", starts)
     assert len(Postings.open(tmp_path, len(TEXTS)).find("cat")[0]) == 0
+
+
+def test_jax_keeps_no_gpu_memory_when_bm25s_imports_it(tmp_path: Path) -> None:
+    """A stand-in for JAX tells what the real one would have read when it was imported."""
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text(
+        "import os\nprint(os.environ.get('XLA_PYTHON_CLIENT_PREALLOCATE'))\nraise ImportError\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", "import chamfer.retrieve.bm25"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(told.stdout.split()) == {"false"}

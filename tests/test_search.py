@@ -21,9 +21,10 @@ from chamfer.index.writing import writing
 from chamfer.kernels import dispatch, native
 from chamfer.kernels.form import Form
 from chamfer.retrieve import stages
-from chamfer.search.hits import DEFAULT_K, Hit, make_hits
+from chamfer.search.hits import DEFAULT_K, Hit
 from chamfer.support.progress import Advance, ignore
 from chamfer.weights.counting import count_tokens
+from chamfer.weights.scale import Scale
 from tests import checkpoints
 from tests.checkpoints import WORDS
 
@@ -110,7 +111,7 @@ class TestStages:
         assert len(searcher.index.segments) > 1
         [hit] = searcher.search(QUERY, k=1, first_stage=stage)
         assert (hit.id, hit.text, hit.metadata) == (PLANTED, QUERY, corpus()[-1].metadata)
-        assert hit.score == pytest.approx(0, abs=5e-3)
+        assert hit.score == pytest.approx(1, abs=5e-3)
 
     @every_stage
     @pytest.mark.parametrize("form", ["l2", "cosine"])
@@ -128,7 +129,7 @@ class TestStages:
         encoded = encoder.encode_documents([document.text for document in documents])
         query = encoder.encode_queries(["a dog at night"])
         weights = TokenWeights.soft_idf(searcher.index.frequencies, encoder.vocabulary).of(query)
-        scores = dispatch.score(dispatch.minima(query, encoded), weights)
+        scores = Scale(weights).scores(dispatch.score(dispatch.minima(query, encoded), weights))
         order = sorted(range(len(documents)), key=lambda place: (-scores[place], documents[place].id))[:7]
         found = searcher.search("a dog at night", k=7, first_stage="exhaustive")
         assert ids(found) == [documents[place].id for place in order]
@@ -198,10 +199,9 @@ class TestWeights:
     def test_a_query_without_any_weight_is_no_error(self, folder: Path, encoder: Encoder, stage: str) -> None:
         nothing = TokenWeights(np.zeros(len(encoder.vocabulary), np.float32), encoder.vocabulary, {"recipe": "nothing"})
         searcher = Searcher.open(folder, encoder=encoder, weights=nothing, first_stage=stage)
-        for normalise in (False, True):
-            with pytest.warns(InputWarning, match="no token of the query 'the cat' has a weight above 0"):
-                found = searcher.search("the cat", k=3, normalise=normalise)
-            assert all(np.isfinite(hit.score) for hit in found)
+        with pytest.warns(InputWarning, match="no token of the query 'the cat' has a weight above 0"):
+            found = searcher.search("the cat", k=3)
+        assert all(hit.score == 0 for hit in found)
 
     def test_a_query_without_any_weight_is_no_error_in_numpy_either(
         self, folder: Path, encoder: Encoder, numpy_alone: None
@@ -419,30 +419,27 @@ class TestChanges:
 
 class TestScores:
     @pytest.mark.parametrize("form", ["l2", "cosine"])
-    @pytest.mark.parametrize("weights", ["uniform", "idf", "idf-soft"])
-    def test_normalised_0_is_a_perfect_match(self, folder: Path, encoder: Encoder, form: Form, weights: str) -> None:
+    @pytest.mark.parametrize("weights", ["uniform", "idf", "idf-soft", "mix"])
+    def test_the_text_of_a_document_is_a_perfect_match(
+        self, folder: Path, encoder: Encoder, form: Form, weights: str
+    ) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights=weights)
         for document in corpus()[:3]:
-            best, *others = searcher.search(document.text, normalise=True)
+            best, *others = searcher.search(document.text)
             assert best.text == document.text
-            assert best.score == pytest.approx(0, abs=5e-3)
-            assert all(hit.score < best.score for hit in others)
+            assert best.score == pytest.approx(1, abs=5e-3)
+            assert all(0 <= hit.score < best.score for hit in others)
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
-    def test_normalised_scores_do_not_depend_on_the_scale_of_weights(
-        self, folder: Path, encoder: Encoder, form: Form
-    ) -> None:
+    def test_scores_do_not_depend_on_the_scale_of_weights(self, folder: Path, encoder: Encoder, form: Form) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form)
         idf = TokenWeights.idf(searcher.index.frequencies, encoder.vocabulary)
         scaled = TokenWeights(idf.table * 64, encoder.vocabulary, {"recipe": "scaled"})
-        once = searcher.search("the blue cat", weights=idf, normalise=True)
-        assert searcher.search("the blue cat", weights=scaled, normalise=True) == once
-        assert searcher.search("the blue cat", weights=scaled) != searcher.search("the blue cat", weights=idf)
+        once = searcher.search("the blue cat", weights=idf)
+        assert searcher.search("the blue cat", weights=scaled) == once
 
     @pytest.mark.parametrize("form", ["l2", "cosine"])
-    def test_normalised_scores_do_not_depend_on_the_length_of_the_query(
-        self, folder: Path, encoder: Encoder, form: Form
-    ) -> None:
+    def test_scores_do_not_depend_on_the_length_of_the_query(self, folder: Path, encoder: Encoder, form: Form) -> None:
         searcher = Searcher.open(folder, encoder=encoder, form=form, weights="uniform")
         once = searcher.queries.weigh(encoder.encode_queries(["the dog barks"]), ["the dog barks"])
         tokens = once.tokens
@@ -453,9 +450,8 @@ class TestScores:
         answers = []
         for queries in (once, doubled):
             [found] = searcher.rank(queries, 5)
-            documents = searcher.index.documents(found.places)
-            hits = make_hits(documents, found.scores, queries.weights_of(0), form=form, normalise=True)
-            answers.append([hit.score for hit in hits])
+            [scale] = searcher.ranker.scales(queries)
+            answers.append(scale.scores(found.scores))
         np.testing.assert_allclose(answers[0], answers[1], atol=1e-6)
 
     @pytest.mark.parametrize("precision", ["float16", "int8", "4bit"])
@@ -489,9 +485,9 @@ class TestScores:
             searcher = Searcher.open(tmp_path, encoder=encoder, form=form)
             for stage in STAGES:
                 assert ids(searcher.search("cat", k=2, first_stage=stage))[:1] == ["b"]
-                found = searcher.search("cat", first_stage=stage, normalise=True)
+                found = searcher.search("cat", first_stage=stage)
                 assert ids(found)[:2] in (["b", "d"], ["b"])
-                assert all(hit.score == -np.inf for hit in found[2:])
+                assert all(hit.score == 0 for hit in found[2:])
             assert ids(searcher.search("cat", first_stage="exhaustive")) == ["b", "d", "0", "a", "c"]
             assert ids(searcher.search("cat", k=3, first_stage="exhaustive")) == ["b", "d", "0"]
 

@@ -103,9 +103,9 @@ class TestSearch:
         assert (explained["title"], explained["text"]) == ("Cats", "Cats sleep all day"), "spans are ranges of the text"
 
     def test_weights_filters_and_normalised_scores(self, client: TestClient, searcher: Searcher) -> None:
-        asked = {"query": QUERY, "weights": "uniform", "where": "length > 20", "normalise": True}
+        asked = {"query": QUERY, "weights": "uniform", "where": "length > 20", "min_score": 0.2}
         found = client.post("/search", json=asked).json()
-        hits = searcher.search(QUERY, weights="uniform", where="length > 20", normalise=True)
+        hits = searcher.search(QUERY, weights="uniform", where="length > 20", min_score=0.2)
         assert [(one["id"], one["score"]) for one in found["hits"]] == [hit[:2] for hit in hits]
         assert found["weights"] is None, "these are no version"
 
@@ -122,9 +122,9 @@ class TestSearch:
             [note] = unweighted.post("/search", json={"query": QUERY}).json()["notes"]
         assert note.startswith(f"no token of the query {QUERY!r} has a weight above 0")
 
-    def test_a_document_without_tokens_has_no_score(self, client: TestClient) -> None:
+    def test_a_document_without_tokens_scores_0(self, client: TestClient) -> None:
         found = client.post("/search", json={"query": QUERY, "k": 100}).json()["hits"]
-        assert (found[-1]["id"], found[-1]["score"]) == ("empty", None)
+        assert (found[-1]["id"], found[-1]["score"]) == ("empty", 0)
 
     def test_new_documents_are_found_after_at_most_two_refreshes_which_take_a_second(
         self, service: Service, folder: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
@@ -275,7 +275,7 @@ class TestSearch:
             return real(asked)
 
         monkeypatch.setattr(service, "search", counted)
-        chosen = {"where": "length > 20", "weights": "idf", "mix": {"lexical": 0.1}, "normalise": True}
+        chosen = {"where": "length > 20", "weights": "idf", "mix": {"lexical": 0.1}, "min_score": 0.1}
         settings = {"k": 2, "offset": 1, **chosen}
         queries = [QUERY, "blue sky", QUERY, f"{QUERY} " * 100, "the dog", "night"]
         found = client.post("/search/batch", json={"queries": queries, **settings}).json()["results"]
@@ -359,9 +359,8 @@ class TestRerank:
     def test_it_ranks_as_the_library_does(self, client: TestClient, searcher: Searcher, encoder: Encoder) -> None:
         texts = [*DOCUMENTS.values(), "", "a dog"] * 9  # several slices, equal texts, one without tokens
         found = client.post("/rerank", json={"query": QUERY, "documents": texts}).json()["results"]
-        ranking = rerank(QUERY, texts, encoder=encoder, weights=searcher.queries.resolve("idf-soft"), normalise=True)
-        relevance = [max(0.0, 1 + score / 2) for score in ranking.scores]
-        assert [one["relevance_score"] for one in found] == pytest.approx(relevance, abs=1e-5)
+        ranking = rerank(QUERY, texts, encoder=encoder, weights=searcher.queries.resolve("idf-soft"))
+        assert [one["relevance_score"] for one in found] == pytest.approx(list(ranking.scores), abs=1e-5)
         assert [texts[one["index"]] for one in found] == [texts[int(place)] for place in ranking.document_ids]
         by_text: dict[str, set[float]] = {}
         for one in found:
@@ -374,14 +373,14 @@ class TestRerank:
         build_index(tmp_path / "openvino", DOCUMENTS, built_with)
         searcher = Searcher.open(tmp_path / "openvino", device="cpu")
         with TestClient(create_app(searcher), LOCAL) as client:
-            asked = {"query": QUERY, "k": len(DOCUMENTS), "normalise": True}
+            asked = {"query": QUERY, "k": len(DOCUMENTS)}
             hits = client.post("/search", json=asked).json()["hits"]
             texts = list(DOCUMENTS.values())
             ranked = client.post("/rerank", json={"query": QUERY, "documents": texts}).json()["results"]
         assert [texts[one["index"]] for one in ranked] == [hit["text"] for hit in hits]
         # The index rounds vectors to 16 bits, which changes these scores by 0.00002; another engine, by 0.0025.
         found = [one["relevance_score"] for one in ranked]
-        assert found == pytest.approx([1 + hit["score"] / 2 for hit in hits], abs=1e-4)
+        assert found == pytest.approx([hit["score"] for hit in hits], abs=1e-4)
 
     @pytest.mark.parametrize(
         "document",
@@ -413,7 +412,6 @@ class TestRerank:
             {
                 "index": 1,
                 "relevance_score": found["results"][0]["relevance_score"],
-                "score": found["results"][0]["score"],
                 "document": {"text": "cats sleep", "url": "here"},
             }
         ]
@@ -444,13 +442,15 @@ class TestExplain:
         hits = {one["id"]: one["score"] for one in client.post("/search", json={"query": QUERY, "k": 9}).json()["hits"]}
         scores = [document["score"] for document in found["documents"]]
         assert scores == sorted(scores, reverse=True)
+        total = sum(token["weight"] for token in found["tokens"])
         for document in found["documents"]:
+            assert document["distances"] == {"unrelated": 2**0.5, "equal": 0}
             assert math.fsum(match["contribution"] for match in document["matches"]) == document["score"]
             assert document["score"] == pytest.approx(hits[document["id"]], abs=1e-6)
             assert len(document["matches"]) == len(found["tokens"])
             for token, match in zip(found["tokens"], document["matches"], strict=True):
-                expected = -token["weight"] * match["distance"] / len(found["tokens"])
-                assert match["contribution"] == pytest.approx(expected, abs=1e-12)
+                expected = token["weight"] * (1 - match["distance"] / 2**0.5) / total
+                assert match["contribution"] == pytest.approx(expected, abs=1e-8)
                 if match["span"]:
                     assert document["text"][slice(*match["span"])].lower() == match["word"]
 
@@ -494,7 +494,7 @@ class TestWeights:
         assert after["weights"] == 2
         assert after["hits"] != before["hits"]
         heaviest = client.get("/weights/tokens", params={"limit": 1}).json()
-        assert heaviest["tokens"] == [{"token": "cats", "weight": 50.0}]
+        assert [(one["token"], one["weight"]) for one in heaviest["tokens"]] == [("cats", 50.0)]
         assert client.post("/weights/use", json={"version": 1}).json()["version"] == 1
         assert client.post("/search", json={"query": QUERY}).json() == before
 
@@ -680,13 +680,14 @@ class TestLearning:
         before = self.weights_in_use(client)
         found = client.post("/learn", json={"judgements": self.JUDGEMENTS, "name": "mine"}).json()
         assert found["queries"] == 3
-        assert {(one["query"], one["id"]) for one in found["moved"]} == {
+        moved = [(one["query"], document) for one in found["compared"] for document in one["documents"]]
+        assert {(query, document["id"]) for query, document in moved} == {
             (QUERY, "d4"),
             ("blue sky", "d3"),
             ("the dog", "d2"),
             ("the dog", "d5"),
         }
-        assert all(1 <= one["after"] <= 7 for one in found["moved"])
+        assert all(1 <= document["after"] <= 7 for _, document in moved)
         assert 0 < found["ndcg_after"] <= 1
         weights = client.get("/weights").json()
         assert (weights["version"], weights["versions"][0]["name"]) == (1, "mine")
@@ -930,7 +931,7 @@ class TestAround:
 
     def test_the_page_has_the_limits_of_the_api(self, client: TestClient) -> None:
         assert f'maxlength="{MOST_QUERY_CHARACTERS}"' in client.get("/").text
-        weight = re.search(r"MOST = (\S+);", client.get("/page/sliders.js").text)
+        weight = re.search(r"LARGEST = (\S+);", client.get("/page/weighing.js").text)
         assert weight is not None
         assert float(weight[1]) == LARGEST
 

@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from chamfer import Encoder, Searcher, TokenWeights
 from chamfer.index.splitting import split_index
-from chamfer.search.relevance import relevance
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
 from chamfer.serve.sharded.reader import ShardReader
@@ -74,7 +73,8 @@ def hits(client: TestClient, **asked: Any) -> list[tuple[str, float]]:
 
 def test_a_search_counts_the_evidence(whole: TestClient, searcher: Searcher) -> None:
     assert hits(whole) == [hit[:2] for hit in searcher.search(QUERY, 30)]
-    assert hits(whole, normalise=True) == [hit[:2] for hit in searcher.search(QUERY, 30, normalise=True)]
+    least = hits(whole)[4][1]
+    assert hits(whole, min_score=least) == hits(whole)[:5]
     assert hits(whole, weights="mix") == [hit[:2] for hit in searcher.search(QUERY, 30, weights="mix")]
 
 
@@ -150,7 +150,7 @@ def test_texts_are_re_ranked_with_the_mix_of_the_request(whole: TestClient, sear
     results = whole.post("/rerank", json=asked).json()["results"]
     weights = searcher.queries.resolve(searcher.queries.weights).with_mix(Mix(lexical=0.5))
     expected = searcher.rerank(QUERY, texts, weights=weights)
-    assert [(str(one["index"]), one["score"]) for one in results] == [
+    assert [(str(one["index"]), one["relevance_score"]) for one in results] == [
         (name, pytest.approx(score, abs=1e-6))
         for name, score in zip(expected.document_ids, expected.scores, strict=True)
     ]
@@ -159,15 +159,16 @@ def test_texts_are_re_ranked_with_the_mix_of_the_request(whole: TestClient, sear
 def test_texts_are_re_ranked_with_the_counts_of_the_index(whole: TestClient, searcher: Searcher) -> None:
     texts = ["a dog barks", "cats sleep at night", "why do cats sleep at night", ""]
     results = whole.post("/rerank", json={"query": QUERY, "documents": texts}).json()["results"]
-    ranking = searcher.rerank(QUERY, texts, normalise=True)
+    ranking = searcher.rerank(QUERY, texts)
     assert [str(one["index"]) for one in results] == list(ranking.document_ids)
-    assert [one["relevance_score"] for one in results] == [relevance(score) for score in ranking.scores]
+    assert [one["relevance_score"] for one in results] == list(ranking.scores)
 
 
-def test_texts_are_ranked_by_score_where_their_relevance_is_the_same(folder: Path, encoder: Encoder) -> None:
+def test_texts_are_ranked_by_what_the_end_of_the_scale_cuts_off(folder: Path, encoder: Encoder) -> None:
     heavy = mixed(encoder, Mix(lexical=5))
     with TestClient(create_app(Searcher.open(folder, encoder=encoder, weights=heavy)), LOCAL) as client:
-        asked = {"query": QUERY, "documents": ["cats at night", QUERY]}
+        repeated = " ".join([QUERY] * 8)
+        asked = {"query": QUERY, "documents": [f"{QUERY} {QUERY}", repeated]}
         results = client.post("/rerank", json=asked).json()["results"]
     assert [(one["index"], one["relevance_score"]) for one in results] == [(1, 1.0), (0, 1.0)]
 
@@ -224,13 +225,56 @@ class TestVersions:
         again.close()
 
 
+class TestUnrelatedTexts:
+    def test_a_search_says_whether_there_is_probably_nothing(self, whole: TestClient, searcher: Searcher) -> None:
+        hits = searcher.search(QUERY)
+        assert hits.probably_nothing is not None
+        for level, expected in ((hits[0].score, False), (1.0, True)):
+            with patch.object(Searcher, "unrelated_score", return_value=level):
+                assert whole.post("/search", json={"query": QUERY}).json()["probably_nothing"] is expected
+        for asked in ({"offset": 3}, {"mix": SENT}):
+            answer = whole.post("/search", json={"query": QUERY, **asked}).json()
+            assert answer["probably_nothing"] is None, "later pages and other mixes"
+        batch = whole.post("/search/batch", json={"queries": [QUERY, "zebra"]}).json()["results"]
+        assert [type(one["probably_nothing"]) for one in batch] == [bool, bool]
+
+    @pytest.mark.parametrize("least", [-0.1, 1.5, "high"])
+    def test_an_impossible_lowest_score_is_refused(self, whole: TestClient, least: Any) -> None:
+        for path, asked in (("/search", {}), ("/rerank", {"documents": ["a dog"]})):
+            answer = whole.post(path, json={"query": QUERY, "min_score": least, **asked})
+            assert answer.status_code == 422
+            assert "min_score must be" in answer.json()["message"]
+
+    def test_texts_below_the_lowest_score_are_left_out(self, whole: TestClient) -> None:
+        asked = {"query": QUERY, "documents": ["a dog barks", "cats sleep at night", ""]}
+        every = whole.post("/rerank", json=asked).json()["results"]
+        least = every[0]["relevance_score"]
+        assert every[-1]["relevance_score"] == 0
+        assert whole.post("/rerank", json={**asked, "min_score": least}).json()["results"] == every[:1]
+
+
 class TestShards:
+    def test_shards_estimate_together_what_unrelated_texts_score(
+        self, sharded: TestClient, searcher: Searcher, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder
+    ) -> None:
+        reader = backend_of(tmp_path / "shards", shards, encoder, seconds=5).reader
+        for weights in ("mix", "uniform", mixed(encoder)):
+            level = reader.unrelated_score(weights)
+            assert level == pytest.approx(searcher.unrelated_score(weights), abs=0.15), "from other samples"
+        with patch.object(ShardReader, "_ask", side_effect=AssertionError):
+            assert reader.unrelated_score(weights) == level, "estimated once"
+        shards["shard-01"].fault = fail
+        assert reader.unrelated_score("idf") is not None
+        with patch.object(ShardReader, "_ask", autospec=True, side_effect=ShardReader._ask) as asked:
+            assert reader.unrelated_score("idf") is not None
+        assert asked.called, "estimated again until all shards answer"
+
     def test_lexical_evidence_is_that_of_the_whole_corpus(self, sharded: TestClient, whole: TestClient) -> None:
         for query in (QUERY, "blue sky", "the dog barks at night", "zebra"):
             for more in (
                 {},
                 {"weights": "mix"},
-                {"normalise": True},
+                {"min_score": 0.4},
                 {"mix": {"lexical": 2.0}},
                 {"where": "number < 12"},
             ):

@@ -134,8 +134,8 @@ class TestTheSameInterface:
         self, client: TestClient, whole: TestClient, weights: str, where: str | None
     ) -> None:
         for query in (QUERY, "blue sky", "the dog barks at night", "zebra"):
-            for k, normalise, offset in ((1, False, 0), (5, True, 0), (100, False, 0), (5, False, 9)):
-                asked = {"query": query, "k": k, "weights": weights, "where": where, "normalise": normalise}
+            for k, least, offset in ((1, 0, 0), (5, 0.3, 0), (100, 0, 0), (5, 0, 9)):
+                asked = {"query": query, "k": k, "weights": weights, "where": where, "min_score": least}
                 asked["offset"] = offset
                 answer, expected = client.post("/search", json=asked), whole.post("/search", json=asked)
                 assert answer.content == expected.content
@@ -223,6 +223,11 @@ class TestTheSameInterface:
         assert answers[0].json() == answers[1].json()
         assert len(answers[0].json()["hits"]) == 10
         assert answers[0].json()["weights"] == 2
+
+    def test_evaluating_is_refused_in_one_sentence(self, client: TestClient) -> None:
+        judgements = [{"query": "blue sky", "relevant": ["d3"]}]
+        answer = client.post("/evaluate", json={"judgements": judgements})
+        assert (answer.status_code, "cannot be evaluated on shards" in answer.json()["message"]) == (409, True)
 
     def test_learning_is_refused_in_one_sentence(self, client: TestClient) -> None:
         judgements = [{"query": QUERY, "relevant": ["d004"]}, {"query": "blue sky", "relevant": ["d001"]}]

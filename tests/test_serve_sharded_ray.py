@@ -16,7 +16,8 @@ pytest.importorskip("ray", reason="the extra chamfer[ray] is not installed")
 
 from starlette.testclient import TestClient
 
-from chamfer import Encoder, Searcher
+from chamfer import Encoder, Index, Searcher
+from chamfer.client import answers
 from chamfer.index.shards import current_version, version_folder
 from chamfer.index.splitting import split_index
 from chamfer.index.writing import writing
@@ -128,6 +129,7 @@ def test_answers_are_those_of_the_index(client: TestClient, folder: Path, encode
     mixed = client.post("/search", json={"query": QUERIES[0], "k": 20, "weights": "mix"}).json()
     assert [(one["id"], one["score"]) for one in mixed["hits"]] == [hit[:2] for hit in hits]
     assert client.get("/health").json()["status"] == "ok"
+    assert answers.fields(client.get("/index").json()) == Index.open(folder).fields()
 
 
 def test_a_killed_replica_is_not_noticed(
@@ -181,6 +183,8 @@ def test_a_shard_that_is_gone_is_named_and_comes_back(
         assert (answer.status_code, found["partial"], found["missing_shards"]) == (200, True, ["shard-01"])
         assert 0 < len(found["hits"]) < len(complete["hits"])
         assert client.get("/health").json()["missing_shards"] == ["shard-01"]
+        described = client.get("/index").json()
+        assert (described["partial"], described["missing_shards"]) == (True, ["shard-01"])
         hidden.with_name("hidden").rename(hidden)
         wait_until(lambda: client.get("/health").json()["status"] == "ok", "the shard", 2 * PATIENCE)
         assert client.post("/search", json={"query": QUERIES[0], "k": 100}).json() == complete

@@ -103,7 +103,7 @@ async def large_body(chance: random.Random, reader: asyncio.StreamReader, writer
 
 async def odd_body(chance: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send JSON that is deep, broken, wrong or random."""
-    path = chance.choice([b"/search", b"/rerank", b"/explain", b"/learn", b"/weights/use", b"/v2/rerank"])
+    path = chance.choice([b"/search", b"/rerank", b"/explain", b"/learn", b"/learn/check", b"/weights/use"])
     body = chance.choice(
         [
             b"[" * 50_000,
@@ -138,7 +138,7 @@ async def pipeline(_: random.Random, reader: asyncio.StreamReader, writer: async
 
 async def flood(chance: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Ask for cheap things as fast as they are answered."""
-    path = chance.choice([b"/health", b"/openapi.json", b"/nothing", b"/weights", b"/"])
+    path = chance.choice([b"/health", b"/openapi.json", b"/nothing", b"/weights", b"/index", b"/index?values=7", b"/"])
     for _ in range(20):
         writer.write(b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n")
         await reader.readuntil(b"\r\n\r\n")

@@ -17,6 +17,7 @@ from tests import checkpoints
 
 from chamfer import Encoder, Index, build_index
 from chamfer.kernels import reference
+from chamfer.weights.scale import Scale
 from torture.tally import Attack, Tally
 from torture.truth import TOLERANCE
 
@@ -88,7 +89,8 @@ def _true_rankings(encoder: Encoder) -> list[Ranking]:
     texts = {**TEXTS, "last": QUERY}
     distinct = sorted({*texts.values()})  # equal texts must have equal scores
     query, documents = encoder.encode_queries([QUERY]), encoder.encode_documents(distinct)
-    found = reference.score(query.vectors, np.ones(len(query.vectors)), documents)
+    weights = np.ones(len(query.vectors))
+    found = Scale(weights).scores(reference.score(query.vectors, weights, documents))
     scores = {one: float(found[distinct.index(text)]) for one, text in texts.items()}
     rankings = []
     for absent in ({"d1", "last"}, {"last"}, {"d1"}, set[str]()):

@@ -85,7 +85,7 @@ _LONG = (
 )
 
 DOCUMENTS = [
-    Document(name, text, metadata={"topic": topic, "year": 1990 + 7 * number % 35})
+    Document(name, text, metadata={"topic": topic, "year": 1990 + 3 * number % 35})
     for topic, texts in _TEXTS.items()
     for number, (name, text) in enumerate(texts.items())
 ] + [Document("village-doctor", _LONG, metadata={"topic": "history", "year": 1931})]

@@ -37,9 +37,28 @@ def card(page: Page, column: str, identifier: str) -> Locator:
     return page.locator(f'#{column} .card[data-id="{identifier}"]')
 
 
-def token(page: Page, name: str) -> Locator:
-    """A token of the query by the start of its name, such as ``hip`` or ``oro in osteoporosis``."""
-    return page.get_by_role("toolbar", name="Query tokens").get_by_role("button", name=f"{name}, weight")
+def word(page: Page, name: str) -> Locator:
+    """A word of the query, which is a slider of its weight."""
+    return page.get_by_role("slider", name=f"weight of {name}", exact=True)
+
+
+def weight(page: Page, name: str) -> Locator:
+    """The box to type a weight into, of a word that is clicked for it."""
+    box = page.get_by_role("spinbutton", name=f"weight of {name}, as a number", exact=True)
+    if not box.is_visible():
+        word(page, name).click()
+    return box
+
+
+def drag(page: Page, handle: Locator, across: float, *, steps: int = 5) -> None:
+    """Drag something sideways by some pixels."""
+    box = handle.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + across, y, steps=steps)
+    page.mouse.up()
 
 
 def lit(page: Page, column: str, identifier: str) -> str:
@@ -48,7 +67,7 @@ def lit(page: Page, column: str, identifier: str) -> str:
 
 
 def notice(page: Page) -> Locator:
-    return page.get_by_role("status")
+    return page.locator("#notice")
 
 
 def mark_relevant(page: Page, column: str, identifier: str) -> None:

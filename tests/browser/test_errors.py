@@ -97,8 +97,8 @@ def test_an_error_stays_while_other_requests_succeed(page: Page, watch: Watch) -
     expect(notice(page)).to_contain_text("it is now in use")
     page.get_by_role("button", name="Use version").first.click()
     expect(notice(page)).to_have_text("There is no version 9 of the weights.")
-    page.get_by_label("Filter tokens").fill("rice")
-    expect(page.locator("#table tr").first).to_contain_text("rice")
+    page.get_by_label("Find a word").fill("rice")
+    expect(page.locator(".token-table tbody tr").first).to_contain_text("rice")
     expect(notice(page)).to_have_text("There is no version 9 of the weights.")
 
 

@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from chamfer.cli.checks import check_output
 from chamfer.cli.demo_cases import OBSCURE, Case, is_plain, lowered_by_mix, raised_by_mix, raised_by_weights
 from chamfer.cli.options import CacheFolder
-from chamfer.cli.terminal import print_json, progress_bar, results, say, say_truncated
+from chamfer.cli.terminal import print_json, progress_bar, recorded, results, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.support.files import write_text
 from chamfer.weights.zero_shot import MIX, SOFT_IDF, UNIFORM
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 DOCUMENT_LENGTH, DEPTH = 128, 200
 # Characters of a document that are shown.
 SNIPPET = 90
+# Columns of the picture.
+WIDTH = 110
 
 
 def demo(
@@ -48,7 +51,6 @@ def demo(
         check_output(save)
     say("reading the docstrings of Python's standard library ...")
 
-    from chamfer.cli.evaluation_table import as_table, title
     from chamfer.data.docstrings import docstring_collection
     from chamfer.encode.encoder import Encoder
     from chamfer.evaluate.on_collection import evaluate_collection
@@ -57,8 +59,6 @@ def demo(
     from chamfer.weights.names import weights_by_name
     from chamfer.weights.zero_shot import NAMES
 
-    if save is not None:
-        results.record, results.width = True, 110
     started = time.perf_counter()
     collection = docstring_collection(max_documents, without=OBSCURE)
     encoder = Encoder.load(MINILM, document_length=DOCUMENT_LENGTH, arithmetic="auto", engine="auto")
@@ -73,6 +73,25 @@ def demo(
         return
     weights = {name: weights_by_name(name, encoder, lambda: setup.frequencies) for name in (SOFT_IDF, MIX)}
     cases = _cases(evaluation, collection, encoder)
+    with nullcontext() if save is None else recorded(WIDTH):
+        _show(evaluation, cases, collection, weights, encoder, started)
+        if save is not None:
+            # without the web fonts that rich refers to, so that the picture needs no network
+            picture = re.sub(r"@font-face\s*{.*?}", "", results.export_svg(title="chamfer demo"), flags=re.DOTALL)
+            write_text(save, picture)
+
+
+def _show(
+    evaluation: "Evaluation",
+    cases: Sequence[Case],
+    collection: "Collection",
+    weights: Mapping[str, "TokenWeights"],
+    encoder: "Encoder",
+    started: float,
+) -> None:
+    """Print what weights changed, in some queries and over all."""
+    from chamfer.cli.evaluation_table import as_table, title
+
     for heading, after, chosen in (
         (
             f"Token weights move the right answer up: {SOFT_IDF}, rare words count more",
@@ -99,10 +118,6 @@ def demo(
         "    chamfer search index/ 'your question'",
         markup=False,
     )
-    if save is not None:
-        # without the web fonts that rich refers to, so that the picture needs no network
-        picture = re.sub(r"@font-face\s*{.*?}", "", results.export_svg(title="chamfer demo"), flags=re.DOTALL)
-        write_text(save, picture)
 
 
 def _cases(evaluation: "Evaluation", collection: "Collection", encoder: "Encoder") -> list[Case]:

@@ -23,7 +23,7 @@ from chamfer.cli.options import (
     ValidationOption,
     parse_special,
 )
-from chamfer.cli.terminal import print_json, results, resumable, say, say_truncated
+from chamfer.cli.terminal import print_json, results, resumable, say, say_once
 from chamfer.data.judgements import DEV, TEST
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
@@ -78,6 +78,10 @@ def evaluate(
         Path | None,
         typer.Option("--save-runs", help="Write the rankings to this folder, as TREC runs."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a report to this file: measures, and why queries were won and lost."),
+    ] = None,
     cache: CacheFolder = None,
     allow_empty: AllowEmpty = False,
     ray: RayAddress = None,
@@ -96,6 +100,8 @@ def evaluate(
     chosen = parse_special(special)
     if save_runs is not None and save_runs.exists() and not save_runs.is_dir():
         raise InputError(f"--save-runs needs a folder, but {save_runs} is a file")
+    if html is not None and html.is_dir():
+        raise InputError(f"--html needs the name of a file, but {html} is a folder")
     for name in weights:
         check_file(name, form)
     check_stage(first_stage)
@@ -147,24 +153,9 @@ def evaluate(
         evaluation = compare_weights(
             source, weights, form=form, special=chosen, baseline=baseline, ablation=ablation, **settings
         )
-    for what, total in (("queries", evaluation.queries), ("documents", evaluation.documents)):
-        length = evaluation.settings["query_length" if what == "queries" else "document_length"]
-        say_truncated(what, evaluation.truncated.get(what, 0), total, length)
-    unknown = source.unknown_judged(split) if isinstance(source, Collection) else 0
-    if unknown and qrels is None:  # those of a file were reported when it was read
-        say(f"note: {unknown} judged documents are not in the corpus")
-    if evaluation.left_out:
-        say(f"note: {evaluation.left_out} queries are left out, because weights were learnt from them")
-    found_by = evaluation.settings["first_stage"]
+    for note in evaluation.notes():
+        say_once(f"note: {note}")
     for system in evaluation.systems:
-        without = evaluation.queries - system.answered
-        if without and system.name in (found_by, *runs):  # a weighting answers whenever its candidates do
-            say(f"note: {system.name} returns nothing for {without} of {evaluation.queries} queries")
-        if qrels is not None and system.made.get("learnt_from") and not evaluation.left_out:
-            say(
-                f"note: {system.label} was learnt from {system.made['learnt_from']} judged queries; on these, its "
-                "measures are too high: chamfer learn --hold-out measures on others"
-            )
         if save_runs is not None and system.name not in ("candidates", *runs):  # those are files already
             write_run(save_runs / f"{system.label}.trec", system.rankings, tag=system.label)
     if as_json:
@@ -172,3 +163,6 @@ def evaluate(
     else:
         results.print(title(evaluation), markup=False, soft_wrap=True)
         results.print(as_table(evaluation))
+    if html is not None:
+        evaluation.save_report(html)
+        say(f"wrote {html}")

@@ -96,7 +96,7 @@ def _uniform(searcher: "Searcher", query: str, explained: "Sequence[Explanation]
     """Explanations with uniform weights, of the same passages."""
     encoded = searcher.queries.encode([query], UNIFORM)
     passages = {one.document_id: one.passage.number for one in explained if one.passage is not None}
-    places = searcher.explained(encoded, [one.document_id for one in explained], passages)
+    places = searcher.ranker.explained(encoded, [one.document_id for one in explained], passages)
     return [one for one in searcher.explain_places(encoded, places) if one is not None]
 
 
@@ -129,7 +129,7 @@ def _words(explanation: "Explanation", uniform: "Explanation") -> Table:
     for name in ("weight", "contribution", "uniform", "share"):
         shown.add_column(name, justify="right")
     shown.add_column("")
-    for word, plain in zip(explanation.words, uniform.words, strict=True):
+    for word, plain in zip(explanation.lines, uniform.lines, strict=True):
         style = "dim" if word.special else ""
         shown.add_row(
             escape(word.text),
@@ -145,7 +145,7 @@ def _words(explanation: "Explanation", uniform: "Explanation") -> Table:
         share = explanation.share_of(part)
         shown.add_row(
             f"{part.name} evidence",
-            f"{part.value:.2f}",
+            f"{part.value:.2f} of {part.perfect:.2f}",
             f"{part.factor:g}",
             f"{part.contribution:.4f}",
             "",

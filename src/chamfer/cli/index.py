@@ -7,6 +7,8 @@ import typer
 from rich.filesize import decimal
 
 from chamfer.cli.commands import Command, Group
+from chamfer.cli.fields_table import as_json as fields_as_json
+from chamfer.cli.fields_table import fields_of, print_fields
 from chamfer.cli.options import (
     AllowEmpty,
     AsJson,
@@ -172,7 +174,8 @@ def add(
 
     def so_far() -> str:
         now = index.info()["documents"]
-        return f"{folder} holds {now:,} documents, {now - before:,} more than before; {AGAIN}"
+        kept = ", and those that were replaced stay so" if replace else ""
+        return f"{folder} holds {now:,} documents, {now - before:,} more than before{kept}; {AGAIN}"
 
     with resumable(so_far):
         report = index.add(
@@ -261,21 +264,25 @@ def shard(
 
 @app.command("info", cls=Command)
 def info(folder: IndexFolder, as_json: AsJson = False) -> None:
-    """Show the contents and settings of an index.
+    """Show the contents and settings of an index, and the metadata fields that filters can compare.
 
     Example: chamfer index info index/
     """
     from chamfer.index.index import Index
 
-    facts = Index.open(folder).info()
+    index = Index.open(folder)
+    fields = fields_of(index, index.info()["documents"])
+    facts = index.info()  # after counting, which keeps files beside the index
     if as_json:
-        print_json(facts)
+        print_json(facts | {"fields": None if fields is None else fields_as_json(fields)})
         return
     shown = {name.replace("bytes", "size").replace("_", " "): value for name, value in facts.items()}
     width = max(len(name) for name in shown)
     for name, value in shown.items():
         text = decimal(value) if name.startswith("size") else value
         results.print(f"{name:<{width}}  {text}", markup=False, soft_wrap=True)
+    if fields:
+        print_fields(fields)
 
 
 @app.command("verify", cls=Command)

@@ -100,6 +100,9 @@ Where: TypeAlias = Annotated[
     str | None,
     typer.Option("--where", help="Metadata filter, such as \"lang = 'en' and year > 2020\".", metavar="FILTER"),
 ]
+MinScore: TypeAlias = Annotated[
+    float, typer.Option("--min-score", min=0, max=1, help="Leave out documents that score less; 1 is a perfect match.")
+]
 JudgedQueries: TypeAlias = Annotated[
     Path | None,
     typer.Option(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from chamfer.data.jsonlines import parse_json_lines
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.search.hits import json_score
 
 if TYPE_CHECKING:
     from chamfer.search.rerank_texts import Request
@@ -57,7 +56,7 @@ def as_response(ranking: Ranking, k: int | None) -> dict[str, Any]:
     pairs = zip(ranking.document_ids[:k], ranking.scores[:k], strict=True)
     return {
         "id": ranking.query_id,
-        "ranking": [{"id": document, "score": json_score(score)} for document, score in pairs],
+        "ranking": [{"id": document, "score": score} for document, score in pairs],
     }
 
 

@@ -16,6 +16,7 @@ from chamfer.cli.options import (
     DocumentLength,
     EncoderName,
     FormOption,
+    MinScore,
     QueryLength,
     RayAddress,
 )
@@ -59,6 +60,7 @@ def rerank(
         int | None, typer.Option("--depth", min=1, help="Candidates per query.", show_default=str(DEFAULT_DEPTH))
     ] = None,
     k: Annotated[int | None, typer.Option("-k", "--top-k", min=1, help="Keep the top k.", show_default="all")] = None,
+    min_score: MinScore = 0.0,
     form: FormOption = DEFAULT_FORM,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the TREC run to this file.", show_default="stdout")
@@ -84,7 +86,7 @@ def rerank(
         of_encoder = {"--query-length": query_length, "--document-length": document_length}
         others = {"a BEIR folder": dataset, "--corpus": corpus, "--ray": ray, **of_encoder}
         _check_alone(others | {"--encoder": None if encoder == MINILM else encoder})
-        _rerank_like_documents(index, weights or DEFAULT_WEIGHTS, form, k, allow_empty=allow_empty)
+        _rerank_like_documents(index, weights or DEFAULT_WEIGHTS, form, k, min_score, allow_empty=allow_empty)
         return
     chosen = weights or (UNIFORM if dataset is None and corpus is None else DEFAULT_WEIGHTS)
     if out is not None:
@@ -126,7 +128,7 @@ def rerank(
             for ranking, truncated in rerank_requests(
                 requests, encoder=model, weights=weighting, form=form, k=k, counts=words, workers=workers
             ):
-                print_line({**as_response(ranking, k), "truncated": truncated})
+                print_line({**as_response(ranking.at_least(min_score), k), "truncated": truncated})
         return
     model = load()
     with resumable():
@@ -142,6 +144,7 @@ def rerank(
             cache=cache,
             ray=ray,
         )
+    found = [ranking.at_least(min_score) for ranking in ranked]
     say_truncated("documents", cut["documents"], len(collection.documents), model.document_length)
     say_truncated("queries", cut["queries"], asked, model.query_length)
     without = asked - sum(len(ranking) > 0 for ranking in ranked)
@@ -149,16 +152,18 @@ def rerank(
         say(f"note: {without} of {asked} queries have no candidates")
     tag = Path(chosen).stem
     if as_json:
-        for ranking in ranked:
+        for ranking in found:
             print_line(as_response(ranking, k))
     elif out is None:
-        sys.stdout.writelines(format_run(ranked, k=k, tag=tag))
+        sys.stdout.writelines(format_run(found, k=k, tag=tag))
     else:
-        write_run(out, ranked, k=k, tag=tag)
+        write_run(out, found, k=k, tag=tag)
         say(f"re-ranked {len(ranked)} queries; wrote {out}")
 
 
-def _rerank_like_documents(folder: Path, weights: str, form: Form, k: int | None, *, allow_empty: bool) -> None:
+def _rerank_like_documents(
+    folder: Path, weights: str, form: Form, k: int | None, min_score: float, *, allow_empty: bool
+) -> None:
     from chamfer.index.index import Index
 
     index = Index.open(folder)
@@ -170,7 +175,7 @@ def _rerank_like_documents(folder: Path, weights: str, form: Form, k: int | None
 
     searcher = Searcher.open(index, weights=weights, form=form)
     for ranking, truncated in rerank_like_documents(searcher, read_requests(allow_empty=allow_empty), k):
-        print_line({**as_response(ranking, k), "truncated": truncated})
+        print_line({**as_response(ranking.at_least(min_score), k), "truncated": truncated})
 
 
 def _check_alone(others: Mapping[str, object]) -> None:

@@ -11,13 +11,13 @@ import typer
 from rich.text import Text
 
 from chamfer.cli.checks import check_query
-from chamfer.cli.options import FirstStage, FormOption, WeightsName, Where
-from chamfer.cli.terminal import results, say_truncated
+from chamfer.cli.options import FirstStage, FormOption, MinScore, WeightsName, Where
+from chamfer.cli.terminal import results, say, say_truncated
 from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.retrieve.stages import AUTO, check_stage
-from chamfer.search.hits import DEFAULT_K, QUERY_BATCH, json_score
+from chamfer.search.hits import DEFAULT_K, QUERY_BATCH
 from chamfer.support.api_key import VARIABLE
 from chamfer.weights.names import DEFAULT_WEIGHTS, check_file
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 SNIPPET_LENGTH = 300
 INDENT = " " * 4
 
+
+PROBABLY_NOTHING = "note: probably nothing here: no document scores better than unrelated ones do"
 
 Find = Callable[[list[str]], "list[Hits]"]
 """Answers a list of queries."""
@@ -53,9 +55,7 @@ def search(
         typer.Option("--depth", min=1, help="Candidates to score exactly.", show_default="depends on the first stage"),
     ] = None,
     where: Where = None,
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="Divide scores by the total weight: 0 is a perfect match.")
-    ] = False,
+    min_score: MinScore = 0.0,
     form: FormOption = DEFAULT_FORM,
     server: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def search(
         with Client(server, key=os.environ.get(VARIABLE) or None) as client:
 
             def ask(texts: list[str]) -> "list[Hits]":
-                return client.search(texts, k, weights=named, where=where, normalise=normalise)
+                return client.search(texts, k, weights=named, where=where, min_score=min_score)
 
             _print_all(asked, ask, None, as_json=as_json or queries is not None)
         return
@@ -116,7 +116,7 @@ def search(
     searcher = Searcher.open(index, weights=weights, first_stage=first_stage, form=form)
 
     def find(texts: list[str]) -> "list[Hits]":
-        return searcher.search(texts, k, depth=depth, where=where, normalise=normalise)
+        return searcher.search(texts, k, depth=depth, where=where, min_score=min_score)
 
     _print_all(asked, find, searcher.encoder.query_length, as_json=as_json or queries is not None)
 
@@ -138,18 +138,17 @@ def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_j
                 sys.stdout.write(json.dumps(_as_json(identifier, hits), ensure_ascii=False) + "\n")
             else:
                 print_hits(hits)
+                if hits and hits.probably_nothing:
+                    say(PROBABLY_NOTHING)
     say_truncated("queries", truncated, len(ids), length)
 
 
-def _as_json(identifier: str, hits: "Sequence[Hit]") -> dict[str, Any]:
-    return {"id": identifier, "hits": [_hit(hit) for hit in hits]}
+def _as_json(identifier: str, hits: "Hits") -> dict[str, Any]:
+    return {"id": identifier, "hits": [_hit(hit) for hit in hits], "probably_nothing": hits.probably_nothing}
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:
-    return hit._asdict() | {
-        "score": json_score(hit.score),
-        "passage": None if hit.passage is None else hit.passage.as_json(),
-    }
+    return hit._asdict() | {"passage": None if hit.passage is None else hit.passage.as_json()}
 
 
 def print_hits(hits: "Sequence[Hit]") -> None:

@@ -10,12 +10,24 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
+from chamfer.encode.lengths import truncation_note
 from chamfer.errors import InputWarning
 from chamfer.support.progress import shown
 
 # In a pipe rich would assume 80 columns and cut tables to fit.
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 messages = Console(stderr=True, highlight=False, emoji=False)
+
+
+@contextmanager
+def recorded(width: int) -> Iterator[None]:
+    """Print results ``width`` columns wide and record them, for a picture."""
+    before = results.record, results.width
+    results.record, results.width = True, width
+    try:
+        yield
+    finally:
+        results.record, results.width = before
 
 
 progress_bar = shown(None, messages)
@@ -100,10 +112,9 @@ def notes() -> Iterator[None]:
 
 
 def say_truncated(what: str, truncated: int, total: int, length: int | None) -> None:
-    """Report how many texts were longer than the encoder reads, if any; a server does not say how much that is."""
+    """Report how many texts were longer than the encoder reads, if any."""
     if truncated:
-        limit = "what the model reads" if length is None else f"{length} tokens"
-        say(f"note: {truncated} of {total} {what} were truncated to {limit}")
+        say(f"note: {truncation_note(what, truncated, total, length)}")
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- JSON

@@ -1,6 +1,5 @@
 """The JSON of a server as results of the library."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from chamfer.data.ranking import Ranking, rank_texts
 from chamfer.errors import InputError, ServerError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.matches import EvidencePart, Match
+from chamfer.index.field_counts import Field, Fields, FieldValue
 from chamfer.search.hits import Hit, Hits
 
 Json = Mapping[str, Any]
@@ -18,10 +18,11 @@ def hits(answer: Json) -> Hits:
     """The documents that were found."""
     return Hits(
         (
-            Hit(one["id"], _score(one["score"]), one["text"], one["metadata"], one["title"], _passage(one))
+            Hit(one["id"], one["score"], one["text"], one["metadata"], one["title"], _passage(one))
             for one in answer["hits"]
         ),
-        query_was_truncated=answer["query_was_truncated"],
+        query_read=answer["query_read"],
+        probably_nothing=answer["probably_nothing"],
     )
 
 
@@ -61,14 +62,14 @@ def _explanation(document: Json, answer: Json) -> Explanation:
         document=document["text"],
         title=document["title"],
         passage=_passage(document),
-        query_was_truncated=answer["query_was_truncated"],
+        query_read=answer["query_read"],
         evidence=tuple(EvidencePart(**part) for part in document["evidence"]),
     )
 
 
 def _passage(document: Json) -> Passage | None:
-    """Which passage a text is; a server of an earlier version does not say."""
-    found = document.get("passage")
+    """Which passage a text is."""
+    found = document["passage"]
     return None if found is None else Passage(**found)
 
 
@@ -78,10 +79,26 @@ def _match(token: Json, matched: Json) -> Match:
     return Match(**{name: both[name] for name in Match._fields} | {"span": span})
 
 
-def ranking(documents: Mapping[str, str] | Sequence[str], k: int | None, answer: Json) -> Ranking:
+def ranking(documents: Mapping[str, str] | Sequence[str], k: int | None, min_score: float, answer: Json) -> Ranking:
     """The ranking of the texts that were sent."""
-    scores = {one["index"]: _score(one["score"]) for one in answer["results"]}
-    return rank_texts(documents, lambda texts: [scores[place] for place in range(len(texts))], k=k)
+    scores = {one["index"]: one["relevance_score"] for one in answer["results"]}
+    ranking = rank_texts(documents, lambda texts: [scores[place] for place in range(len(texts))], k=k)
+    return ranking.at_least(min_score)
+
+
+def fields(answer: Json) -> Fields:
+    """The metadata fields."""
+    return Fields((_field(one) for one in answer["fields"]), complete=answer["fields_are_complete"])
+
+
+def _field(one: Json) -> Field:
+    values = tuple(FieldValue(**value) for value in one["values"])
+    return Field(**{**one, "values": values})
+
+
+def example_queries(answer: Json) -> list[str]:
+    """Queries to try."""
+    return list(answer["example_queries"])
 
 
 def notes(answer: Json) -> list[str]:
@@ -92,8 +109,3 @@ def notes(answer: Json) -> list[str]:
         if missing := one.get("missing_shards"):
             said.append(f"the documents of {', '.join(missing)} are missing, because these shards did not answer")
     return list(dict.fromkeys(said))
-
-
-def _score(score: float | None) -> float:
-    """JSON has no infinity."""
-    return -math.inf if score is None else score

@@ -4,7 +4,7 @@ import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from chamfer.client import questions
 from chamfer.client.connection import SECONDS, Connection, body_of, needed_httpx
@@ -14,6 +14,7 @@ from chamfer.client.receiving import GRACE, Arriving
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputWarning
 from chamfer.explain.explanation import Explanation
+from chamfer.index.field_counts import LISTED_VALUES, Fields
 from chamfer.search.hits import DEFAULT_K, Hits
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class AsyncClient:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Hits: ...
 
     @overload
@@ -89,7 +90,7 @@ class AsyncClient:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> list[Hits]: ...
 
     async def search(
@@ -100,10 +101,10 @@ class AsyncClient:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Hits | list[Hits]:
         """See :meth:`chamfer.Client.search`."""
-        settings = Searching(k, offset, weights, where, normalise)
+        settings = Searching(k, offset, weights, where, min_score)
         if isinstance(query, str):
             return await self._ask(questions.search(query, settings))
         found = list[Hits]()
@@ -140,17 +141,25 @@ class AsyncClient:
         k: int | None = None,
         *,
         weights: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Ranking:
         """See :meth:`chamfer.Client.rerank`."""
         if not documents:
             return Ranking("query", (), ())
-        return await self._ask(questions.rerank(query, documents, k, weights=weights, normalise=normalise))
+        return await self._ask(questions.rerank(query, documents, k, weights=weights, min_score=min_score))
+
+    async def fields(self, values: int = LISTED_VALUES) -> Fields:
+        """See :meth:`chamfer.Client.fields`."""
+        return await self._ask(questions.fields(values))
+
+    async def example_queries(self) -> list[str]:
+        """See :meth:`chamfer.Client.example_queries`."""
+        return await self._ask(questions.example_queries())
 
     async def _ask(self, question: Question[Result]) -> Result:
         turns, body = Turns(self._connection.seconds), body_of(question)
         while True:
-            outcome = await self._send(question.path, body, turns.seconds)
+            outcome = await self._send(question, body, turns.seconds)
             pause = turns.pause_after(outcome)
             if pause is None:
                 break
@@ -160,13 +169,13 @@ class AsyncClient:
             warnings.warn(note, InputWarning, stacklevel=3)
         return result
 
-    async def _send(self, path: str, body: bytes, seconds: float) -> "Outcome":
+    async def _send(self, question: Question[Any], body: bytes | None, seconds: float) -> "Outcome":
         import httpx
 
         try:
             async with (
                 asyncio.timeout(seconds + GRACE),
-                self._http.stream("POST", path, content=body, timeout=seconds) as response,
+                self._http.stream(question.method, question.path, content=body, timeout=seconds) as response,
             ):
                 arriving = Arriving(response, seconds)
                 async for part in response.aiter_bytes():

@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from chamfer.client import questions
 from chamfer.client.connection import SECONDS, Connection, body_of, needed_httpx
@@ -14,6 +14,7 @@ from chamfer.client.receiving import Arriving, within
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputWarning
 from chamfer.explain.explanation import Explanation
+from chamfer.index.field_counts import LISTED_VALUES, Fields
 from chamfer.search.hits import DEFAULT_K, Hits
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Client:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Hits: ...
 
     @overload
@@ -90,7 +91,7 @@ class Client:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> list[Hits]: ...
 
     def search(
@@ -101,7 +102,7 @@ class Client:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Hits | list[Hits]:
         """Find the top ``k`` documents for one query, or for each of several.
 
@@ -114,13 +115,13 @@ class Client:
             offset: number of better documents to skip: with ``k=10``, ``offset=10`` is the second page.
             weights: name of weights to use instead of those that the server uses, such as ``uniform``.
             where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
-            normalise: whether to divide scores by the total weight, as in :meth:`chamfer.Searcher.search`.
+            min_score: leave out documents that score less.
 
         Returns:
             :class:`chamfer.Hits`, best first; a list of them for a list of queries. An ``InputWarning`` repeats what
             the server notes about the request.
         """
-        settings = Searching(k, offset, weights, where, normalise)
+        settings = Searching(k, offset, weights, where, min_score)
         if isinstance(query, str):
             return self._ask(questions.search(query, settings))
         found = list[Hits]()
@@ -166,7 +167,7 @@ class Client:
         k: int | None = None,
         *,
         weights: str | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Ranking:
         """Rank texts for a query as if they were documents of the server's index.
 
@@ -175,19 +176,34 @@ class Client:
             documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
             k: number of texts to return; all if not given.
             weights: name of weights to use instead of those that the server uses.
-            normalise: as in :meth:`search`.
+            min_score: leave out texts that score less.
 
         Returns:
             A :class:`chamfer.Ranking`, best first.
         """
         if not documents:
             return Ranking("query", (), ())
-        return self._ask(questions.rerank(query, documents, k, weights=weights, normalise=normalise))
+        return self._ask(questions.rerank(query, documents, k, weights=weights, min_score=min_score))
+
+    def fields(self, values: int = LISTED_VALUES) -> Fields:
+        """The metadata fields of the server's index with counts; see :meth:`chamfer.Index.fields`.
+
+        Args:
+            values: number of values of each field, up to 100.
+
+        Returns:
+            A list of fields, the most frequent one first.
+        """
+        return self._ask(questions.fields(values))
+
+    def example_queries(self) -> list[str]:
+        """A few queries to try on the server's index; see :meth:`chamfer.Index.example_queries`."""
+        return self._ask(questions.example_queries())
 
     def _ask(self, question: Question[Result]) -> Result:
         turns, body = Turns(self._connection.seconds), body_of(question)
         while True:
-            outcome = self._send(question.path, body, turns.seconds)
+            outcome = self._send(question, body, turns.seconds)
             pause = turns.pause_after(outcome)
             if pause is None:
                 break
@@ -197,12 +213,12 @@ class Client:
             warnings.warn(note, InputWarning, stacklevel=3)
         return result
 
-    def _send(self, path: str, body: bytes, seconds: float) -> "Outcome":
+    def _send(self, question: Question[Any], body: bytes | None, seconds: float) -> "Outcome":
         import httpx
 
         def receive() -> "Outcome":
             try:
-                with self._http.stream("POST", path, content=body, timeout=seconds) as response:
+                with self._http.stream(question.method, question.path, content=body, timeout=seconds) as response:
                     arriving = Arriving(response, seconds)
                     for part in response.iter_bytes():
                         arriving.add(part)

@@ -45,9 +45,8 @@ class Connection:
 
     def read(self, question: Question[Result], outcome: "Outcome") -> tuple[Result, list[str]]:
         """The result that an outcome holds, and what the server notes about the request; or its error."""
-        answer = answer_of(
-            outcome, self.url, seconds=self.seconds, has_key=self._has_key, where=question.body.get("where")
-        )
+        where = None if question.body is None else question.body.get("where")
+        answer = answer_of(outcome, self.url, seconds=self.seconds, has_key=self._has_key, where=where)
         try:
             return question.read(answer), answers.notes(answer)
         except InputError:
@@ -56,8 +55,10 @@ class Connection:
             raise foreign(self.url, f"{type(error).__name__}: {error}") from error
 
 
-def body_of(question: Question[Any]) -> bytes:
-    """The body of a request; what is not text is escaped, for the server to refuse."""
+def body_of(question: Question[Any]) -> bytes | None:
+    """The body of a request, if it has one; what is not text is escaped, for the server to refuse."""
+    if question.body is None:
+        return None
     try:
         return json.dumps(question.body).encode()
     except (TypeError, ValueError) as error:

@@ -9,6 +9,7 @@ from chamfer.client import answers
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
+from chamfer.index.field_counts import SERVED_VALUES, Fields, checked_count
 from chamfer.search.hits import BATCH_HITS, BATCH_QUERIES, COMPARED, Hits
 
 Result = TypeVar("Result")
@@ -24,13 +25,18 @@ class Question(Generic[Result]):
 
     Args:
         path: path of the endpoint.
-        body: JSON to send.
+        body: JSON to send; None if the path says it all.
         read: turns the JSON of the answer into the result.
     """
 
     path: str
-    body: Json
+    body: Json | None
     read: Callable[[Json], Result]
+
+    @property
+    def method(self) -> str:
+        """The method of the request."""
+        return "GET" if self.body is None else "POST"
 
 
 class Searching(NamedTuple):
@@ -40,7 +46,7 @@ class Searching(NamedTuple):
     offset: int
     weights: str | None
     where: str | None
-    normalise: bool
+    min_score: float
 
 
 def search(query: str, settings: Searching) -> Question[Hits]:
@@ -80,12 +86,22 @@ def rerank(
     k: int | None,
     *,
     weights: str | None,
-    normalise: bool,
+    min_score: float,
 ) -> Question[Ranking]:
     """Ask for the scores of texts. Ties are broken here: the server does not know the ids."""
     texts = [*documents.values()] if isinstance(documents, Mapping) else documents
-    body = {"query": query, "documents": texts, "weights": _named(weights), "normalise": normalise}
-    return Question("/rerank", body, partial(answers.ranking, documents, k))
+    body = {"query": query, "documents": texts, "weights": _named(weights)}
+    return Question("/rerank", body, partial(answers.ranking, documents, k, min_score))
+
+
+def fields(values: int) -> Question[Fields]:
+    """Ask for the metadata fields."""
+    return Question(f"/index?values={checked_count(values, SERVED_VALUES)}", None, answers.fields)
+
+
+def example_queries() -> Question[list[str]]:
+    """Ask for queries to try."""
+    return Question("/index?values=0", None, answers.example_queries)
 
 
 def _named(weights: object) -> str:

@@ -1,9 +1,9 @@
 """Judged queries: judgements together with the texts of their queries."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from chamfer.data.judged_source import decide
+from chamfer.data.judged_source import JudgedSource, decide
 from chamfer.data.judgements import (
     Judgements,
     JudgementSource,
@@ -14,7 +14,7 @@ from chamfer.data.judgements import (
 )
 from chamfer.data.queries import Queries, QuerySource, queries_from
 from chamfer.data.reading import note
-from chamfer.errors import InputError
+from chamfer.errors import InputError, UnknownNameError
 
 
 class Judged(NamedTuple):
@@ -26,7 +26,9 @@ class Judged(NamedTuple):
     """Further fields of the queries, by id."""
 
 
-def read_judged(queries: "QuerySource | None", judgements: JudgementSource, known: Queries | None = None) -> Judged:
+def read_judged(
+    queries: "QuerySource | None", judgements: "JudgementSource | JudgedSource", known: Queries | None = None
+) -> Judged:
     """Read judgements and their queries; without ``queries``, judgements hold the texts of queries.
 
     Args:
@@ -55,6 +57,37 @@ def read_judged(queries: "QuerySource | None", judgements: JudgementSource, know
     return Judged(queries_from(dict(zip(judged, judged, strict=True))).texts, judged, {})
 
 
+class UnknownDocuments(NamedTuple):
+    """Judged documents that are not in a corpus."""
+
+    ids: Sequence[str]
+    """Their ids."""
+    judged: int
+    """Number of all judged documents."""
+
+    def note(self, name: str) -> str:
+        """A sentence about them.
+
+        Args:
+            name: name of the corpus.
+        """
+        return (
+            f"{len(self.ids)} of {self.judged} judged documents are not in {name}, such as {self.ids[0]!r}, so no "
+            "search can find them"
+        )
+
+
+def unknown_documents(judgements: Judgements, known: Container[str]) -> UnknownDocuments:
+    """Find judged documents that are not in a corpus.
+
+    Args:
+        judgements: grades of documents for each query.
+        known: the ids of the corpus, at least those that are judged.
+    """
+    judged = dict.fromkeys(document for grades in judgements.values() for document in grades)
+    return UnknownDocuments(tuple(document for document in judged if document not in known), len(judged))
+
+
 def check_documents(judgements: Judgements, known: Container[str], example: str | None, name: str) -> None:
     """Refuse judgements if none of their documents is known, and say it if some are not.
 
@@ -64,21 +97,19 @@ def check_documents(judgements: Judgements, known: Container[str], example: str 
         example: an id of a document.
         name: name of the corpus, for messages.
     """
-    judged = list(dict.fromkeys(document for grades in judgements.values() for document in grades))
-    missing = [document for document in judged if document not in known]
-    if judged and len(missing) == len(judged):
-        raise InputError(
-            f"none of the {len(judged)} judged documents is in {name}: judgements have ids such as {judged[0]!r}, "
-            f"documents have ids such as {example!r}; judge documents by the ids that {name} has"
+    unknown = unknown_documents(judgements, known)
+    if unknown.judged and len(unknown.ids) == unknown.judged:
+        raise UnknownNameError(
+            f"none of the {unknown.judged} judged documents is in {name}: judgements have ids such as "
+            f"{unknown.ids[0]!r}, documents have ids such as {example!r}; judge documents by the ids that {name} has"
         )
-    if missing:
-        note(
-            f"{len(missing)} of {len(judged)} judged documents are not in {name}, such as {missing[0]!r}, so no search "
-            "can find them"
-        )
+    if unknown.ids:
+        note(unknown.note(name))
 
 
-def _not_empty(judged: dict[str, dict[str, int]], source: JudgementSource) -> dict[str, dict[str, int]]:
+def _not_empty(
+    judged: dict[str, dict[str, int]], source: "JudgementSource | JudgedSource"
+) -> dict[str, dict[str, int]]:
     if not judged:
         raise InputError(f"{name_of(source)} holds no judgements; each needs a query and a document")
     return judged

@@ -1,5 +1,6 @@
 """From the rows of a table, or from objects, to judgements: a query, a document and its grade."""
 
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,9 @@ from chamfer.data.readers.qrels import WHOLE
 from chamfer.data.reading import in_words
 from chamfer.data.records import Records
 from chamfer.errors import InputError
+
+LARGEST_GRADE = 1_000_000
+"""The library behind the measures crashes beyond 32 bits."""
 
 
 class JudgedRow(NamedTuple):
@@ -164,6 +168,8 @@ def _grade(value: Any, where: str) -> int:  # noqa: ANN401 -- anything a user ma
     grade = _whole(value)
     if grade is None:
         raise InputError(f"{where}: a grade must be a whole number, not {value!r}")
+    if abs(grade) > LARGEST_GRADE:
+        raise InputError(f"{where}: a grade must be at most {LARGEST_GRADE:,}, not {reprlib.repr(value)}")
     return grade
 
 

@@ -21,18 +21,20 @@ RULE = "write an array of objects with 'query' and 'document', an object of rele
 """What a file of JSON may hold."""
 
 
-def read_judgement_file(path: Path) -> Records | Mapping[str, Any]:
+def read_judgement_file(path: Path, name: str = "") -> Records | Mapping[str, Any]:
     """Read CSV, TSV, JSON, JSON lines, Parquet, or judgements as BEIR and TREC write them.
 
     Args:
         path: the file; what it holds decides, and its suffix where that leaves a choice.
+        name: its name in messages; the path by default.
 
     Returns:
         The rows of a table, or of JSON an object from queries to their documents.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path} with judgements")
-    name, form, head = str(path), SUFFIXES.get(path.suffix.lower()), head_of(path, str(path))
+    name = name or str(path)
+    form, head = SUFFIXES.get(path.suffix.lower()), head_of(path, name)
     begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not begins and form not in ("parquet", "pdf"):
         return {}

@@ -31,7 +31,9 @@ def is_relevant(judgements: Judgements, query: str, document: str) -> bool:
     return judgements.get(query, {}).get(document, 0) > 0
 
 
-def judgements_from(source: JudgementSource, queries: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
+def judgements_from(
+    source: "JudgementSource | JudgedSource", queries: Mapping[str, str] | None = None
+) -> dict[str, dict[str, int]]:
     """Read and check judgements from any supported source.
 
     Args:
@@ -66,13 +68,17 @@ def grades_from(source: JudgedSource, queries: Mapping[str, str] | None = None) 
     return found
 
 
-def name_of(source: JudgementSource) -> str:
+def name_of(source: "JudgementSource | JudgedSource") -> str:
     """What a source of judgements is called in messages."""
+    if isinstance(source, JudgedSource):
+        return source.name
     return str(source) if isinstance(source, str | Path) else "the table of judgements"
 
 
 def judged_source(source: Any) -> JudgedSource:  # noqa: ANN401 -- anything a user may pass
-    """Read any supported source."""
+    """Read any supported source, unless that was done."""
+    if isinstance(source, JudgedSource):
+        return source
     if isinstance(source, str | Path):
         return JudgedSource(str(Path(source)), read_judgement_file(Path(source)))
     if is_dataset(source):

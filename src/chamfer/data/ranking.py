@@ -1,7 +1,7 @@
 """A ranking: documents in order of their scores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -61,6 +61,19 @@ class Ranking:
             raise InputError(f"query {query_id!r} has a NaN score; check its vectors")
         order = sorted(range(len(values)), key=lambda place: (-values[place], document_ids[place]))[:k]
         return cls(query_id, tuple(document_ids[i] for i in order), tuple(float(values[i]) for i in order))
+
+    def rescored(self, scores: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]) -> Self:
+        """Internal: the same order with other scores.
+
+        Args:
+            scores: turns all scores into the others.
+        """
+        return replace(self, scores=tuple(scores(np.array(self.scores, np.float64)).tolist()))
+
+    def at_least(self, score: float) -> Self:
+        """The documents that score at least this much."""
+        kept = sum(one >= score for one in self.scores)
+        return replace(self, document_ids=self.document_ids[:kept], scores=self.scores[:kept])
 
     def _repr_html_(self) -> str:
         rows = zip(range(1, len(self) + 1), self.document_ids, self.scores, strict=True)

@@ -1,7 +1,9 @@
 """How documents are read from what a user has: the format, and the columns that a user names."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from chamfer.errors import InputError, InputWarning
@@ -71,9 +73,27 @@ class Reading:
 USUAL = Reading()
 
 
+_collected: ContextVar[list[str] | None] = ContextVar("collected_notes", default=None)
+
+
 def note(text: str) -> None:
     """Say what was assumed of the input; the command line prints it as a note."""
-    warnings.warn(text, InputWarning, stacklevel=3)
+    collected = _collected.get()
+    if collected is None:
+        warnings.warn(text, InputWarning, stacklevel=3)
+    elif text not in collected:
+        collected.append(text)
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Collect notes inside this context instead of warning; unlike filters of warnings, of this thread alone."""
+    notes: list[str] = []
+    token = _collected.set(notes)
+    try:
+        yield notes
+    finally:
+        _collected.reset(token)
 
 
 def in_words(names: Sequence[str], most: int = 20) -> str:

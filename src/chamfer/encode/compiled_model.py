@@ -102,6 +102,7 @@ class CompiledModel:
             return tokenize_each(
                 texts,
                 role,
+                prompt=prompt,
                 limit=limit,
                 vocabulary=self.vocabulary,
                 shorten=lambda text: cut(text, limit, self._pieces),

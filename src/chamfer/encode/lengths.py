@@ -40,6 +40,16 @@ class Lengths(NamedTuple):
         return self._replace(query=query or self.query, document=document or self.document)
 
 
+def truncation_note(what: str, truncated: int, total: int, length: int | None) -> str:
+    """A sentence about texts that were longer than a model reads; a server does not say how much that is.
+
+    >>> truncation_note("queries", 2, 10, 64)
+    '2 of 10 queries were truncated to 64 tokens'
+    """
+    limit = "what the model reads" if length is None else f"{length} tokens"
+    return f"{truncated} of {total} {what} were truncated to {limit}"
+
+
 def lengths_of(transformer: Any) -> Lengths:  # noqa: ANN401 -- the library's module
     """The token limits that a transformer is set to."""
     most = most_tokens(transformer)

@@ -112,6 +112,7 @@ class LibraryModel:
             return tokenize_each(
                 texts,
                 role,
+                prompt=prompt,
                 limit=limit,
                 vocabulary=self.vocabulary,
                 shorten=lambda text: cut(text, limit, self._pieces),

@@ -22,7 +22,8 @@ class Tokenized:
         role: whether they are queries or documents.
         token_ids: token ids of each text as the model reads it, before a skip list drops any or ``[MASK]`` fills it
             up. A text without a token of its own has none.
-        was_truncated: for each text, whether it is longer than the model reads.
+        read: for each text that is longer than the model reads, the number of characters up to the last one that it
+            reads; None for others.
         inputs: inputs of the model, with a row for each distinct text.
         rows: the row of each text in ``inputs``.
     """
@@ -30,12 +31,17 @@ class Tokenized:
     texts: Sequence[str]
     role: Role
     token_ids: Sequence[TokenIds]
-    was_truncated: Sequence[bool]
+    read: Sequence[int | None]
     inputs: Mapping[str, Any]
     rows: Sequence[int]
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def was_truncated(self) -> list[bool]:
+        """For each text, whether it is longer than the model reads."""
+        return [read is not None for read in self.read]
 
     @property
     def truncated(self) -> int:
@@ -53,7 +59,7 @@ class Tokenized:
             self,
             texts=[self.texts[place] for place in places],
             token_ids=[self.token_ids[place] for place in places],
-            was_truncated=[self.was_truncated[place] for place in places],
+            read=[self.read[place] for place in places],
             rows=[self.rows[place] for place in places],
         )
 
@@ -94,6 +100,7 @@ def tokenize_each(
     texts: Sequence[str],
     role: Role,
     *,
+    prompt: str,
     limit: int,
     vocabulary: Vocabulary,
     shorten: Callable[[str], str],
@@ -104,6 +111,7 @@ def tokenize_each(
     Args:
         texts: the texts.
         role: whether they are queries or documents.
+        prompt: the text that the model reads before each.
         limit: maximum number of tokens that the model reads of a text.
         vocabulary: the tokens behind the ids.
         shorten: cuts long texts before they are tokenised.
@@ -119,12 +127,14 @@ def tokenize_each(
     inputs, encodings = read(distinct)
     ids = [np.asarray(one.ids, np.int32)[np.asarray(one.attention_mask, np.bool_)] for one in encodings]
     ids = [row[:0] if only_special(row, vocabulary) else row for row in ids]
-    truncated = [
-        len(short) < len(text) or (len(one.ids) >= limit and len(one.overflowing) > 0)
+    reads = [
+        max(0, *(stop - len(prompt) for _, stop in one.offsets))
+        if len(short) < len(text) or (len(one.ids) >= limit and len(one.overflowing) > 0)
+        else None
         for text, short, one in zip(row_of, distinct, encodings, strict=True)
     ]
     rows = [row_of[text] for text in texts]
-    return Tokenized(texts, role, [ids[row] for row in rows], [truncated[row] for row in rows], inputs, rows)
+    return Tokenized(texts, role, [ids[row] for row in rows], [reads[row] for row in rows], inputs, rows)
 
 
 def spans_in(document: str, prompt: str, encoding: Encoding) -> list[Span]:

@@ -1,80 +1,54 @@
 """The result of an evaluation: systems side by side on the same judged queries."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from chamfer.data.ranking import Ranking
-from chamfer.encode.encoder import Encoder
+import numpy as np
+
+from chamfer.data.judged import UnknownDocuments
+from chamfer.data.judgements import Judgements
 from chamfer.errors import UnknownNameError
-from chamfer.evaluate.measures import MAIN, MEASURES, PerQuery
-from chamfer.evaluate.significance import Comparison, compare
-from chamfer.evaluate.weightings import label_of
-from chamfer.kernels.form import Form
+from chamfer.evaluate.changes import Change, Explain, change_of
+from chamfer.evaluate.headline import headline
+from chamfer.evaluate.measures import MAIN, MEASURES, meaning
+from chamfer.evaluate.notes import notes_on
+from chamfer.evaluate.outcomes import Outcome, outcomes_of
+from chamfer.evaluate.report import EXPLAINED, report_on
+from chamfer.evaluate.significance import FEWEST_UNITS, Bootstrap, Comparison, Interval, compare
+from chamfer.evaluate.system import System
+from chamfer.evaluate.ties import Grouping, group_judged
+from chamfer.support.files import write_text
 from chamfer.support.notebook import Row, table
 
-
-@dataclass(frozen=True)
-class System:
-    """One system: its rankings, their measures, and how its weights were made.
-
-    Args:
-        name: name of a weighting, a weights file, a first stage or a run.
-        rankings: documents ranked for each query.
-        values: each measure for every query.
-        made: metadata of the weights; empty for a first stage or a run.
-    """
-
-    name: str
-    rankings: Sequence[Ranking]
-    values: PerQuery
-    made: Mapping[str, Any]
-
-    @property
-    def label(self) -> str:
-        """The name in tables: a weights file without its folder and suffix."""
-        return label_of(self.name)
-
-    @property
-    def measures(self) -> dict[str, float]:
-        """The mean of each measure over the queries."""
-        return {name: float(values.mean()) for name, values in self.values.items()}
-
-    @property
-    def answered(self) -> int:
-        """Number of queries with at least one document."""
-        return sum(len(ranking) > 0 for ranking in self.rankings)
-
-
-def settings_json(encoder: Encoder, form: Form, first_stage: str | None, depth: int | None) -> dict[str, Any]:
-    """Return the settings of an evaluation, as :class:`Evaluation` records them."""
-    return {
-        "encoder": encoder.name,
-        "query_length": encoder.query_length,
-        "document_length": encoder.document_length,
-        "form": form,
-        "first_stage": first_stage,
-        "depth": depth,
-    }
+# Digits of measures in JSON.
+DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Systems on the same judged queries, each compared with a baseline.
 
-    A notebook shows it as a table, and ``print`` as text; :meth:`table` is the same as data.
+    A notebook shows it as a table, and ``print`` as text; :meth:`table` is the same as data, and :meth:`save_report`
+    writes a page that explains it.
 
     Args:
         dataset: name of the collection or index.
         split: name of the judged queries.
-        queries: number of judged queries.
+        texts: text of each query that was measured, by id, in the order of the values.
+        judgements: grades of documents for each of these queries.
         documents: number of documents in the corpus.
         truncated: numbers of queries and documents that exceed the encoder's lengths.
         settings: encoder, lengths, form, first stage and depth.
         systems: results of each system.
         baseline: name of the system that the others are compared with.
         seconds: time that the evaluation took.
+        unknown: judged documents that are not in the corpus.
         left_out: number of queries that were not measured, because weights were learnt from them.
+        explainer: explains the score of a document, given a system, a query and ids of documents; None if the documents
+            are not at hand any more.
 
     >>> from chamfer import Collection, evaluate
     >>> pets = Collection(
@@ -88,18 +62,23 @@ class Evaluation:
     ('uniform', 1.0)
     >>> evaluation.against_baseline(evaluation["idf-soft"], "nDCG@10").difference
     0.0
+    >>> evaluation.headline(evaluation["idf-soft"])
+    'idf-soft and uniform rank relevant documents alike in the top 10 of all 2 queries.'
     """
 
     dataset: str
     split: str
-    queries: int
+    texts: Mapping[str, str]
+    judgements: Judgements
     documents: int
     truncated: Mapping[str, int]
     settings: Mapping[str, Any]
     systems: tuple[System, ...]
     baseline: str
     seconds: float
+    unknown: UnknownDocuments
     left_out: int = 0
+    explainer: Explain | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> System:
         """The system with a name."""
@@ -109,14 +88,91 @@ class Evaluation:
             raise UnknownNameError(f"no system is called {name!r}; there are: {known}")
         return found
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle everything but the explainer, which has an index and a model behind it."""
+        return {**self.__dict__, "explainer": None}
+
+    @property
+    def queries(self) -> int:
+        """Number of queries that were measured."""
+        return len(self.texts)
+
+    @property
+    def units(self) -> int:
+        """Number of queries that are independent: those that share words or a relevant document count as one."""
+        return self._grouping.groups
+
+    @property
+    def others(self) -> list[System]:
+        """The systems that are compared with the baseline."""
+        return [system for system in self.systems if system.name != self._baseline.name]
+
     def against_baseline(self, system: System, measure_name: str) -> Comparison:
-        """Compare a system with the baseline, query by query.
+        """Compare a system with the baseline, query by query; see :attr:`units` for what the test takes as one.
 
         Args:
             system: one of the systems, such as ``evaluation["idf-soft"]``.
             measure_name: name of a measure, such as ``nDCG@10``.
         """
-        return compare(system.values[measure_name], self[self.baseline].values[measure_name])
+        values = self._baseline.values[measure_name]
+        return compare(system.values[measure_name], values, groups=self._grouping.labels)
+
+    def interval(self, system: System, measure_name: str) -> Interval | None:
+        """Return the 95% interval of a system's mean difference to the baseline; None with too few :attr:`units`.
+
+        Args:
+            system: one of the systems.
+            measure_name: name of a measure.
+        """
+        return self._intervals.get((system.name, measure_name))
+
+    def outcomes(self, system: System, measure_name: str = MAIN) -> list[Outcome]:
+        """Return what happened to each query: won, lost or unchanged; largest loss first.
+
+        Args:
+            system: one of the systems.
+            measure_name: name of a measure.
+        """
+        return outcomes_of(self.texts, system.values[measure_name], self._baseline.values[measure_name])
+
+    def explain(self, query: str, system: System) -> Change | None:
+        """Explain why a query was won or lost: which document overtook which, and the words that made the difference.
+
+        Args:
+            query: id of the query.
+            system: one of the systems.
+
+        Returns:
+            None if no relevant document gained or lost anything by its rank.
+        """
+        if query not in self.texts:
+            raise UnknownNameError(f"no query that was measured has the id {query!r}")
+        own, baseline = ((one.name, one.by_query.get(query)) for one in (system, self._baseline))
+        return change_of(query, self.judgements[query], baseline, own, self.explainer)
+
+    def headline(self, system: System) -> str:
+        """Say in plain words how a system compares with the baseline.
+
+        Args:
+            system: one of the systems.
+        """
+        compared = self.against_baseline(system, MAIN)
+        return headline(system.label, self._baseline.label, compared, units=self.units)
+
+    def notes(self) -> list[str]:
+        """Say what to know before the numbers are believed, in one sentence each."""
+        found = notes_on(
+            self.systems,
+            self.texts,
+            dataset=self.dataset,
+            split=self.split,
+            documents=self.documents,
+            truncated=self.truncated,
+            settings=self.settings,
+            unknown=self.unknown,
+            left_out=self.left_out,
+        )
+        return list(found)
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row per system: its measures, and the comparison of its nDCG@10 with the baseline's.
@@ -127,6 +183,15 @@ class Evaluation:
             {"system": system.label, **system.measures, **self.against_baseline(system, MAIN)._asdict()}
             for system in self.systems
         ]
+
+    def save_report(self, path: str | Path, *, explained: int = EXPLAINED) -> None:
+        """Write a page that shows everything and needs no server: one HTML file.
+
+        Args:
+            path: the file.
+            explained: number of the worst losses, and of the best wins, of each system that are explained.
+        """
+        write_text(Path(path), report_on(self.as_json(explained=explained)))
 
     @property
     def title(self) -> str:
@@ -150,29 +215,72 @@ class Evaluation:
         rows: list[Row] = [tuple(row.values()) for row in self.table()]
         return table(list(self.table()[0]), rows, caption=self.title)
 
-    def as_json(self) -> dict[str, Any]:
-        """Everything except the rankings, ready for ``json.dumps``."""
+    def as_json(self, *, explained: int = 0) -> dict[str, Any]:
+        """Everything except the rankings, ready for ``json.dumps``.
+
+        Args:
+            explained: number of the worst losses, and of the best wins, of each system to explain.
+        """
         return {
             "dataset": self.dataset,
             "split": self.split,
             "queries": self.queries,
+            "units": self.units,
             "left_out": self.left_out,
+            "unknown": len(self.unknown.ids),
             "documents": self.documents,
             "truncated": dict(self.truncated),
             "settings": dict(self.settings),
+            "notes": self.notes(),
             "baseline": self.baseline,
-            "systems": [
-                {
-                    "name": system.name,
-                    "measures": {name: round(value, 6) for name, value in system.measures.items()},
-                    "against_baseline": {name: self.against_baseline(system, name)._asdict() for name in MEASURES},
-                    "answered": system.answered,
-                    "made": dict(system.made),
-                }
-                for system in self.systems
-            ],
+            "main": MAIN,
+            "measures": {name: meaning(name) for name in MEASURES},
+            "judged": [{"id": query, "text": text} for query, text in self.texts.items()],
+            "systems": [self._system_json(system, explained) for system in self.systems],
             "seconds": round(self.seconds, 1),
         }
+
+    def _system_json(self, system: System, explained: int) -> dict[str, Any]:
+        compared = {name: self.against_baseline(system, name)._asdict() for name in MEASURES}
+        return {
+            "name": system.name,
+            "label": system.label,
+            "headline": "" if system.name == self._baseline.name else self.headline(system),
+            "measures": {name: round(value, DIGITS) for name, value in system.measures.items()},
+            "against_baseline": {
+                name: {**one, "interval": self.interval(system, name)} for name, one in compared.items()
+            },
+            "values": {name: values.round(DIGITS).tolist() for name, values in system.values.items()},
+            "changes": [change.as_json() for change in self._changes(system, explained)],
+            "answered": system.answered,
+            "made": dict(system.made),
+        }
+
+    def _changes(self, system: System, explained: int) -> list[Change]:
+        """The explanations of the worst losses, worst first, then of the best wins, best first."""
+        outcomes = self.outcomes(system)
+        lost = [one.query for one in outcomes if one.happened == "lost"][:explained]
+        won = [one.query for one in reversed(outcomes) if one.happened == "won"][:explained]
+        changes = (self.explain(query, system) for query in (*lost, *won))
+        return [change for change in changes if change is not None]
+
+    @cached_property
+    def _baseline(self) -> System:
+        return self[self.baseline]
+
+    @cached_property
+    def _grouping(self) -> Grouping:
+        return group_judged(self.texts, self.judgements)
+
+    @cached_property
+    def _intervals(self) -> dict[tuple[str, str], Interval]:
+        """By system and measure; all from the same bootstrap samples."""
+        if self.units < FEWEST_UNITS or not self.others:
+            return {}
+        keys = [(system, name) for system in self.others for name in MEASURES]
+        differences = [system.values[name] - self._baseline.values[name] for system, name in keys]
+        found = Bootstrap(self.queries, groups=self._grouping.labels).intervals(np.stack(differences, axis=1))
+        return {(system.name, name): interval for (system, name), interval in zip(keys, found, strict=True)}
 
 
 def _text(value: str | float) -> str:

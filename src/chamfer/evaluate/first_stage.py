@@ -64,6 +64,7 @@ def _score_all(
                     form=setup.form,
                     k=setup.depth + 1,
                     lexical=setup.bm25.scores(text, corpus.ids) if weights.mix.lexical else None,
+                    own_lexical=setup.bm25.own(text) if weights.mix.lexical else None,
                 )[name],
                 setup.depth,
             )

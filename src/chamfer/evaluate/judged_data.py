@@ -7,7 +7,7 @@ import numpy as np
 
 from chamfer.data.collection import Collection, load_collection, load_corpus
 from chamfer.data.judged import Judged, check_documents, read_judged
-from chamfer.data.judgements import JudgementSource
+from chamfer.data.judgements import Judgements, JudgementSource
 from chamfer.data.queries import Queries, QuerySource
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
@@ -52,11 +52,16 @@ def index_of(data: Data) -> Index | Searcher | None:
 def judged_in_index(index: Index | Searcher, queries: "QuerySource | None", judgements: JudgementSource) -> Judged:
     """Read judgements of documents of an index; no model is needed."""
     judged = read_judged(queries, judgements)
-    snapshot = index.index if isinstance(index, Searcher) else index.snapshot
-    found = snapshot.find({document for grades in judged.judgements.values() for document in grades})
-    some = np.arange(min(1, len(snapshot))) if snapshot.live is None else np.flatnonzero(snapshot.live)
-    check_documents(judged.judgements, found, next(iter(snapshot.ids(some[:1])), None), str(snapshot.folder))
+    check_in_index(index, judged.judgements)
     return judged
+
+
+def check_in_index(index: Index | Searcher, judgements: Judgements) -> None:
+    """Refuse judgements if none of their documents is in an index, and say it if some are not."""
+    snapshot = index.index if isinstance(index, Searcher) else index.snapshot
+    found = snapshot.find({document for grades in judgements.values() for document in grades})
+    some = np.arange(min(1, len(snapshot))) if snapshot.live is None else np.flatnonzero(snapshot.live)
+    check_documents(judgements, found, next(iter(snapshot.ids(some[:1])), None), snapshot.folder.name)
 
 
 def open_searcher(

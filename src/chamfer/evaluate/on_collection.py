@@ -3,15 +3,18 @@
 import time
 from collections.abc import Mapping, Sequence
 
+from chamfer.data.judged import unknown_documents
 from chamfer.data.judgements import DEV, TEST
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.ablation import with_ablations
-from chamfer.evaluate.evaluation import Evaluation, System, settings_json
+from chamfer.evaluate.evaluation import Evaluation
+from chamfer.evaluate.explaining import ExplainFromCollection
 from chamfer.evaluate.first_stage import find_first
 from chamfer.evaluate.measures import measure
 from chamfer.evaluate.rankings import find_candidates, rerank_candidates, without_own_document
 from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.system import System, settings_json
 from chamfer.evaluate.validation import validator
 from chamfer.evaluate.weightings import (
     Weightings,
@@ -88,13 +91,14 @@ def evaluate_collection(
     judgements = {query: collection.judgements[split][query] for query in queries}
     made = {name: weighting.metadata for name, weighting in weightings.items()}
     systems = tuple(
-        System(name, rankings, measure(rankings, judgements), made.get(name, {}))
+        System(name, rankings, measure(rankings, judgements), made.get(name, {}), name in weightings)
         for name, rankings in {source: found, **ranked, **others}.items()
     )
     return Evaluation(
         dataset=collection.name,
         split=split,
-        queries=len(queries),
+        texts=queries,
+        judgements=judgements,
         documents=len(collection.documents),
         truncated=setup.truncated(queries),
         settings=settings_json(encoder, setup.form, source, setup.depth),
@@ -102,4 +106,6 @@ def evaluate_collection(
         baseline=baseline,
         seconds=time.perf_counter() - started,
         left_out=left_out,
+        unknown=unknown_documents(collection.judgements[split], collection.documents),
+        explainer=ExplainFromCollection(setup, weightings),
     )

@@ -3,15 +3,18 @@
 import time
 from collections.abc import Mapping
 
+from chamfer.data.judged import unknown_documents
 from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.evaluate.ablation import with_ablations
-from chamfer.evaluate.evaluation import Evaluation, System, settings_json
+from chamfer.evaluate.evaluation import Evaluation
+from chamfer.evaluate.explaining import ExplainFromIndex
 from chamfer.evaluate.judged_data import GIVEN
 from chamfer.evaluate.measures import DEPTH, measure
 from chamfer.evaluate.own_documents import own_documents
 from chamfer.evaluate.rankings import without_document
+from chamfer.evaluate.system import System, settings_json
 from chamfer.evaluate.weightings import (
     Weightings,
     choose_baseline,
@@ -37,6 +40,7 @@ def evaluate_index(
     depth: int | None = None,
     baseline: str | None = None,
     ablation: bool = False,
+    split: str = GIVEN,
     progress: Progress = quiet,
 ) -> Evaluation:
     """Evaluate weightings; see :func:`chamfer.evaluate.experiment.evaluate`.
@@ -51,6 +55,7 @@ def evaluate_index(
         depth: number of candidates to score exactly; the default of the first stage if not given.
         baseline: system to compare with.
         ablation: whether to switch off the pieces of a mix, and an adapter, as well.
+        split: name of the judged queries.
         progress: shows the progress.
     """
     started = time.perf_counter()
@@ -69,8 +74,9 @@ def evaluate_index(
     grades = {query: judgements[query] for query in judged}
     return Evaluation(
         dataset=index.folder.name,
-        split=GIVEN,
-        queries=len(judged),
+        split=split,
+        texts=judged,
+        judgements=grades,
         documents=len(searcher),
         truncated={"queries": truncated},
         settings=settings_json(encoder, searcher.form, first_stage, depth),
@@ -81,6 +87,8 @@ def evaluate_index(
         baseline=baseline,
         seconds=time.perf_counter() - started,
         left_out=left_out,
+        unknown=unknown_documents(judgements, index.find({one for own in judgements.values() for one in own})),
+        explainer=ExplainFromIndex(searcher, weightings, judged),
     )
 
 
@@ -109,11 +117,13 @@ def _search(
                 ranked = searcher.rank(weighted, DEPTH + 1, first_stage=first_stage, depth=depth)
                 found[name] += [
                     without_document(
-                        Ranking.of(query, searcher.index.ids(one.places), one.scores),
+                        Ranking.of(query, searcher.index.ids(one.places), one.scores).rescored(scale.scores),
                         own[query],
                         DEPTH,
                     )
-                    for query, one in zip(ids[at : at + QUERY_BATCH], ranked, strict=True)
+                    for query, one, scale in zip(
+                        ids[at : at + QUERY_BATCH], ranked, searcher.ranker.scales(weighted), strict=True
+                    )
                 ]
             advance(len(part))
     return found, truncated

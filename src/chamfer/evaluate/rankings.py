@@ -12,7 +12,7 @@ from chamfer.evaluate.setup import Setup, open_setup
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.bm25 import BM25, Scores
 from chamfer.retrieve.stage import DEFAULT_DEPTH
-from chamfer.search.rerank_all import rerank_all
+from chamfer.search.rerank_all import Lexical, rerank_all
 from chamfer.search.rerank_encoded import RerankEncoded
 from chamfer.weights.names import weights_by_name
 from chamfer.weights.token_weights import TokenWeights
@@ -127,11 +127,16 @@ def rerank_candidates(
     job = RerankEncoded(encoded, corpus, weightings, setup.form, k)
     keep = setup.cache if resume else None
 
-    def lexical(query: str, documents: Sequence[str]) -> Scores:
+    def scores(query: str, documents: Sequence[str]) -> Scores:
         return setup.bm25.scores(queries[query], documents)
 
+    def own(query: str) -> float:
+        return setup.bm25.own(queries[query])
+
     with setup.progress("re-ranking", len(candidates)) as advance:
-        return rerank_all(job, candidates, lexical=lexical, keep=keep, advance=advance, workers=setup.workers)
+        return rerank_all(
+            job, candidates, lexical=Lexical(scores, own), keep=keep, advance=advance, workers=setup.workers
+        )
 
 
 def without_own_document(collection: Collection, ranking: Ranking, depth: int) -> Ranking:

@@ -20,6 +20,13 @@ SAMPLES = 2_000
 """Bootstrap samples."""
 INTERVAL = (0.025, 0.975)
 """Quantiles of a confidence interval of 95%."""
+TIE = 1e-12
+"""Differences up to this size come from rounding."""
+FEWEST_UNITS = 6
+"""Independent queries below which there is no interval: five gains and no loss have a p-value of 2 / 2**5 > 0.05."""
+
+Interval = tuple[float, float]
+"""Both ends of a confidence interval of 95%."""
 
 
 class Comparison(NamedTuple):

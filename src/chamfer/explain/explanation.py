@@ -6,11 +6,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from chamfer.data.documents import Passage
 from chamfer.errors import InputError
 from chamfer.explain.matches import Difference, EvidencePart, Match, Word
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.notebook import Row, marked, table
+from chamfer.weights.scale import Scale
+
+SPECIAL_TOKENS = "special tokens"
+"""What the line of all special tokens is called."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class Explanation:
         form: ``l2`` or ``cosine``.
         document_id: id of the document; empty if it has none.
         document: title and text of the document, joined by a space; None if unknown.
-        query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
+        query_read: number of characters of the query that the model read, if it was longer than that; BM25 counts
+            the words of all of it. None if the model read it all.
         evidence: what counts beside the tokens, if the weights have a mix.
         title: title of the document, if there is one.
         passage: the passage of the document that is explained, in an index of passages.
@@ -42,7 +49,7 @@ class Explanation:
     form: Form = DEFAULT_FORM
     document_id: str = ""
     document: str | None = None
-    query_was_truncated: bool = False
+    query_read: int | None = None
     evidence: tuple[EvidencePart, ...] = ()
     title: str = ""
     passage: Passage | None = None
@@ -51,6 +58,16 @@ class Explanation:
     def score(self) -> float:
         """The sum of all contributions, of tokens and of evidence."""
         return math.fsum(part.contribution for part in self._parts)
+
+    @property
+    def query_was_truncated(self) -> bool:
+        """Whether the query was longer than the model reads."""
+        return self.query_read is not None
+
+    @property
+    def paper_score(self) -> float:
+        """The score in the paper's form, ``-mean_i(w_i * distance_i)``, which nothing beside the tokens adds to."""
+        return -math.fsum(match.weight * match.distance for match in self.matches) / len(self.matches)
 
     @property
     def special_share(self) -> float:
@@ -70,15 +87,14 @@ class Explanation:
         Distances do not depend on weights. They do depend on an adapter: if the weights have one, these are still the
         distances of the adapted query.
         """
-        tokens = len(self.matches)
-        return replace(
-            self,
-            matches=tuple(one._replace(weight=1.0, contribution=-one.distance / tokens) for one in self.matches),
-            evidence=(),
-        )
+        distances = np.array([match.distance for match in self.matches])
+        parts = Scale(np.ones(len(distances)), form=self.form).parts(distances, {})
+        pairs = zip(self.matches, parts.tokens.tolist(), strict=True)
+        matches = tuple(match._replace(weight=1.0, contribution=brought) for match, brought in pairs)
+        return replace(self, matches=matches, evidence=())
 
     def against(self, other: "Explanation") -> list[Difference]:
-        """Compare two scores by word and evidence, largest difference first.
+        """Compare two scores by word and evidence, largest difference first; special tokens are one of them.
 
         For two documents this shows why one ranks above the other; for one document with two sets of weights, what the
         weights changed.
@@ -86,10 +102,9 @@ class Explanation:
         Args:
             other: an explanation for the same query.
         """
-        mine, theirs = self.words, other.words
-        if [word.text for word in mine] != [word.text for word in theirs]:
+        if [word.text for word in self.words] != [word.text for word in other.words]:
             raise InputError("explanations can be compared only for the same query; these are for different queries")
-        pairs = zip(mine, theirs, strict=True)
+        pairs = zip(self.lines, other.lines, strict=True)
         differences = [Difference(one.text, one.contribution, another.contribution) for one, another in pairs]
         one, another = ({part.name: part.contribution for part in each.evidence} for each in (self, other))
         names = dict.fromkeys((*one, *another))
@@ -103,6 +118,7 @@ class Explanation:
             "title": self.title,
             "passage": None if self.passage is None else self.passage.as_json(),
             "score": self.score,
+            "paper_score": self.paper_score,
             "form": self.form,
             "special_share": self.special_share,
             "words": [word._asdict() for word in self.words],
@@ -112,10 +128,16 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         rows: list[Row] = [
-            (word.text, word.weight, word.matched, word.contribution, f"{word.share:.0%}") for word in self.words
+            (word.text, word.weight, word.matched, word.contribution, f"{word.share:.0%}") for word in self.lines
         ]
         rows += [
-            (f"{one.name} evidence", one.factor, f"{one.value:.2f}", one.contribution, f"{self.share_of(one):.0%}")
+            (
+                f"{one.name} evidence",
+                one.factor,
+                f"{one.value:.2f} of {one.perfect:.2f}",
+                one.contribution,
+                f"{self.share_of(one):.0%}",
+            )
             for one in self.evidence
         ]
         caption = f"score {self.score:.4f}, {self.special_share:.0%} from special tokens"
@@ -125,10 +147,17 @@ class Explanation:
         shown = table(["query word", "weight", "matched", "contribution", "share"], rows, caption=caption)
         if self.document is None:
             return shown
-        visible = [(match.span, match.strength(self.form)) for match in self.matches if not match.special]
+        visible = [(match.span, max(match.contribution, 0.0)) for match in self.matches if not match.special]
         strongest = max((strength for span, strength in visible if span is not None), default=0.0) or 1.0
         marks = [(*span, strength / strongest) for span, strength in visible if span is not None]
         return f'{shown}<p style="white-space:pre-wrap">{marked(self.document, marks)}</p>'
+
+    @property
+    def lines(self) -> list[Word]:
+        """The query words in order, with all special tokens taken together in one line at the end."""
+        words, special = self.words, [match for match in self.matches if match.special]
+        lines = [word for word in words if not word.special]
+        return [*lines, self._word(special)._replace(text=SPECIAL_TOKENS)] if special else lines
 
     def _word(self, pieces: Sequence[Match]) -> Word:
         contribution = math.fsum(piece.contribution for piece in pieces)
@@ -150,6 +179,6 @@ class Explanation:
         return [*self.matches, *self.evidence]
 
     def _share(self, parts: Sequence[Match | EvidencePart]) -> float:
-        """By absolute value, because distances lower a score and evidence raises it."""
-        whole = math.fsum(abs(part.contribution) for part in self._parts)
-        return math.fsum(abs(part.contribution) for part in parts) / whole if whole else 0.0
+        """Of what was brought to the score; a token that points away from its match brings nothing."""
+        whole = math.fsum(max(part.contribution, 0.0) for part in self._parts)
+        return math.fsum(max(part.contribution, 0.0) for part in parts) / whole if whole else 0.0

@@ -1,14 +1,9 @@
 """What an explanation is made of: token matches, query words, evidence, and differences between two scores."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from chamfer.explain.words import Span
-from chamfer.kernels.form import Form
-from chamfer.weights.mix import EVIDENCE, Evidence, Mix, scale_of
+from chamfer.weights.mix import Evidence
 
 
 class Match(NamedTuple):
@@ -36,15 +31,8 @@ class Match(NamedTuple):
     distance: float
     """Distance of the two tokens; in the form ``cosine``, minus their cosine."""
     contribution: float
-    """The token's part of the score; all contributions, of tokens and of evidence, add up to it."""
-
-    def strength(self, form: Form) -> float:
-        """How visibly to highlight the match: weight times cosine similarity, never below 0.
-
-        The contribution would not do: in the form ``l2`` a perfect match has distance 0 and contributes nothing.
-        """
-        cosine = 1 - self.distance**2 / 2 if form == "l2" else -self.distance
-        return self.weight * max(cosine, 0.0)
+    """What the match brings to the score: nothing at the distance of unrelated vectors, most for equal ones. All
+    contributions, of tokens and of evidence, add up to the score."""
 
 
 class Word(NamedTuple):
@@ -57,9 +45,9 @@ class Word(NamedTuple):
     weight: float
     """The largest weight among its tokens."""
     contribution: float
-    """Its part of the score."""
+    """What its matches bring to the score."""
     share: float
-    """Its part of the sum of absolute contributions, from 0 to 1."""
+    """Its share of the score, from 0 to 1."""
     special: bool
     """Whether it is a special token, which carries no text."""
 
@@ -73,25 +61,10 @@ class EvidencePart(NamedTuple):
     """BM25's score of the document, or the cosine of the mean query vector and the mean document vector."""
     factor: float
     """Its factor in the mix."""
+    perfect: float
+    """The value for the query's own text, which is a perfect match."""
     contribution: float
-    """Its part of the score: the total weight by the number of query tokens, times factor, times value."""
-
-
-def evidence_parts(
-    mix: Mix, weights: npt.NDArray[np.floating], values: Mapping[Evidence, float]
-) -> tuple[EvidencePart, ...]:
-    """The pieces of evidence that a mix counts.
-
-    Args:
-        mix: the mix.
-        weights: ``(query tokens,)`` weights of the query.
-        values: the value of each piece of evidence that the mix counts.
-    """
-    parts = []
-    for name in EVIDENCE:
-        if factor := getattr(mix, name):
-            parts.append(EvidencePart(name, values[name], factor, scale_of(weights) * factor * values[name]))
-    return tuple(parts)
+    """What it brings to the score."""
 
 
 class Difference(NamedTuple):

@@ -1,6 +1,6 @@
 """Explaining a score, from texts or from token vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,15 +9,16 @@ from chamfer.data.documents import Passage
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
-from chamfer.explain.matches import EvidencePart, Match, evidence_parts
+from chamfer.explain.matches import EvidencePart, Match
 from chamfer.explain.words import Span, Spelling, placed
 from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch, Vectors
 from chamfer.tokens.means import mean_vectors
 from chamfer.tokens.vocabulary import Vocabulary
-from chamfer.weights.mix import POOLED, without_corpus
+from chamfer.weights.mix import POOLED, Evidence, without_corpus
 from chamfer.weights.names import check_weights
+from chamfer.weights.scale import Scale
 from chamfer.weights.token_weights import TokenWeights
 
 
@@ -57,53 +58,50 @@ def explain(
     cosine = cosines(mean_vectors(encoded), mean_vectors(adapted)[0])[0]
     return explain_tokens(
         adapted,
-        weighted,
         encoded,
         encoder.vocabulary,
-        form=form,
-        evidence=evidence_parts(mix, weighted, {POOLED: float(cosine)}),
+        Scale(weighted, mix, form),
+        evidence={POOLED: float(cosine)},
         read=encoder.spans(document),
         document_text=document,
-        query_was_truncated=tokenized.was_truncated[0],
+        query_read=tokenized.read[0],
     )
 
 
 def explain_tokens(
     query: TokenBatch,
-    weights: npt.NDArray[np.floating],
     document: TokenBatch,
     vocabulary: Vocabulary,
+    scale: Scale,
     *,
-    form: Form = DEFAULT_FORM,
-    evidence: tuple[EvidencePart, ...] = (),
+    evidence: Mapping[Evidence, float] | None = None,
     read: Sequence[tuple[int, Span | None]] | None = None,
     document_id: str = "",
     document_text: str | None = None,
     document_title: str = "",
     passage: Passage | None = None,
-    query_was_truncated: bool = False,
+    query_read: int | None = None,
 ) -> Explanation:
     """Explain the score of a document from token vectors, without encoding anything.
 
     Args:
         query: batch of one query, adapted if its weights have an adapter.
-        weights: ``(query tokens,)``.
         document: batch of one document with at least one token.
         vocabulary: vocabulary of the encoder.
-        form: ``l2`` or ``cosine``.
-        evidence: what counts beside the tokens.
+        scale: scale of the query's scores, which has its weights.
+        evidence: the value of each piece of evidence that the mix of the scale counts.
         read: tokens of the document text with their spans, from :meth:`Encoder.spans`; the token ids of ``document``,
             without spans, if not given.
         document_id: id of the document.
         document_text: text of the document, which begins with its title.
         document_title: its title.
         passage: which passage of the document it is, in an index of passages.
-        query_was_truncated: whether the query was longer than the model reads.
+        query_read: number of characters of the query that the model read, if it was longer.
     """
     if len(query) != 1 or len(document) != 1 or len(document.vectors) == 0:
         raise InputError("an explanation needs exactly one query and one document with at least one token")
-    distances, places = closest(query.vectors, document.vectors, form)
-    contributions = -weights.astype(np.float64) * distances / len(query.token_ids)
+    distances, places = closest(query.vectors, document.vectors, scale.form)
+    parts = scale.parts(distances, evidence or {})
     spelling = Spelling(vocabulary)
     kept = document.token_ids
     found = placed(kept, read if read is not None else [(token, None) for token in kept.tolist()], spelling)
@@ -127,18 +125,21 @@ def explain_tokens(
                 query.token_ids.tolist(),
                 spelling.word_of_each(query.token_ids),
                 spelling.starts(query.token_ids),
-                weights,
+                scale.weights,
                 places,
                 distances,
-                contributions,
+                parts.tokens,
                 strict=True,
             )
         ),
-        form,
+        scale.form,
         document_id,
         document_text,
-        query_was_truncated,
-        evidence,
+        query_read,
+        tuple(
+            EvidencePart(name, (evidence or {})[name], getattr(scale.mix, name), scale.perfect(name), contribution)
+            for name, contribution in parts.evidence.items()
+        ),
         document_title,
         passage,
     )

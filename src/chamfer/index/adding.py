@@ -1,7 +1,7 @@
 """Adding documents to a finished index."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 
 from chamfer.cache.text_encoder import EncodedTexts, from_table
@@ -18,6 +18,8 @@ from chamfer.support.progress import Advance, Before, ignore
 from chamfer.tokens.unread import unread, warn_of_unread
 from chamfer.workers.jobs import IN_PROCESS, Table, Workers
 
+Split = Callable[[Document], list[Document]]
+
 # Characters of the texts that are compared with those of the index at once.
 CHARACTERS = 2**24
 
@@ -31,6 +33,7 @@ def add_documents(
     chunk: int | None = None,
     advance: Advance = ignore,
     workers: Workers = IN_PROCESS,
+    split: Split | None = None,
 ) -> BuildReport:
     """Encode documents and add them in chunks, one commit per chunk.
 
@@ -45,13 +48,15 @@ def add_documents(
             in one commit whole, however many passages it has.
         advance: progress callback.
         workers: workers that encode.
+        split: splits a document into passages, if the index holds passages; by default, as the settings say.
     """
     started = monotonic()
     settings = writer.manifest.settings
     check_finished(writer.manifest)
     check_encoder(settings, encoder)  # before an hour of encoding
     size = chunk or chunk_for(encoder)
-    splitter = None if settings.passages is None else Splitter(encoder, settings.passages)
+    if settings.passages is not None and split is None:
+        split = Splitter(encoder, settings.passages).rows
     counts = Counter[str]()
     not_read: set[str] = set()
     sent: deque[Chunk] = deque()
@@ -63,7 +68,7 @@ def add_documents(
             counts["skipped"] += len(unchanged)
             for document in some:
                 if document.id not in unchanged:
-                    yield [document] if splitter is None else splitter.rows(document)
+                    yield [document] if split is None else split(document)
 
     def tables() -> Iterator[Table]:
         for chunk in chunks_of(groups(), size):
@@ -81,7 +86,7 @@ def add_documents(
             yield chunk, encoded
 
     def encoded_rows(count: int) -> None:
-        advance(count if splitter is None else 0)  # a caller may stop the work, though no document is finished
+        advance(count if split is None else 0)  # a caller may stop the work, though no document is finished
 
     finished = made()
     for part, encoded in finished:
@@ -90,7 +95,7 @@ def add_documents(
         else:
             counts["replaced"] += writer.add_long(_long(part, encoded, finished), replacing=replacing)
         counts["added"] += part.documents
-        if splitter is not None:
+        if split is not None:
             advance(part.documents)
     warn_of_unread(sorted(not_read), counts["added"], encoder.name)
     return BuildReport(
@@ -101,7 +106,7 @@ def add_documents(
         replaced=counts["replaced"],
         seconds=monotonic() - started,
         unread=len(not_read),
-        passages=0 if splitter is None else counts["passages"],
+        passages=0 if split is None else counts["passages"],
     )
 
 

@@ -62,8 +62,9 @@ def build_index(
 ) -> BuildReport:
     """Build an index, or continue a build that was interrupted.
 
-    All documents are checked before the first one is encoded. A file is read in chunks: memory grows by the ids and
-    8 bytes for each document, not by the texts; only a file of JSON is read as a whole.
+    All documents are checked before the first one is encoded. A file is read, encoded and merged in parts: memory grows
+    by the ids and about 50 bytes for each document or passage, not by the texts. Only a file of JSON is read as a
+    whole.
 
     Args:
         folder: folder of the index.

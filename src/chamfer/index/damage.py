@@ -12,6 +12,10 @@ REMEDY = "delete the index and build it again"
 ABSENT = (FileNotFoundError, NotADirectoryError)
 
 
+class UnreadableError(InputError):
+    """The operating system does not let this user read a file."""
+
+
 def damaged(path: Path, problem: object = "", remedy: str = REMEDY) -> DamagedError:
     """An error about a damaged file.
 
@@ -41,9 +45,9 @@ def truncated(path: Path, remedy: str = REMEDY) -> DamagedError:
     return damaged(path, "it was truncated while it was open", remedy)
 
 
-def forbidden(path: object) -> InputError:
+def forbidden(path: object) -> UnreadableError:
     """An error about a file that the operating system does not let this user read."""
-    return InputError(f"{path} may not be read by this user; change its permissions")
+    return UnreadableError(f"{path} may not be read by this user; change its permissions")
 
 
 @contextmanager

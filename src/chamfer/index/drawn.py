@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from chamfer.index.passages import Rows, Units, key_of
+from chamfer.data.documents import Document
+from chamfer.index.passages import Units, key_of
 
 # Rows in memory at once.
 ROWS = 16
@@ -40,7 +41,7 @@ class Drawn(Sequence[str]):
             return [row.content for row in self.units.take(self.places[place])]
         return self.units.take([self.places[place]])[0].content
 
-    def parts(self) -> Iterator[Rows]:
+    def parts(self) -> Iterator[list[Document]]:
         """The rows, a few at a time."""
         for start in range(0, len(self), ROWS):
             yield self.units.take(self.places[start : start + ROWS])

@@ -9,10 +9,20 @@ from chamfer.errors import InputError
 
 Value = str | int | float
 
+NUMBER, DATE, TEXT, BOOLEAN = "number", "date", "text", "boolean"
+"""Kinds of values. Filters see a date as text."""
+
+STORED_AS: Mapping[str, tuple[type, ...]] = {NUMBER: (int, float), TEXT: (str,), BOOLEAN: (int,)}
+"""The types in which SQLite keeps the values of each kind."""
+
 # Python can nest a few hundred calls. What people write stays far below.
 DEEPEST = 50
 # SQLite ends a pattern at a NUL, and cannot store a lone surrogate.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+# A day, with or without a time: text that filters compare in order.
+DAY = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+DAY_AND_TIME = re.compile(f"{DAY}(?:[T ]{TIME})?")
 
 
 def fields_of(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
@@ -54,16 +64,30 @@ def _fields(name: str, value: Any, depth: int) -> Iterator[tuple[str, str, Value
 def kept_as(value: Value) -> tuple[str, Value] | None:
     """The kind of a value and how SQLite stores it, or None for a number beyond the range of floats."""
     if isinstance(value, str):
-        return "text", storable(value)
+        return TEXT, storable(value)
     if isinstance(value, bool):
-        return "boolean", int(value)
+        return BOOLEAN, int(value)
     if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return "number", int(value)
+        return NUMBER, int(value)
     try:
         number = float(value)
     except OverflowError:
         return None
-    return ("number", number) if math.isfinite(number) else None
+    return (NUMBER, number) if math.isfinite(number) else None
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date, or a date and a time, that filters compare in order.
+
+    >>> is_date("2024-01-02"), is_date("2024-01-02T08:30:00+00:00"), is_date("2024-13-02"), is_date("2024")
+    (True, True, False, False)
+    """
+    return DAY_AND_TIME.fullmatch(text) is not None
+
+
+def kind_of(stored_as: str, value: Value) -> str:
+    """The kind of a value: that of filters, but with dates apart from other text."""
+    return DATE if isinstance(value, str) and is_date(value) else stored_as
 
 
 def storable(text: str) -> str:

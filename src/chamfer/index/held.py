@@ -32,10 +32,12 @@ class Held:
         self._segments: dict[Entry, Segment] = {}
 
     def follow(self, manifest: Manifest) -> None:
-        """Go on to the next commit; segments that it has, too, stay open."""
+        """Go on to the next commit; segments that it has, too, stay open, but nothing of them stays in memory."""
         if manifest.trained != self.manifest.trained:
             self._segments = {}
         self._segments = {entry: kept for entry, kept in self._segments.items() if entry in manifest.segments}
+        for kept in self._segments.values():
+            kept.forget()
         self.manifest = manifest
 
     @property

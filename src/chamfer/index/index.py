@@ -11,6 +11,8 @@ from chamfer.data.documents import Document
 from chamfer.data.reading import Reading
 from chamfer.errors import InputError, InputWarning
 from chamfer.index.description import describe
+from chamfer.index.example_queries import EXAMPLES, examples_of
+from chamfer.index.field_counts import LISTED_VALUES, Fields, checked_count, fields_of_tally
 from chamfer.index.filters import as_filter
 from chamfer.index.manifest import check_is_index
 from chamfer.index.notes import filter_notes
@@ -194,6 +196,36 @@ class Index:
     def info(self) -> dict[str, Any]:
         """Number of documents and tokens, settings and sizes."""
         return describe(self._folder)
+
+    def fields(self, values: int = LISTED_VALUES) -> Fields:
+        """The metadata fields with counts: kind, number of documents, most frequent values, range of numbers and dates.
+
+        What is counted is kept beside the index, so that only new documents are counted the next time.
+
+        Args:
+            values: number of values of each field, up to 1,000.
+
+        Returns:
+            A list of fields, the most frequent one first. A document in passages counts once; those that were deleted
+            do not count.
+
+        >>> from chamfer import Index, build_index
+        >>> folder = getfixture("tmp_path")
+        >>> texts = {"a": "Paris is the capital of France.", "b": "Bread is baked from flour.", "c": "Milk is white."}
+        >>> years = {"a": 2021, "b": 2023, "c": 2023}
+        >>> report = build_index(folder, [{"id": id, "text": text, "year": years[id]} for id, text in texts.items()])
+        >>> [year] = Index.open(folder).fields()
+        >>> year.name, year.kind, year.documents, year.lowest, year.values[0].value, year.values[0].documents
+        ('year', 'number', 3, 2021, 2023, 2)
+        """
+        return fields_of_tally(self.snapshot.tally, checked_count(values))
+
+    def example_queries(self, count: int = EXAMPLES) -> list[str]:
+        """A few queries to try: titles of documents, spread over the index, or beginnings of texts that have none.
+
+        They are the same for the same commit; an empty list if nothing would make a query.
+        """
+        return examples_of(self.snapshot, count)
 
     def verify(self, *, progress: bool | None = None) -> list[str]:
         """Read every file, compare checksums and counts, and return one sentence per problem; empty if all is well.

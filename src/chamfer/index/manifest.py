@@ -26,6 +26,10 @@ SAMPLE = ".sample"
 WHOLE = "whole"
 
 
+class UnfinishedError(InputError):
+    """The build of an index was interrupted, or goes on."""
+
+
 class File(NamedTuple):
     """A file of a commit: name, size and checksum."""
 
@@ -230,6 +234,22 @@ def needed_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def missing_segments(folder: Path, manifest: Manifest) -> list[str]:
+    """The segments of the current commit that are not on disk; none if there is a newer commit.
+
+    Args:
+        folder: folder of the index.
+        manifest: the commit that is read.
+    """
+
+    def missing() -> list[str]:
+        there = {path.name for path in (folder / SEGMENTS).iterdir()} if (folder / SEGMENTS).is_dir() else set()
+        return [entry.name for entry in manifest.segments if entry.name not in there]
+
+    found = missing()
+    return found if found and read_manifest(folder) == manifest else []
+
+
 def is_index(folder: Path) -> bool:
     """Whether a folder holds an index, which is not read, so it may be damaged."""
     return (folder / MANIFEST).is_file()
@@ -256,7 +276,7 @@ def check_unfinished(manifest: Manifest | None, folder: Path) -> None:
 def check_finished(manifest: Manifest, folder: Path | None = None) -> None:
     """Refuse an index whose build was interrupted."""
     if manifest.building is not None:
-        raise InputError(
+        raise UnfinishedError(
             f"the index{f' in {folder}' if folder else ''} is unfinished: {so_far(manifest, folder)}; "
             "run the same build again to finish it"
         )

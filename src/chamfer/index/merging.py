@@ -24,7 +24,7 @@ from chamfer.tokens.batch import offsets_of, parts
 # Large segments are not merged, so that the time to add a document does not grow with the index.
 FAN, LARGE = 8, 2**17
 # Bytes of texts, about, that are in memory during a merge.
-TEXT_BYTES = 2**24
+TEXT_BYTES = 2**22
 
 
 def segments_to_merge(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -86,9 +86,11 @@ def merged_rows(
         columns = gather([segment.source for segment in segments], owner[part], places[part], settings)
         if before is not None and learnt is not None:
             columns = recoded(columns, settings, before, learnt)
+        rows = Rows(_documents(segments, owner[part], places[part]), columns)
         for segment in segments:
             segment.forget()
-        yield Rows(_documents(segments, owner[part], places[part]), columns)
+        yield rows
+        del rows, columns  # before the next part is read
 
 
 def _of_few_texts(whole: Iterable[slice], segments: Sequence[Segment]) -> Iterator[slice]:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:  # it imports torch, which takes seconds, and a writer only ne
 # A chunk ends after this many characters, so that long documents are not all in memory.
 CHUNK_CHARACTERS = 2**23
 
-Rows = list[Document]
-"""A document, or all of its passages."""
-
 
 def place_of(row: Document) -> tuple[str, int]:
     """What rows are sorted by: the id, and the number of the passage."""
@@ -50,7 +47,7 @@ class Splitter:
             document.text, self._size, tokens=self._encoder.offsets, special=self._special, title=document.title
         )
 
-    def rows(self, document: Document) -> Rows:
+    def rows(self, document: Document) -> list[Document]:
         """The passages of a document."""
         return passages_of(document, self.spans(document))
 
@@ -71,11 +68,11 @@ class Units(Protocol):
         """The number of rows of all documents before one."""
         ...
 
-    def groups(self, start: int) -> Iterator[Rows]:
+    def groups(self, start: int) -> Iterator[list[Document]]:
         """The rows of every document from one on."""
         ...
 
-    def take(self, rows: Sequence[int]) -> Rows:
+    def take(self, rows: Sequence[int]) -> list[Document]:
         """Some rows, in the given order."""
         ...
 
@@ -95,11 +92,11 @@ class WholeDocuments:
         """See :class:`Units`."""
         return document
 
-    def groups(self, start: int) -> Iterator[Rows]:
+    def groups(self, start: int) -> Iterator[list[Document]]:
         """See :class:`Units`."""
         return ([document] for document in self._corpus.read(start))
 
-    def take(self, rows: Sequence[int]) -> Rows:
+    def take(self, rows: Sequence[int]) -> list[Document]:
         """See :class:`Units`."""
         return self._corpus.take(rows)
 
@@ -133,11 +130,11 @@ class Passages:
         """See :class:`Units`."""
         return self._firsts[document]
 
-    def groups(self, start: int) -> Iterator[Rows]:
+    def groups(self, start: int) -> Iterator[list[Document]]:
         """See :class:`Units`."""
         return (self._rows(place, document) for place, document in enumerate(self._corpus.read(start), start))
 
-    def take(self, rows: Sequence[int]) -> Rows:
+    def take(self, rows: Sequence[int]) -> list[Document]:
         """See :class:`Units`."""
         found: dict[int, Document] = {}
         wanted: dict[int, list[int]] = {}
@@ -149,7 +146,7 @@ class Passages:
             found |= {row: passages[row - self._firsts[place]] for row in own}
         return [found[row] for row in rows]
 
-    def _rows(self, place: int, document: Document) -> Rows:
+    def _rows(self, place: int, document: Document) -> list[Document]:
         own = slice(self._firsts[place], self._firsts[place + 1])
         return passages_of(document, list(zip(self._starts[own], self._stops[own], strict=True)))
 
@@ -163,17 +160,17 @@ class Chunk(NamedTuple):
         ends: whether a commit ends here; not inside a document that is longer than a chunk.
     """
 
-    rows: Rows
+    rows: list[Document]
     documents: int
     ends: bool = True
 
 
-def chunks_of(groups: Iterable[Rows], size: int) -> Iterator[Chunk]:
+def chunks_of(groups: Iterable[list[Document]], size: int) -> Iterator[Chunk]:
     """The rows of documents in chunks of up to ``size``, and of up to some millions of characters.
 
     A document is in one commit whole. So one with more rows than that has several chunks, and a commit of its own.
     """
-    waiting: Rows = []
+    waiting: list[Document] = []
     documents = characters = 0
     for group in groups:
         if documents and (len(waiting) + len(group) > size or characters >= CHUNK_CHARACTERS):

@@ -31,7 +31,8 @@ from chamfer.index.derived import Content, Derived, key_of
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, Whole
 from chamfer.index.rows import Columns, Rows, Source, decoded
 from chamfer.index.settings import Settings
-from chamfer.index.texts import TEXTS, Texts, TextWriter
+from chamfer.index.text_writer import TextWriter
+from chamfer.index.texts import TEXTS, Texts
 from chamfer.index.trained import Trained
 from chamfer.kernels.codes import Codes
 from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
@@ -235,9 +236,10 @@ class Segment:
         self._derived.check_lengths()
 
     def forget(self) -> None:
-        """Release the pages of mapped files, which otherwise count as memory of this process."""
+        """Release the pages of mapped files, which otherwise count as memory of this process, and those of texts."""
         for pages in self._pages.values():
             pages.madvise(mmap.MADV_DONTNEED)
+        self.database.forget()
 
     def texts(self) -> Iterator[str]:
         """All texts in order."""

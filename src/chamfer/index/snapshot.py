@@ -14,12 +14,14 @@ import numpy.typing as npt
 from chamfer.data.documents import Document
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.index.damage import ABSENT, forbidden, missing
+from chamfer.index.field_places import SegmentFields
 from chamfer.index.filters import Filter
 from chamfer.index.manifest import Manifest, check_finished, needed_manifest, read_manifest
 from chamfer.index.memory import Growth
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
 from chamfer.index.soundness import Soundness, discard_damaged, is_small
+from chamfer.index.tallies import Tally
 from chamfer.index.trained import Trained
 from chamfer.support.devices import CPU
 from chamfer.support.strings import list_of_strings
@@ -193,6 +195,13 @@ class Snapshot:
     def fields(self) -> list[str]:
         """The names of all metadata fields, those of deleted documents included."""
         return sorted({name for segment in self.segments for name in segment.database.fields()})
+
+    @cached_property
+    def tally(self) -> Tally:
+        """How many live documents have each metadata field, and each of its values."""
+        self.check()
+        counted = [SegmentFields(segment) for segment in self.segments]
+        return Tally.sum([one.tally for one in counted], counted)
 
     def has_field(self, name: str, kind: str | None = None) -> bool:
         """Whether a document, deleted or not, has a metadata field, with a value of one kind if a kind is given."""

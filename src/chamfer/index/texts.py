@@ -1,6 +1,5 @@
 """Ids, texts and metadata of a segment, in SQLite, so that filters are SQL."""
 
-import errno
 import json
 import os
 import sqlite3
@@ -10,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -30,22 +30,9 @@ TEXTS = "documents.sqlite"
 # take 10 ms for a long value; looking more often would be measurably slower.
 STEPS = 100
 
-# The text begins with the title, and `title` is the number of its characters. Older indexes lack that column,
-# and their documents have no titles; what reads only the text reads both alike.
-SCHEMA = """
-    CREATE TABLE documents (
-        place INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL, title INTEGER NOT NULL
-    );
-    CREATE TABLE fields (name TEXT NOT NULL, kind TEXT NOT NULL, value NOT NULL, place INTEGER NOT NULL);
-"""
 # In an index of passages, a row is a passage: its number, the number of passages of its document, and its first
 # character.
 COLUMNS = ("number", "passages", "start")
-PASSAGES = "".join(f"ALTER TABLE documents ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0;" for name in COLUMNS)
-INDEXES = """
-    CREATE UNIQUE INDEX ids ON documents ({unique});
-    CREATE INDEX values_of_fields ON fields (name, kind, value, place);
-"""
 # Jumps from name to name in the index; SELECT DISTINCT would read all of it, 27 ms for 400,000 values.
 NAMES = """
     WITH RECURSIVE names (name) AS (
@@ -53,11 +40,29 @@ NAMES = """
         UNION ALL SELECT (SELECT min(name) FROM fields WHERE name > names.name) FROM names WHERE name IS NOT NULL
     ) SELECT name FROM names WHERE name IS NOT NULL
 """
+# Grouped by the index, which is in this order, so that nothing is sorted. One string of places, because fetching rows
+# takes longer.
+VALUES = """
+    SELECT kind, value, count(*), group_concat(place, ' ') FROM fields WHERE name = ? AND (kind, value) > (?, ?)
+    GROUP BY kind, value ORDER BY kind, value LIMIT ?
+"""
+VALUES_AT_A_TIME = 5000
+
+
+class ValueRow(NamedTuple):
+    """A value of a metadata field, and the places of the documents that have it."""
+
+    kind: str
+    value: Value
+    rows: int
+    """The number of places."""
+    places: str
+    """The places, separated by spaces."""
 
 
 def check_storable(document: Document) -> None:
     """Refuse a document that would not come back from the index as it was given."""
-    _fields(document)
+    checked_fields(document)
     for part, value in zip(("id", "text", "metadata"), stored(document), strict=True):
         if UNSTORABLE.search(value):
             raise InputError(
@@ -71,73 +76,8 @@ def stored(document: Document) -> tuple[str, str, str]:
     return document.id, document.content, metadata_json(document)
 
 
-class TextWriter:
-    """Writes the documents of a new segment, in order.
-
-    Args:
-        path: the database.
-        passages: whether they are passages of documents.
-    """
-
-    def __init__(self, path: Path, *, passages: bool = False) -> None:
-        self._next = 0
-        self._path, self._passages = path, passages
-        with self._errors():
-            self._connection = sqlite3.connect(path)
-            # Nobody reads the file before it is finished and synced, so it needs no journal.
-            self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {SCHEMA}")
-            if passages:
-                self._connection.executescript(PASSAGES)
-
-    def append(self, documents: Sequence[Document]) -> None:
-        """Write more documents."""
-        places = range(self._next, self._next + len(documents))
-        self._next += len(documents)
-        with self._errors():
-            self._connection.executemany(
-                f"INSERT INTO documents VALUES ({', '.join('?' * (8 if self._passages else 5))})",
-                (
-                    (place, *stored(document), len(document.title), *(self._part(document)))
-                    for place, document in zip(places, documents, strict=True)
-                ),
-            )
-            self._connection.executemany(
-                "INSERT INTO fields VALUES (?, ?, ?, ?)",
-                (
-                    (*field, place)
-                    for place, document in zip(places, documents, strict=True)
-                    for field in _fields(document)
-                ),
-            )
-
-    def _part(self, document: Document) -> tuple[int, ...]:
-        if not self._passages:
-            return ()
-        number, of, start, _ = document.passage or Passage(1, 1, 0, len(document.text))
-        return number, of, start
-
-    def finish(self) -> None:
-        """Create the indexes, and close the file."""
-        with self._errors():
-            self._connection.executescript(INDEXES.format(unique="id, number" if self._passages else "id"))
-            self._connection.commit()
-            self.close()
-
-    def close(self) -> None:
-        """Close the file, finished or not; may be called twice."""
-        self._connection.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Raise an ``OSError``, such as a full disk, as other files do."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            full = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL
-            raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self._path)) from error
-
-
-def _fields(document: Document) -> list[tuple[str, str, Value]]:
+def checked_fields(document: Document) -> list[tuple[str, str, Value]]:
+    """The metadata fields of a document, or an error that names it."""
     try:
         return list(fields_of(document.metadata))
     except InputError as error:
@@ -153,7 +93,7 @@ class Texts:
     """
 
     def __init__(self, path: Path, documents: int) -> None:
-        self._path, self._documents = path, documents
+        self.path, self._documents = path, documents
         self.turns = threading.Lock()
         _opened.add(self)
         # The file never changes, so SQLite can skip locks and journals.
@@ -161,12 +101,26 @@ class Texts:
             self._connection = sqlite3.connect(
                 f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
             )
+        # Otherwise the file stays open, with up to 2 MB of its pages in memory, until Python collects garbage: a
+        # connection and its cache of statements refer to each other.
+        finalize(self, self._connection.close).atexit = False
         # This opens the file now, so that a writer may unlink it later.
         names = [name for _, name, *_ in self._ask("PRAGMA table_info(documents)", ())]
         self.titled = "title" in names
         """Whether titles are known; they are not in indexes that an earlier version built."""
         self.split = set(COLUMNS) <= {*names}
         """Whether a row is a passage of a document."""
+
+    def __len__(self) -> int:
+        return self._documents
+
+    def forget(self) -> None:
+        """Release the pages that SQLite has read and keeps for later, unless a query is running."""
+        if self.turns.acquire(blocking=False):
+            try:
+                self._connection.execute("PRAGMA shrink_memory")
+            finally:
+                self.turns.release()
 
     def documents(self, places: npt.NDArray[np.integer]) -> list[Document]:
         """The documents, or passages, at some places, in the given order."""
@@ -181,7 +135,7 @@ class Texts:
         try:
             return [put_together(list(passages)) for _, passages in groupby(found, key=lambda one: one.id)]
         except ValueError as error:
-            raise damaged(self._path, error) from error
+            raise damaged(self.path, error) from error
 
     def unchanged(self, places: npt.NDArray[np.integer], given: Mapping[str, Document]) -> list[str]:
         """The ids of those documents at some places that are stored as they are given."""
@@ -212,7 +166,7 @@ class Texts:
         found = self._ask("SELECT place FROM documents INDEXED BY ids WHERE number = 1", ())
         places = np.sort(np.array([place for (place,) in found], np.int64))
         if (self._documents and not len(places)) or (len(places) and (places[0] != 0 or places[-1] >= self._documents)):
-            raise damaged(self._path, "passages of a document are missing")
+            raise damaged(self.path, "passages of a document are missing")
         return places
 
     def numbers(self) -> list[tuple[int, int]]:
@@ -235,6 +189,32 @@ class Texts:
     def fields(self) -> list[str]:
         """Names of all metadata fields."""
         return [name for (name,) in self._ask(NAMES, ())]
+
+    def field_rows(self, name: str) -> int:
+        """Number of values of a metadata field, those of lists and of passages counted each."""
+        [(count,)] = self._ask("SELECT count(*) FROM fields WHERE name = ?", (name,))
+        return int(count)
+
+    def field_values(self, name: str) -> Iterator[list[ValueRow]]:
+        """The values of a metadata field, sorted by kind and value, some thousands at a time.
+
+        Searches get their turn in between.
+        """
+        last: tuple[str, Value] = ("", "")
+        while rows := self._ask(VALUES, (name, *last, VALUES_AT_A_TIME)):
+            last = rows[-1][:2]
+            yield [ValueRow(*row) for row in rows]
+
+    def places_with(self, name: str, kind: str, value: Value) -> npt.NDArray[np.int64]:
+        """The places of the documents that have a value, in order."""
+        found = self._ask("SELECT place FROM fields WHERE name = ? AND kind = ? AND value = ?", (name, kind, value))
+        return np.unique(np.array([place for (place,) in found], np.int64))
+
+    def beginnings(self, places: npt.NDArray[np.integer], characters: int) -> list[Document]:
+        """The documents at some places, without metadata, and with the first characters of their texts only."""
+        title = "title" if self.titled else "0"
+        columns = f"id, substr(text, 1, {title} + {characters}), '{{}}', {title}"
+        return [self._document(*row) for row in self._at(places, columns)]
 
     def has_field(self, name: str, kind: str | None = None) -> bool:
         """Whether a document has a metadata field, with a value of one kind if a kind is given."""
@@ -260,7 +240,7 @@ class Texts:
                     if len(places) == count and places.min() >= 0 and places.max() < len(mask):
                         mask[places] = True
                         return mask
-                raise damaged(self._path, "a field belongs to no document")
+                raise damaged(self.path, "a field belongs to no document")
             return mask
 
         return np.flatnonzero(passing(condition.root, holds))
@@ -269,7 +249,7 @@ class Texts:
         """Refuse a file that fails SQLite's own check."""
         answer = self._ask("PRAGMA quick_check(1)", ())
         if answer != [("ok",)]:
-            raise damaged(self._path, answer[0][0])
+            raise damaged(self.path, answer[0][0])
 
     def _document(self, identifier: str, text: str, metadata: str, title: int, *part: int) -> Document:
         try:
@@ -279,7 +259,7 @@ class Texts:
             passage = Passage._make((*part, part[-1] + len(own))) if part else None
             return Document(identifier, own, text[:title], json.loads(metadata), passage)
         except (ValueError, TypeError) as error:
-            raise damaged(self._path, error) from error
+            raise damaged(self.path, error) from error
 
     def _at(self, places: npt.NDArray[np.integer], columns: str) -> list[tuple]:  # type: ignore[type-arg]
         rows = self._ask(
@@ -290,7 +270,7 @@ class Texts:
         try:
             return [found[place] for place in places.tolist()]
         except KeyError as error:
-            raise damaged(self._path, f"document {error} is missing") from error
+            raise damaged(self.path, f"document {error} is missing") from error
 
     def _ask(self, sql: str, values: Sequence[object], stop: float | None = None) -> list[tuple]:  # type: ignore[type-arg]
         with self._errors(), self.turns:
@@ -309,8 +289,8 @@ class Texts:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter if SQLite quotes damaged text
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise SlowFilterError("the filter timed out; use fewer comparisons or shorter patterns") from error
-            self._path.open("rb").close()  # raises if a writer has removed the segment, or this user may not read it
-            raise damaged(self._path, error) from error
+            self.path.open("rb").close()  # raises if a writer has removed the segment, or this user may not read it
+            raise damaged(self.path, error) from error
 
 
 _opened: WeakSet[Texts] = WeakSet()

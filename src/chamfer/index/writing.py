@@ -281,6 +281,7 @@ class Writer:
             with SegmentWriter(self._folder, segment_name(self._next), settings) as writer:
                 for rows in merged_rows(segments, settings, before, learnt):
                     writer.append(rows)
+                    del rows
                 kept.append(writer.finish())
         self._commit(segments=tuple(kept), **changes)
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.search.hits import DEFAULT_K, Hit, passage_metadata
-from chamfer.search.relevance import relevance
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks
@@ -21,8 +20,8 @@ except ImportError as error:
 class WeightedReranker(BaseDocumentCompressor):
     """Re-ranks retrieved documents, best first.
 
-    Returns copies with a ``relevance_score`` in their metadata, from 0 to 1 (a perfect match on every token). Ties keep
-    the input order. A document without text has relevance 0 and ranks last.
+    Returns copies with a ``relevance_score`` in their metadata, from 0 to 1, a perfect match. Ties keep the input
+    order. A document without text has relevance 0 and ranks last.
 
     Args:
         encoder: encoder for queries and documents.
@@ -48,9 +47,7 @@ class WeightedReranker(BaseDocumentCompressor):
     ) -> list[Document]:
         """Return the top documents for a query; ``callbacks`` is accepted but not used."""
         texts = [document.page_content for document in documents]
-        ranking = rerank(
-            query, texts, encoder=self.encoder, weights=self.weights, form=self.form, k=self.top_n, normalise=True
-        )
+        ranking = rerank(query, texts, encoder=self.encoder, weights=self.weights, form=self.form, k=self.top_n)
         return [
             _scored(documents[int(place)], score)
             for place, score in zip(ranking.document_ids, ranking.scores, strict=True)
@@ -68,14 +65,16 @@ class IndexRetriever(BaseRetriever):
         searcher: searcher over the index; it reads the commit that it opened.
         k: number of documents to return.
         where: metadata filter, such as ``year > 2020 and lang = 'en'``.
+        min_score: leave out documents that score less, from 0 to 1.
     """
 
     searcher: InstanceOf[Searcher]
     k: PositiveInt = DEFAULT_K
     where: str | None = None
+    min_score: float = 0.0
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        hits = self.searcher.search(query, self.k, where=self.where, normalise=True)
+        hits = self.searcher.search(query, self.k, where=self.where, min_score=self.min_score)
         return [_scored(_document(hit), hit.score) for hit in hits]
 
 
@@ -85,4 +84,4 @@ def _document(hit: Hit) -> Document:
 
 
 def _scored(document: Document, score: float) -> Document:
-    return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": relevance(score)}})
+    return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": score}})

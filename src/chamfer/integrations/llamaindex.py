@@ -3,7 +3,6 @@
 from chamfer import Encoder, InputError, Searcher, TokenWeights, rerank
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.search.hits import DEFAULT_K, Hit, passage_metadata
-from chamfer.search.relevance import relevance
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -19,8 +18,8 @@ except ImportError as error:
 class WeightedRerank(BaseNodePostprocessor):
     """Re-ranks retrieved nodes by their scores from :func:`chamfer.rerank`, best first.
 
-    Returns new ``NodeWithScore`` objects around the same nodes. Ties keep the input order. A node without text scores
-    ``-inf`` and ranks last.
+    Returns new ``NodeWithScore`` objects around the same nodes. Scores are from 0 to 1, a perfect match. Ties keep the
+    input order. A node without text scores 0 and ranks last.
 
     Args:
         encoder: encoder for queries and documents.
@@ -73,14 +72,15 @@ class WeightedRerank(BaseNodePostprocessor):
 class IndexRetriever(BaseRetriever):
     """Retrieves from an index, with the encoder, weights and first stage of a :class:`chamfer.Searcher`.
 
-    Nodes have the id, the title above the text, and the metadata of the index, and a score from 0 to 1 (a perfect match
-    on every token). In an index of passages, the text is that of the best passage, and ``passage`` in the metadata says
+    Nodes have the id, the title above the text, and the metadata of the index, and a score from 0 to 1, a perfect
+    match. In an index of passages, the text is that of the best passage, and ``passage`` in the metadata says
     which it is, unless the document has metadata of that name; language models do not see that.
 
     Args:
         searcher: searcher over the index; it reads the commit that it opened.
         k: number of documents to return.
         where: metadata filter, such as ``year > 2020 and lang = 'en'``.
+        min_score: leave out documents that score less, from 0 to 1.
 
     >>> from chamfer import build_index
     >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital.", "b": "Bread is baked from flour."})
@@ -89,13 +89,15 @@ class IndexRetriever(BaseRetriever):
     ['b']
     """
 
-    def __init__(self, searcher: Searcher, *, k: int = DEFAULT_K, where: str | None = None) -> None:
+    def __init__(
+        self, searcher: Searcher, *, k: int = DEFAULT_K, where: str | None = None, min_score: float = 0.0
+    ) -> None:
         super().__init__()
-        self._searcher, self._k, self._where = searcher, k, where
+        self._searcher, self._k, self._where, self._min_score = searcher, k, where, min_score
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self._searcher.search(query_bundle.query_str, self._k, where=self._where, normalise=True)
-        return [NodeWithScore(node=_node(hit), score=relevance(hit.score)) for hit in hits]
+        hits = self._searcher.search(query_bundle.query_str, self._k, where=self._where, min_score=self._min_score)
+        return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
 
 
 def _node(hit: Hit) -> TextNode:

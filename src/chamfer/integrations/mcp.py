@@ -12,7 +12,6 @@ from chamfer import Index, InputError, __version__
 from chamfer.errors import InputWarning
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stages import AUTO
-from chamfer.search.relevance import relevance
 from chamfer.weights.names import DEFAULT_WEIGHTS
 from chamfer.weights.token_weights import TokenWeights
 
@@ -48,7 +47,7 @@ class Found(BaseModel):
     """A document that a search found."""
 
     id: str
-    relevance: Annotated[float, Field(description="From 0 to 1; only comparable within one search.")]
+    score: Annotated[float, Field(description="From 0 to 1, a perfect match; comparable between searches.")]
     title: Annotated[str, Field(description="Empty for a document without a title.")]
     text: Annotated[
         str, Field(description="The document, its beginning, or the beginning of its best passage; without the title.")
@@ -62,6 +61,9 @@ class Results(BaseModel):
     """The documents that a search found, best first."""
 
     hits: list[Found]
+    probably_nothing: Annotated[
+        bool | None, Field(description="Whether no document scores better than unrelated ones do; null if unknown.")
+    ]
     notes: Annotated[list[str], Field(description="Warnings about the request.")]
 
 
@@ -78,7 +80,7 @@ class Explained(BaseModel):
     """Why a document has its score."""
 
     id: str
-    score: Annotated[float, Field(description="Higher is closer.")]
+    score: Annotated[float, Field(description="From 0 to 1, a perfect match.")]
     words: list[ExplainedWord]
     special_share: Annotated[
         float,
@@ -157,13 +159,14 @@ def mcp_server(
         where: Annotated[
             str | None, Field(description="Filter on metadata, such as: year > 2020 and topic = 'travel'")
         ] = None,
+        min_score: Annotated[float, Field(ge=0, le=1, description="Leave out documents that score less.")] = 0.0,
     ) -> Results:
         """Find the documents that best match a query, by meaning and by words.
 
         Returns the beginning of each document, or of its best passage. If a question has several parts, search for each
         of them.
         """
-        return opened.ask(lambda searcher: _search(searcher, query, k, where))
+        return opened.ask(lambda searcher: _search(searcher, query, k, where, min_score))
 
     @tool
     def explain(
@@ -211,10 +214,10 @@ def _instructions(index: Index) -> str:
     return f"{said} Metadata to filter on: {', '.join(fields[:SHOWN_FIELDS])}{more}."
 
 
-def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Results:
+def _search(searcher: "Searcher", query: str, k: int, where: str | None, min_score: float) -> Results:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", InputWarning)
-        hits = searcher.search(query, k, where=where, normalise=True)
+        hits = searcher.search(query, k, where=where, min_score=min_score)
     notes = [str(one.message) for one in told]
     if hits.query_was_truncated:
         notes.append(f"only the first {searcher.encoder.query_length} tokens of the query count; make it shorter")
@@ -222,7 +225,7 @@ def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Resu
         hits=[
             Found(
                 id=hit.id,
-                relevance=relevance(hit.score),
+                score=hit.score,
                 title=hit.title,
                 text=hit.text[:SNIPPET],
                 is_whole=len(hit.text) <= SNIPPET and (hit.passage is None or hit.passage.of == 1),
@@ -231,6 +234,7 @@ def _search(searcher: "Searcher", query: str, k: int, where: str | None) -> Resu
             )
             for hit in hits
         ],
+        probably_nothing=hits.probably_nothing,
         notes=notes,
     )
 

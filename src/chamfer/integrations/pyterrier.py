@@ -60,10 +60,9 @@ class QueryEncoder(pt.Transformer):
 class Reranker(pt.Transformer):
     """Re-ranks: reads ``qid, query, docno, text``; adds ``score`` and ``rank`` (from 0), best first.
 
-    ``score = -mean_i(w_i * min_j ||q_i - d_j||)``, plus pooled evidence if the weights have a mix. A frame with
-    ``query_embs`` is not encoded again; its weights are ``query_weights`` or, without that column, looked up by
-    ``query_toks``, and the vectors are then adapted. Rows are grouped by query, and ties keep the input order. A
-    document without text scores ``-inf``.
+    Scores are those of :func:`chamfer.rerank`, from 0 to 1. A frame with ``query_embs`` is not encoded again; its
+    weights are ``query_weights`` or, without that column, looked up by ``query_toks``, and the vectors are then
+    adapted. Rows are grouped by query, and ties keep the input order. A document without text scores 0.
 
     Args:
         encoder: encoder for queries and documents.
@@ -95,10 +94,10 @@ class Reranker(pt.Transformer):
         query = self._query(rows.iloc[[0]])
         texts = [text if isinstance(text, str) else "" for text in rows["text"]]
         scores = score_texts(query, self.encoder.encode_documents(texts), device=self.encoder.scoring_device)
-        order = np.argsort(-scores, kind="stable")
+        order, scores = np.argsort(-scores, kind="stable"), query.scale_of(0).scores(scores)
         ranks = np.arange(len(rows)) + pt.model.FIRST_RANK
         # pt.model.add_ranks triggers a deprecation warning of pandas 3.1.
-        return rows.iloc[order].assign(score=scores[order].astype(np.float64), rank=ranks)
+        return rows.iloc[order].assign(score=scores[order], rank=ranks)
 
     def _query(self, row: pd.DataFrame) -> Queries:
         given: dict[Hashable, Any] = (row if QUERY_VECTORS in row else self._queries.transform(row)).iloc[0].to_dict()

@@ -19,6 +19,7 @@ from chamfer.support.devices import scoring_device
 from chamfer.weights.adapter import Adapter
 from chamfer.weights.mix import warn_of_tokens_alone
 from chamfer.weights.names import check_weights
+from chamfer.weights.scale import Scale
 
 Matrix = Tensor | npt.NDArray[np.floating]
 Mask = Matrix | Sequence[Matrix]
@@ -104,7 +105,7 @@ class WeightedMaxSim:
             b_mask: which rows of ``b`` are tokens.
 
         Returns:
-            ``(queries, documents)`` float32 on the device of the documents; a document without tokens scores ``-inf``.
+            ``(queries, documents)`` float32 on the device of the documents, from 0 to 1, a perfect match.
         """
         queries, documents = _tokens(a, a_mask), _tokens(b, b_mask)
         if self.adapter is not None:
@@ -119,7 +120,8 @@ class WeightedMaxSim:
         if scores.size:
             packed = dispatch.on_device(_packed(documents), scoring_device(str(device)))
             for place, (query, weights) in enumerate(zip(queries, self.weights, strict=True)):
-                scores[place] = dispatch.score(dispatch.minima(_packed([query]), packed, form=self.form), weights)
+                kernel = dispatch.score(dispatch.minima(_packed([query]), packed, form=self.form), weights)
+                scores[place] = Scale(weights, form=self.form).scores(kernel)
         return torch.from_numpy(scores).to(device)
 
 

@@ -98,21 +98,6 @@ def score(distances: Floats, weights: Floats) -> Floats:
     return np.where(empty, np.float32(-np.inf), -np.einsum("dt,t->d", finite, weights) / np.float32(len(weights)))
 
 
-def normalised(
-    scores: npt.NDArray[np.floating], weights: npt.NDArray[np.floating], form: Form
-) -> npt.NDArray[np.float64]:
-    """Divide the scores of one query by its total weight: from -2 to 0, which is a perfect match on every token.
-
-    Evidence beside the tokens adds to that. One threshold then suits short and long queries, and any weights. If no
-    token has any weight, nothing matches, and every score is -2.
-    """
-    total = float(weights.sum())
-    if total == 0:
-        return np.where(np.isfinite(scores), -2.0, -np.inf)
-    divided = scores.astype(np.float64) * len(weights) / total
-    return divided if form == "l2" else divided - 1  # a perfect match is a product of 1
-
-
 def best(
     queries: TokenBatch,
     weights: npt.ArrayLike,

@@ -9,7 +9,7 @@ Weights and mix are those of the recipe ``mix``, and stay as they are; the loss 
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -103,8 +103,13 @@ class Problem:
         directions: npt.NDArray[np.float32],
         vectors: CandidateVectors,
     ) -> None:
-        self._items = [_Item.of(query, neighbours_of(query, prior, directions), weights, prior) for query in queries]
+        found = [neighbours_of(query, prior, directions) for query in queries]
+        candidates = max(len(near.relevant) for near in found)
         self._mix, self._form, self._device = weights.mix, vectors.form, vectors.device
+        self._items = [
+            _Item.of(query, near, weights, prior, candidates, self._device)
+            for query, near in zip(queries, found, strict=True)
+        ]
         self._directions = torch.from_numpy(directions).to(self._device)
         projection = vectors.projection
         self._projection = None if projection is None else torch.from_numpy(projection).to(self._device)
@@ -131,118 +136,89 @@ class Problem:
         return matrix.detach().cpu().numpy()
 
     def _loss(self, items: "Sequence[_Item]", matrix: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-        batch = _Batch.of(items, self._device)
-        moves = (batch.queries @ self._directions) @ matrix
-        moved = batch.queries + moves @ self._directions.T
+        queries, shares = torch.cat([item.vectors for item in items]), torch.cat([item.shares for item in items])
+        tokens = [len(item.shares) for item in items]
+        # (queries, tokens of all queries) 1 where the token is the query's.
+        is_of = torch.eye(len(items)).repeat_interleave(torch.tensor(tokens), dim=1).to(self._device)
+        moves = (queries @ self._directions) @ matrix
+        moved = queries + moves @ self._directions.T
         compared = moved if self._projection is None else moved @ self._projection
         lengths = torch.linalg.vector_norm(compared, dim=1, keepdim=True).clamp(min=1e-3)
         gained = torch.cat(
             [
-                (own @ coordinates.T).gather(1, rows)
-                for own, coordinates, rows in zip(
-                    torch.split(moves, batch.lengths), batch.coordinates, batch.rows, strict=True
-                )
+                (own @ item.coordinates.float().T).gather(1, item.rows.long())
+                for own, item in zip(torch.split(moves, tokens), items, strict=True)
             ]
         )
-        products = ((batch.products + gained) / lengths).view(len(moves), -1, CLOSEST).amax(dim=2)
+        products = torch.cat([item.products for item in items]).float()
+        products = ((products + gained) / lengths).view(len(moves), -1, CLOSEST).amax(dim=2)
         far = (2 - 2 * products).clamp(min=LEAST_SQUARE).sqrt() if self._form == "l2" else -products
-        whole = torch.nn.functional.normalize(batch.is_of @ (compared / lengths), dim=1)
-        cosines = torch.einsum("bd,bcd->bc", whole, batch.means)
-        scores = self._mix.lexical * batch.lexical + self._mix.pooled * cosines - batch.shares @ far
-        logits = factor.exp() * batch.scale[:, None] * scores + batch.stands_for
-        per_relevant = batch.relevant / batch.relevant.sum(dim=1, keepdim=True)
+        whole = torch.nn.functional.normalize(is_of @ (compared / lengths), dim=1)
+        cosines = torch.einsum("bd,bcd->bc", whole, torch.stack([item.means for item in items]).float())
+        lexical, relevant, stands_for = torch.stack([item.candidates for item in items]).unbind(1)
+        scores = self._mix.lexical * lexical + self._mix.pooled * cosines - (is_of * shares) @ far
+        scale = torch.stack([item.scale for item in items])
+        logits = factor.exp() * scale[:, None] * scores + stands_for
+        per_relevant = relevant / relevant.sum(dim=1, keepdim=True)
         losses: torch.Tensor = torch.logsumexp(logits, dim=1) - (logits * per_relevant).sum(dim=1)
         return losses.mean()
 
 
 @dataclass(frozen=True)
 class _Item:
-    """One query: its tokens and their shares of its weight, its neighbours, and its total weight by the prior's."""
+    """One query on the device, which it goes to once: ``t`` tokens, ``c`` candidates, ``k`` neighbours.
 
-    vectors: npt.NDArray[np.float32]
-    shares: npt.NDArray[np.float32]
-    near: Neighbours
-    scale: float
+    Candidates are padded to the same number for all queries.
+    """
+
+    vectors: torch.Tensor
+    """``(t, dimensions)``."""
+    shares: torch.Tensor
+    """``(t,)`` share of each token in the weight of the query."""
+    scale: torch.Tensor
+    """The query's total weight by the prior's."""
+    candidates: torch.Tensor
+    """``(3, c)``: BM25's scores, whether relevant, and what the candidate stands for, so low for padding that it never
+    wins."""
+    means: torch.Tensor
+    """``(c, dimensions)`` in 16 bits."""
+    products: torch.Tensor
+    """``(t, c * k)`` in 16 bits."""
+    rows: torch.Tensor
+    """``(t, c * k)`` rows in the coordinates."""
+    coordinates: torch.Tensor
+    """``(rows, directions)`` in 16 bits."""
 
     @classmethod
-    def of(cls, query: JudgedQuery, near: Neighbours, weights: TokenWeights, prior: TokenWeights) -> "_Item":
+    def of(
+        cls,
+        query: JudgedQuery,
+        near: Neighbours,
+        weights: TokenWeights,
+        prior: TokenWeights,
+        candidates: int,
+        device: str,
+    ) -> "_Item":
         own = weights.of_tokens(query.token_ids, query.vectors)
         scale = scale_of(own) / max(scale_of(prior.table[query.token_ids]), 1e-9)
         drawn = own[near.tokens]
         # A query whose drawn tokens all weigh 0 has no score by tokens.
         shares = drawn / drawn.sum() if drawn.sum() > 0 else np.full(len(drawn), 1 / len(drawn), np.float32)
-        return cls(query.vectors[near.tokens].astype(np.float32), shares, near, scale)
+        tokens, missing = len(near.tokens), candidates - len(near.relevant)
+        told = np.pad(np.stack([near.lexical, near.relevant, near.stands_for]), ((0, 0), (0, missing)))
+        told[2, len(near.relevant) :] = -1e9
+        later = ((0, 0), (0, missing * CLOSEST))
 
-
-@dataclass(frozen=True)
-class _Batch:
-    """Several queries: ``b`` queries, ``t`` tokens of all of them, ``c`` candidates of each, ``k`` neighbours.
-
-    Only candidates are padded; tokens of long queries would be padded to many times their number.
-    """
-
-    queries: torch.Tensor
-    """``(t, dimensions)``."""
-    lengths: list[int]
-    """Tokens of each query."""
-    is_of: torch.Tensor
-    """``(b, t)`` 1 where the token is the query's."""
-    shares: torch.Tensor
-    """``(b, t)`` share of the token in the weight of its query."""
-    scale: torch.Tensor
-    """``(b,)``."""
-    relevant: torch.Tensor
-    """``(b, c)``."""
-    stands_for: torch.Tensor
-    """``(b, c)``; so low for padding that it never wins."""
-    lexical: torch.Tensor
-    """``(b, c)``."""
-    means: torch.Tensor
-    """``(b, c, dimensions)``."""
-    products: torch.Tensor
-    """``(t, c * k)``."""
-    coordinates: list[torch.Tensor]
-    """For each query, ``(rows, directions)``."""
-    rows: list[torch.Tensor]
-    """For each query, ``(tokens, c * k)`` rows in its coordinates."""
-
-    @classmethod
-    def of(cls, items: Sequence[_Item], device: str) -> "_Batch":
-        lengths = [len(item.shares) for item in items]
-        count, candidates = len(items), max(len(item.near.relevant) for item in items)
-        is_of, shares = np.zeros((count, sum(lengths)), np.float32), np.zeros((count, sum(lengths)), np.float32)
-        relevant, lexical = np.zeros((count, candidates), np.float32), np.zeros((count, candidates), np.float32)
-        stands_for = np.full((count, candidates), -1e9, np.float32)
-        means = np.zeros((count, candidates, items[0].near.means.shape[1]), np.float32)
-        products = np.full((sum(lengths), candidates * CLOSEST), -1, np.float32)
-        coordinates, rows = [], []
-        for at, (item, stop) in enumerate(zip(items, np.cumsum(lengths), strict=True)):
-            near, size, own = item.near, len(item.near.relevant), slice(stop - len(item.shares), stop)
-            is_of[at, own], shares[at, own] = 1, item.shares
-            relevant[at, :size], stands_for[at, :size] = near.relevant, near.stands_for
-            lexical[at, :size], means[at, :size] = near.lexical, near.means
-            products[own, : size * CLOSEST] = near.products.reshape(len(item.shares), -1)
-            padded = np.zeros((len(item.shares), candidates * CLOSEST), np.int64)
-            padded[:, : size * CLOSEST] = near.rows.reshape(len(item.shares), -1)
-            coordinates.append(torch.from_numpy(near.coordinates.astype(np.float32)).to(device))
-            rows.append(torch.from_numpy(padded).to(device))
-        queries = np.concatenate([item.vectors for item in items])
-        scale = np.array([item.scale for item in items], np.float32)
-
-        def moved(values: npt.NDArray[np.float32]) -> torch.Tensor:
-            return torch.from_numpy(values).to(device)
+        def on_device(values: npt.NDArray[Any], as_type: npt.DTypeLike) -> torch.Tensor:
+            return torch.from_numpy(np.asarray(values, as_type)).to(device)
 
         return cls(
-            moved(queries),
-            lengths,
-            moved(is_of),
-            moved(shares),
-            moved(scale),
-            moved(relevant),
-            moved(stands_for),
-            moved(lexical),
-            moved(means),
-            moved(products),
-            coordinates,
-            rows,
+            on_device(query.vectors[near.tokens], np.float32),
+            on_device(shares, np.float32),
+            on_device(np.array(scale), np.float32),
+            on_device(told, np.float32),
+            on_device(np.pad(near.means, ((0, missing), (0, 0))), np.float16),
+            on_device(np.pad(near.products.reshape(tokens, -1), later, constant_values=-1), np.float16),
+            on_device(np.pad(near.rows.reshape(tokens, -1), later), np.int32),
+            on_device(near.coordinates, np.float16),
         )

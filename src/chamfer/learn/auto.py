@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.learn.blend import blend
-from chamfer.learn.folds import ADAPTED, Fold, fit_folds, measure_folds
+from chamfer.learn.folds import ADAPTED, Fold, FoldWeights, fit_folds, measure_folds
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
@@ -34,6 +34,8 @@ class Blended(NamedTuple):
     """Quality of everything on held-out queries, the blend among it; empty if there are too few queries to hold out."""
     folds: int
     """Number of folds that these queries were divided into."""
+    without: tuple[FoldWeights, ...] = ()
+    """The blend of each fold, if it was measured by cross-validation."""
 
 
 def fit_auto(
@@ -76,6 +78,7 @@ def fit_auto(
     of_outer = _part(fitted, 1, len(outer))
     measured = measure_folds(outer, of_outer) if outer else {}
     shares = _shares(measured, groups, fitted)
+    without: list[FoldWeights] = []
     if measured and measure:
         measured[BLEND] = np.zeros_like(measured[FALLBACK])
         if validation:
@@ -84,7 +87,8 @@ def fit_auto(
             for at, fold in enumerate(outer):
                 blended = _blend(_part(of_outer, at, 1), _shares(*_without(measured, groups, fold), fitted))
                 measured[BLEND][fold.places] = quality(fold.held_out, blended, adapted=ADAPTED)
-    return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured, len(outer))
+                without.append(FoldWeights.of(fold, blended))
+    return Blended(_blend(_part(fitted, 0, 1), shares), shares, measured, len(outer), tuple(without))
 
 
 def _measure_in_parts(

@@ -8,20 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.errors import InputError
+from chamfer.evaluate.ties import DOCUMENT, group
 from chamfer.learn.auto import Blended, fit_auto
-from chamfer.learn.folds import Fold, cross_validation, fit_folds, folds_if_possible, measure_folds
+from chamfer.learn.folds import Fold, FoldWeights, cross_validation, fit_folds, folds_if_possible, measure_folds
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.neighbours import forget
+from chamfer.learn.objective import tokens_seen
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.recipe_names import AUTO, check_recipe
 from chamfer.learn.registry import all_recipes, blended_recipes, configurations_of
 from chamfer.learn.report import LearningReport, make_report
 from chamfer.learn.selection import BLEND, FALLBACK, Choice, against_fallback, choose_best
-from chamfer.learn.splits import DOCUMENT, FOLDS, Labels
+from chamfer.learn.splits import FOLDS, Labels
 from chamfer.learn.start import Start
-from chamfer.learn.ties import group
 from chamfer.support.progress import Progress, quiet
+from chamfer.weights.changes import LEARNT, changed
 from chamfer.weights.learnt_queries import with_learnt_queries
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import IN_PROCESS, Workers
@@ -80,7 +82,7 @@ def fit_weights(
             workers=workers,
         )
         weights, measured, shares = blended.weights, dict(blended.measured), blended.shares
-        parts = blended.folds
+        parts, without = blended.folds, blended.without
         choice = Choice(BLEND, _evidence(blended, grouping.labels))
         chosen: list[Configuration] = []
     else:
@@ -95,8 +97,11 @@ def fit_weights(
         given: dict[Contender, Sequence[TokenWeights]] = {
             one: [own] * len(divided) for one, own in start.contenders().items()
         }
-        measured, shares, parts = measure_folds(divided, {**given, **fitted}), {}, len(divided)
+        everyone = {**given, **fitted}
+        measured, shares, parts = measure_folds(divided, everyone), {}, len(divided)
         choice = choose_best(measured, configurations, all_recipes()[recipe].rivals)
+        of_folds = () if validation else zip(divided, everyone[choice.contender], strict=True)
+        without = tuple(FoldWeights.of(fold, own) for fold, own in of_folds)
         chosen = [one for one in configurations if one == choice.contender]
         if chosen:
             weights = fit_folds([Fold(everything, (), np.arange(0))], start, chosen, workers=workers)[chosen[0]][0]
@@ -111,9 +116,10 @@ def fit_weights(
     forget(everything)
     if choice.contender not in start.contenders():
         made = with_learnt_queries(weights.metadata, (query.ties.words for query in everything))
-        weights = replace(weights, metadata=made)
+        learnt = changed(None, start.mix.table, tokens_seen(everything), LEARNT)
+        weights = replace(weights, metadata=made, changes=learnt)
     report = make_report(
-        everything, weights, choice, tuple(chosen), measured, shares, measured_on, grouping.labels, seed=seed
+        everything, weights, choice, tuple(chosen), measured, shares, measured_on, grouping.labels, without, seed=seed
     )
     return Fitted(weights, report)
 

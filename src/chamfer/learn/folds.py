@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from chamfer.errors import InputError
 from chamfer.evaluate.measures import MAIN_MEASURES
+from chamfer.evaluate.ties import DOCUMENT, group
 from chamfer.learn.fitting import fit_configurations, sequences_of
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.recipe import Configuration, Contender
 from chamfer.learn.registry import all_recipes
-from chamfer.learn.splits import DOCUMENT, FOLDS, spread
+from chamfer.learn.splits import FOLDS, spread
 from chamfer.learn.start import Start
-from chamfer.learn.ties import group
 from chamfer.support.progress import Advance, ignore
 from chamfer.support.threads import map_in_threads
 from chamfer.weights.files import read_weights, weights_bytes
@@ -34,6 +34,20 @@ class Fold(NamedTuple):
     train: Sequence[JudgedQuery]
     held_out: Sequence[JudgedQuery]
     places: npt.NDArray[np.int64]
+
+
+class FoldWeights(NamedTuple):
+    """Weights that were learnt like the result, but without the queries of one fold."""
+
+    weights: TokenWeights
+    """The weights."""
+    held_out: tuple[str, ...]
+    """Ids of the queries that they were not fitted to."""
+
+    @classmethod
+    def of(cls, fold: Fold, weights: TokenWeights) -> "FoldWeights":
+        """Internal: the weights that were learnt without a fold."""
+        return cls(weights, tuple(query.query_id for query in fold.held_out))
 
 
 def folds_if_possible(
@@ -64,7 +78,7 @@ def cross_validation(
     Args:
         queries: judged queries.
         folds: number of folds.
-        group_by: what queries of different folds do not share; see :func:`chamfer.learn.ties.group`.
+        group_by: what queries of different folds do not share; see :func:`chamfer.evaluate.ties.group`.
         decided: whether that was decided on more queries, of which these are some.
         seed: random seed.
     """

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
+from chamfer.evaluate.ties import Ties
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
-from chamfer.learn.ties import Ties
 from chamfer.learn.vectors import CandidateVectors, CorpusVectors
 from chamfer.support.devices import CPU
 from chamfer.support.files import atomic_write, writer_lock
@@ -102,12 +102,15 @@ class LeftOut:
         """Return a sentence for each reason, with the first few queries."""
         found = []
         for queries, why in (
-            (self.without_relevant, "have no relevant document among their candidates"),
-            (self.without_negatives, "have only relevant candidates, and so no negatives"),
+            (self.without_relevant, "no relevant document among {} candidates"),
+            (self.without_negatives, "only relevant candidates, and so no negatives"),
         ):
             if queries:
+                who, have, own = "queries are", "they have", "their"
+                if len(queries) == 1:
+                    who, have, own = "query is", "it has", "its"
                 some = ", ".join(queries[:3]) + (", ..." if len(queries) > 3 else "")
-                found.append(f"{len(queries)} judged queries are left out because they {why} ({some})")
+                found.append(f"{len(queries)} judged {who} left out because {have} {why.format(own)} ({some})")
         return found
 
 

@@ -9,14 +9,14 @@ from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
 from chamfer.evaluate.judged_data import GIVEN, Data, index_of, judged_in_index, open_collection, open_searcher
 from chamfer.evaluate.setup import open_setup
+from chamfer.evaluate.ties import DOCUMENT, groups_of
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_collection import learn_collection
 from chamfer.learn.on_index import DEPTH, learn_index
 from chamfer.learn.presets import PresetSource, preset_from
 from chamfer.learn.recipe_names import AUTO, check_recipe
-from chamfer.learn.splits import DOCUMENT, FOLDS, sample, splits_to_learn_from
-from chamfer.learn.ties import groups_of
+from chamfer.learn.splits import FOLDS, sample, splits_to_learn_from
 from chamfer.support.progress import shown
 from chamfer.workers.connect import workers_at
 

@@ -7,14 +7,14 @@ from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
+from chamfer.evaluate.ties import DOCUMENT, Grouping, Ties, are_new, group, groups_of
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, MeasuredQueries, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import DOCUMENT, FOLDS, divide, sample
+from chamfer.learn.splits import FOLDS, divide, sample
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Grouping, Ties, are_new, group, groups_of
 
 
 def learn_collection(

@@ -9,14 +9,14 @@ import numpy as np
 from chamfer.data.judgements import Judgements
 from chamfer.errors import InputError
 from chamfer.evaluate.own_documents import own_documents
+from chamfer.evaluate.ties import DOCUMENT, Grouping, Ties, group
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
 from chamfer.learn.learnt import Learnt, MeasuredQueries, measure_held_out
 from chamfer.learn.presets import Preset
 from chamfer.learn.recipe_names import AUTO
-from chamfer.learn.splits import DOCUMENT, FOLDS, divide
+from chamfer.learn.splits import FOLDS, divide
 from chamfer.learn.start import Start
-from chamfer.learn.ties import Grouping, Ties, group
 from chamfer.learn.vectors import IndexVectors
 from chamfer.retrieve.best_passages import first_places
 from chamfer.search.searcher import Searcher
@@ -28,6 +28,9 @@ from chamfer.workers.jobs import IN_PROCESS, Workers
 
 DEPTH = 100
 """Number of candidates that each weighting finds."""
+
+LEAST = 2
+"""Fewest judged queries: one to learn from, and one to check on."""
 
 Weighting = str | TokenWeights | None
 """Weights to search with; None stands for the searcher's own."""
@@ -107,10 +110,10 @@ def learn_index(
         kept_apart = group(judged, group_by)
         learnt_from, held_out = divide(judged, hold_out, seed=seed, groups=kept_apart.labels)
     learnt_from, left_out = teachable(learnt_from)
-    if len(learnt_from) < 2:
+    if len(learnt_from) < LEAST:
         raise InputError(
-            "learning needs relevant documents for at least 2 queries, one to learn from and one to check on, but only "
-            f"{len(learnt_from)} can be learnt from; judge more"
+            f"learning needs relevant documents for at least {LEAST} queries, one to learn from and one to check on, "
+            f"but only {len(learnt_from)} can be learnt from; judge more"
         )
     encoder, index = searcher.encoder, searcher.index
     passages = None if index.settings.passages is None else index.frequencies.documents

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from chamfer.evaluate.significance import Bootstrap, Comparison
+from chamfer.evaluate.significance import TIE, Bootstrap, Comparison
+from chamfer.learn.folds import FoldWeights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen
 from chamfer.learn.quality import Quality
@@ -15,8 +16,6 @@ from chamfer.weights.token_weights import TokenWeights
 
 # Bootstrap samples of the intervals.
 SAMPLES = 1000
-# Gains up to this size are ties: they come from rounding.
-TIE = 1e-12
 
 
 class Row(NamedTuple):
@@ -59,6 +58,7 @@ class LearningReport:
         lightest: tokens of the queries with the smallest weights.
         special: special tokens of the queries and their weights.
         gain: what was chosen against the zero-shot mix; None if no query could be held out.
+        folds: the weights of each fold of the cross-validation; none if there was none.
     """
 
     queries: int
@@ -73,6 +73,7 @@ class LearningReport:
     lightest: Sequence[tuple[str, float]]
     special: Sequence[tuple[str, float]]
     gain: Comparison | None = None
+    folds: tuple[FoldWeights, ...] = ()
 
     def best_of_each(self) -> list[Row]:
         """Return the best row of each recipe, the chosen one among them, best first."""
@@ -109,6 +110,7 @@ def make_report(
     shares: Mapping[Contender, float],
     measured_on: str,
     groups: Labels,
+    folds: tuple[FoldWeights, ...] = (),
     *,
     seed: int = 0,
 ) -> LearningReport:
@@ -135,6 +137,7 @@ def make_report(
             if token in weights.vocabulary.special_ids
         ],
         gain=against_fallback(measured, choice.contender, groups),
+        folds=folds,
     )
 
 

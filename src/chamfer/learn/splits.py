@@ -14,9 +14,6 @@ from chamfer.support.strings import list_of_strings
 FOLDS = 3
 """Folds of the cross-validation unless another number is given."""
 
-TEXT, DOCUMENT = "text", "document"
-"""Group queries by their words, or by words and relevant documents; any other name is a field of the queries."""
-
 Labels = npt.NDArray[np.int64]
 """``(queries,)``: the number of each query's group."""
 

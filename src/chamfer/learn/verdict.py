@@ -1,15 +1,27 @@
 """What learning was worth, in one sentence, and what to do about it."""
 
+from typing import Literal, NamedTuple
+
 from chamfer.evaluate.measures import MAIN
-from chamfer.evaluate.significance import SIGNIFICANCE, Comparison
-from chamfer.learn.report import TIE, LearningReport
+from chamfer.evaluate.significance import SIGNIFICANCE, TIE, Comparison
+from chamfer.learn.report import LearningReport
 from chamfer.learn.selection import BLEND, FALLBACK
 
 USUALLY_NEEDED = 100
-"""Judged queries below which gains are small; see docs/results/few-shot.md."""
-
+"""Judged queries below which gains are small; see docs/results/learning.md."""
 
 BETTER, WORSE, NO_BETTER = "better", "worse", "no better"
+
+Found = Literal["better", "not better", "worse", "not compared"]
+"""Learnt weights against those in use, as far as the evidence goes."""
+
+
+class Verdict(NamedTuple):
+    """Whether learnt weights should replace those in use."""
+
+    found: Found
+    sentence: str
+    """The same in a sentence or two, with what to do."""
 
 
 def verdict(report: LearningReport, held_out: Comparison | None = None, before: float = 0.0) -> str:
@@ -34,6 +46,45 @@ def verdict(report: LearningReport, held_out: Comparison | None = None, before: 
         f"{found} than the {FALLBACK.name} on {_queries(gain.queries)} that it was not fitted to "
         f"({_evidence(report, gain)}){_advice(report, found)}"
     )
+
+
+def verdict_on_use(comparison: Comparison | None, queries: int, *, known: int = 0) -> Verdict:
+    """Say whether learnt weights are better than those in use, to a person who judges search results.
+
+    Args:
+        comparison: with the weights in use, on queries that neither was fitted to; None if there are none.
+        queries: number of queries that were learnt from.
+        known: number of them that the weights in use were learnt from, too.
+
+    >>> verdict_on_use(Comparison(0.0, 1.0, wins=1, ties=4, losses=1), 6).sentence
+    'Not better than now: keep marking. About 90 more judged queries are usually needed.'
+    """
+    if comparison is None:
+        why = "those were learnt from the same queries" if known else "no judged query could be held out"
+        return Verdict("not compared", f"Not compared with the weights in use: {why}. Mark results of other queries.")
+    needed = usually_more(queries)
+    more = f" About {needed} more judged queries are usually needed." if needed else ""
+    found = _judged(comparison.difference, certain=comparison.p_value < SIGNIFICANCE)
+    if found == BETTER:
+        wins, losses = comparison.wins, comparison.losses
+        on = f"{wins} of {_queries(comparison.queries)}, and lower on {losses or 'none'}"
+        return Verdict("better", f"Better than now: relevant documents rank higher on {on}.")
+    if found == WORSE:
+        return Verdict("worse", f"Worse than now: keep the weights in use.{more}")
+    not_better = "Not better than now" if found == NO_BETTER else "Not clearly better than now"
+    if not needed:
+        return Verdict("not better", f"{not_better}, as far as {_queries(queries)} can tell: keep the weights in use.")
+    return Verdict("not better", f"{not_better}: keep marking.{more}")
+
+
+def usually_more(queries: int) -> int:
+    """How many more judged queries are usually needed, to the nearest ten; none once there are enough.
+
+    >>> [usually_more(queries) for queries in (0, 7, 58, 99, 100)]
+    [100, 90, 40, 10, 0]
+    """
+    missing = USUALLY_NEEDED - queries
+    return max(10, 10 * round(missing / 10)) if missing > 0 else 0
 
 
 def _queries(count: int, kind: str = "") -> str:

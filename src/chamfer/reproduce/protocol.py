@@ -17,6 +17,7 @@ from chamfer.evaluate.measures import PerQuery
 from chamfer.evaluate.rankings import without_own_document
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import Bootstrap, Groups, compare
+from chamfer.evaluate.ties import are_apart, group
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
@@ -24,7 +25,6 @@ from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.presets import PAPER
 from chamfer.learn.quality import quality
 from chamfer.learn.start import Start
-from chamfer.learn.ties import are_apart, group
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.datasets import Dataset
 from chamfer.reproduce.debates import grouped_by

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from chamfer.evaluate.collection_means import FEWEST, mean_interval
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
-from chamfer.learn.splits import DOCUMENT, TEXT
+from chamfer.evaluate.ties import DOCUMENT, TEXT
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.doubts import doubts, is_doubtful
 from chamfer.reproduce.paper import (

@@ -12,7 +12,7 @@ Find = Callable[[Sequence[int], int], list[Candidates]]
 """Takes positions of queries and a number; returns that many places for each, best first, or as many as there are."""
 
 # Passages to find for each document at first, and the growth of that number for queries that it does not suffice for.
-PASSAGES = 4
+FACTOR = 4
 
 
 def best_passages(index: Snapshot, queries: int, top: int, find: Find) -> list[Candidates]:
@@ -28,7 +28,7 @@ def best_passages(index: Snapshot, queries: int, top: int, find: Find) -> list[C
     """
     if index.settings.passages is None:
         return find(range(queries), top)
-    found = _until_enough(index, queries, top, PASSAGES * top, find)
+    found = _until_enough(index, queries, top, FACTOR * top, find)
     return [_at(one, first_places(index, one.places)[:top]) for one in found]
 
 
@@ -56,7 +56,7 @@ def _until_enough(index: Snapshot, queries: int, documents: int, count: int, fin
             if len(one.places) < count or len(first_places(index, one.places)) >= documents:
                 answers[query] = one
         waiting = [query for query in waiting if query not in answers]
-        count *= PASSAGES
+        count *= FACTOR
     return [answers[query] for query in range(queries)]
 
 

@@ -39,6 +39,7 @@ class BM25:
         self._places = {identifier: place for place, identifier in enumerate(self._ids)}
         self._engine = bm25s.BM25(method="lucene", k1=k1, b=b)
         words = words_of(list(documents.values()))
+        self._counts = WordCounts.of_words(words)
         # bm25s cannot index a corpus without a single word; every search over it is empty.
         self._has_words = any(words)
         if self._has_words:
@@ -58,6 +59,10 @@ class BM25:
         """
         [words] = words_of([query])
         return self._dense(words)[[self._places[identifier] for identifier in documents]]
+
+    def own(self, query: str) -> float:
+        """The score of a query's own text, see :meth:`chamfer.retrieve.word_counts.WordCounts.own`."""
+        return self._counts.own(query)
 
     def _rank(self, query_id: str, words: list[str], k: int) -> Ranking:
         scores = self._dense(words)
@@ -115,7 +120,7 @@ class BM25Stage:
         lengths = np.concatenate([np.zeros(0, np.int32), *(postings.lengths for postings in self._postings)])
         counted = lengths if self._live is None else lengths[self._live]
         self._totals = WordCounts(len(counted), int(counted.sum(dtype=np.int64)), {})
-        self._idfs: dict[str, float] = {}
+        self._containing: dict[str, int] = {}
         self._k1, self._b, self._lengths = k1, b, lengths
         self._half = half_of(lengths, self._totals.average, k1, b)
 
@@ -132,7 +137,7 @@ class BM25Stage:
     def counts(self, queries: Sequence[str]) -> WordCounts:
         """The counts of the words of some queries."""
         words = {word for words in words_of(queries) for word in words}
-        return self._totals._replace(containing={word: self._containing(self._found(word)[0]) for word in words})
+        return self._totals._replace(containing={word: self._count_of(word) for word in words})
 
     def scores(self, text: str, places: Places | None = None, counts: WordCounts | None = None) -> Scores:
         """The scores of some documents for one query; 0 for one that shares no word with it.
@@ -214,15 +219,19 @@ class BM25Stage:
         places = np.concatenate([np.zeros(0, np.int64), *parts])
         return places, np.concatenate([np.zeros(0, np.int32), *(counts for _, counts in found)])
 
-    def _containing(self, places: Places) -> int:
-        """How many documents contain a word that occurs at these places."""
-        # Deleted documents do not count; filtering them out after scoring is faster than removing them here.
-        return len(places) if self._live is None else int(np.count_nonzero(self._live[places]))
+    def _count_of(self, word: str) -> int:
+        """How many documents contain a word."""
+        if word not in self._containing:
+            if self._live is None:
+                counted = sum(len(postings.find(word)[0]) for postings in self._postings)
+            else:
+                # Deleted documents do not count; filtering them out after scoring is faster than removing them here.
+                counted = int(np.count_nonzero(self._live[self._found(word)[0]]))
+            self._containing[word] = counted
+        return self._containing[word]
 
     def _idf_of(self, word: str) -> float:
-        if word not in self._idfs:
-            self._idfs[word] = idf(self._totals.documents, self._containing(self._found(word)[0]))
-        return self._idfs[word]
+        return idf(self._totals.documents, self._count_of(word))
 
 
 STAGE = Stage(BM25Stage)

@@ -13,6 +13,7 @@ from chamfer.retrieve.evidence import Evidence
 from chamfer.retrieve.exhaustive import Exhaustive, best
 from chamfer.retrieve.stage import Candidates, FirstStage, Queries
 from chamfer.retrieve.stages import AUTO, EXACT, chosen_name, depth_of, open_stage
+from chamfer.weights.scale import Scale
 
 
 class Ranker:
@@ -93,6 +94,11 @@ class Ranker:
         answers = best_passages(self.index, len(queries.tokens), top, score)
         self.index.relieve()
         return answers
+
+    def scales(self, queries: Queries) -> list[Scale]:
+        """The scale of the scores of each query, which :meth:`rank` returns as the kernel computes them."""
+        counts = self.evidence.bm25.counts(queries.texts) if queries.mix.lexical and queries.counts is None else None
+        return [queries.scale_of(place, counts) for place in range(len(queries.texts))]
 
     def explained(
         self, query: Queries, ids: Sequence[str], passages: Mapping[str, int] | None = None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.mix import NOTHING, Mix
+from chamfer.weights.scale import Scale
 
 if TYPE_CHECKING:
     from chamfer.index.snapshot import Snapshot
@@ -28,7 +29,8 @@ class Queries(NamedTuple):
         weights: ``(query tokens,)`` float32, none negative.
         form: form of the score, ``l2`` or ``cosine``.
         mix: how much evidence beside the tokens counts; first stages that do not score exactly ignore it.
-        was_truncated: for each query, whether it was longer than the model reads; empty if unknown.
+        read: for each query that is longer than the model reads, the number of characters that were read; None for
+            others, and empty if unknown.
         counts: counts of the queries' words in the whole corpus, if the index is a shard of it.
     """
 
@@ -37,7 +39,7 @@ class Queries(NamedTuple):
     weights: npt.NDArray[np.float32]
     form: Form = DEFAULT_FORM
     mix: Mix = NOTHING
-    was_truncated: Sequence[bool] = ()
+    read: Sequence[int | None] = ()
     counts: "WordCounts | None" = None
 
     def portions(self, size: int) -> Iterator[Self]:
@@ -49,7 +51,7 @@ class Queries(NamedTuple):
                 texts=self.texts[start:stop],
                 tokens=self.tokens[start:stop],
                 weights=self.weights[first:last],
-                was_truncated=self.was_truncated[start:stop],
+                read=self.read[start:stop],
             )
 
     def take(self, places: Sequence[int]) -> Self:
@@ -60,12 +62,23 @@ class Queries(NamedTuple):
             texts=[self.texts[place] for place in places],
             tokens=self.tokens.take(places),
             weights=np.concatenate([np.empty(0, np.float32), *(self.weights_of(place) for place in places)]),
-            was_truncated=[self.was_truncated[place] for place in places] if self.was_truncated else (),
+            read=[self.read[place] for place in places] if self.read else (),
         )
 
     def weights_of(self, place: int) -> npt.NDArray[np.float32]:
         """The weights of one query."""
         return self.weights[self.tokens.offsets[place] : self.tokens.offsets[place + 1]]
+
+    def scale_of(self, place: int, counts: "WordCounts | None" = None) -> Scale:
+        """The scale of the scores of one query.
+
+        Args:
+            place: position of the query.
+            counts: counts of its words, if the mix is lexical and the queries have none.
+        """
+        counts = self.counts or counts
+        own = counts.own(self.texts[place]) if self.mix.lexical and counts is not None else 0.0
+        return Scale(self.weights_of(place), self.mix, self.form, own)
 
 
 class Candidates(NamedTuple):
@@ -77,7 +90,11 @@ class Candidates(NamedTuple):
     """
 
     places: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float32]
+    scores: npt.NDArray[np.floating]
+
+    def first(self, count: int) -> Self:
+        """The first ``count`` documents."""
+        return self._replace(places=self.places[:count], scores=self.scores[:count])
 
     def after(self, offset: int) -> Self:
         """All but the first ``offset`` documents."""

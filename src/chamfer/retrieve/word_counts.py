@@ -41,9 +41,17 @@ class WordCounts(NamedTuple):
         >>> WordCounts.of(["a cat and a cat", "a dog"])
         WordCounts(documents=2, words=3, containing=Counter({'cat': 1, 'dog': 1}))
         """
-        split = words_of(texts)
-        containing = Counter(word for words in split for word in set(words))
-        return cls(len(split), sum(map(len, split)), containing)
+        return cls.of_words(words_of(texts))
+
+    @classmethod
+    def of_words(cls, texts: Sequence[Sequence[str]]) -> Self:
+        """The counts of a corpus whose words are at hand.
+
+        Args:
+            texts: the words of each text, from :func:`chamfer.retrieve.words.words_of`.
+        """
+        containing = Counter(word for words in texts for word in set(words))
+        return cls(len(texts), sum(map(len, texts)), containing)
 
     @classmethod
     def sum(cls, parts: Iterable[Self]) -> Self:
@@ -74,6 +82,10 @@ class WordCounts(NamedTuple):
                 if counts[word]:
                     scores[at] += np.float32(self.idf(word) * (counts[word] / (half + counts[word])))
         return scores
+
+    def own(self, query: str) -> float:
+        """The score of a query's own text, which is what a perfect match has; see :mod:`chamfer.weights.scale`."""
+        return float(self.scores(query, [query])[0])
 
 
 def idf(documents: int, containing: int) -> float:

@@ -1,15 +1,14 @@
 """What a search returns."""
 
-import math
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.documents import Document, Passage
-from chamfer.kernels import dispatch
-from chamfer.kernels.form import Form
+from chamfer.errors import InputError
 from chamfer.support.notebook import Row, table
 
 DEFAULT_K = 10
@@ -35,15 +34,15 @@ SHOWN_CHARACTERS = 300
 class Hit(NamedTuple):
     """One document that a search found.
 
-    >>> hit = Hit("a", -0.25, "Paris is the capital of France.", {"year": 2020})
+    >>> hit = Hit("a", 0.75, "Paris is the capital of France.", {"year": 2020})
     >>> hit.id, hit.score, hit.metadata["year"]
-    ('a', -0.25, 2020)
+    ('a', 0.75, 2020)
     """
 
     id: str
     """Id of the document."""
     score: float
-    """Higher is closer; ``-inf`` for a document without tokens."""
+    """From 0, which is no match, to 1, a perfect one; see :mod:`chamfer.weights.scale`."""
     text: str
     """Text of the document, without its title; in an index of passages, that of its best passage."""
     metadata: dict[str, Any]
@@ -64,18 +63,29 @@ class Hits(list[Hit]):
 
     Args:
         hits: the documents.
-        query_was_truncated: whether the query was longer than the model reads, so that only its beginning counted.
+        query_read: number of characters of the query that the model read, if it was longer than that; BM25 counts
+            the words of all of it. None if the model read it all.
+        probably_nothing: whether the index probably has nothing on the query, because its best document scores no
+            better than unrelated ones do. None if that is not known: of an index of fewer than 20 documents, and on
+            later pages.
 
-    >>> hits = Hits([Hit("a", -0.25, "Paris is the capital of France.", {})])
-    >>> [hit.id for hit in hits if hit.score > -0.5]
+    >>> hits = Hits([Hit("a", 0.75, "Paris is the capital of France.", {})])
+    >>> [hit.id for hit in hits if hit.score > 0.5]
     ['a']
     >>> hits.query_was_truncated
     False
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), *, query_was_truncated: bool = False) -> None:
+    def __init__(
+        self, hits: Iterable[Hit] = (), *, query_read: int | None = None, probably_nothing: bool | None = None
+    ) -> None:
         super().__init__(hits)
-        self.query_was_truncated = query_was_truncated
+        self.query_read, self.probably_nothing = query_read, probably_nothing
+
+    @property
+    def query_was_truncated(self) -> bool:
+        """Whether the query was longer than the model reads."""
+        return self.query_read is not None
 
     def _repr_html_(self) -> str:
         titled = any(hit.title for hit in self)
@@ -96,40 +106,47 @@ def passage_metadata(hit: Hit) -> dict[str, Any]:
     return {} if hit.passage is None or PASSAGE in hit.metadata else {PASSAGE: hit.passage.as_json()}
 
 
-def json_score(score: float) -> float | None:
-    """A score for JSON, which has no infinity: None for a document without tokens.
+def checked_score(score: float) -> float:
+    """A lowest score, or an error that states the rule.
 
-    >>> json_score(-0.25), json_score(float("-inf"))
-    (-0.25, None)
+    >>> checked_score(1)
+    1.0
     """
-    return score if math.isfinite(score) else None
+    if isinstance(score, bool) or not isinstance(score, Real) or not 0 <= float(score) <= 1:
+        raise InputError(f"min_score must be from 0 to 1, not {score!r}")
+    return float(score)
 
 
 def make_hits(
     documents: Sequence[Document],
     scores: npt.NDArray[np.floating],
-    weights: npt.NDArray[np.float32],
     *,
-    form: Form,
-    normalise: bool = False,
-    query_was_truncated: bool = False,
+    query_read: int | None = None,
+    probably_nothing: bool | None = None,
 ) -> Hits:
     """Pair documents with their scores.
 
     Args:
         documents: best first.
-        scores: ``(documents,)``.
-        weights: ``(query tokens,)`` weights of the query.
-        form: ``l2`` or ``cosine``.
-        normalise: whether to divide scores by the total weight; a score is then the distance per weight plus the
-            evidence of the mix.
-        query_was_truncated: whether the query was longer than the model reads.
+        scores: ``(documents,)`` from 0 to 1.
+        query_read: number of characters of the query that the model read, if it was longer.
+        probably_nothing: see :func:`probably_nothing`.
     """
-    scores = scores.astype(np.float64)
-    if normalise:
-        scores = dispatch.normalised(scores, weights, form)
     hits = (
         Hit(document.id, float(score), document.text, dict(document.metadata), document.title, document.passage)
         for document, score in zip(documents, scores, strict=True)
     )
-    return Hits(hits, query_was_truncated=query_was_truncated)
+    return Hits(hits, query_read=query_read, probably_nothing=probably_nothing)
+
+
+def probably_nothing(scores: npt.NDArray[np.floating], level: float | None) -> bool | None:
+    """Whether no document scores better than unrelated ones do; None if nobody knows what they score.
+
+    Args:
+        scores: ``(documents,)`` from 0 to 1, best first.
+        level: what unrelated documents score.
+
+    >>> probably_nothing(np.array([0.4, 0.2]), 0.3), probably_nothing(np.array([0.2]), 0.3)
+    (False, True)
+    """
+    return None if level is None else not len(scores) or bool(scores[0] < level)

@@ -8,7 +8,6 @@ from chamfer.encode.encoder import Encoder
 from chamfer.encode.tokenizing import Tokenized
 from chamfer.errors import InputError
 from chamfer.explain.explanation import Explanation
-from chamfer.explain.matches import evidence_parts
 from chamfer.explain.matching import explain_tokens
 from chamfer.index.pooling import pool
 from chamfer.index.snapshot import Snapshot
@@ -19,8 +18,13 @@ from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.unread import unread, unread_note
 from chamfer.weights.mix import Evidence
 from chamfer.weights.names import COUNTED, DEFAULT_WEIGHTS, cache_key, check_weights, weights_by_name
+from chamfer.weights.scale import Scale
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.weights.zero_shot import UNIFORM
+
+
+class OtherModelError(InputError):
+    """An index was built with another model."""
 
 
 class QueryEncoder:
@@ -46,7 +50,7 @@ class QueryEncoder:
     ) -> None:
         built_with = index.settings.encoder.get("model", encoder.model_fingerprint)
         if built_with != encoder.model_fingerprint:
-            raise InputError(
+            raise OtherModelError(
                 f"the index in {index.folder} was built with another model ({index.settings.encoder.get('name')}); "
                 "search it with that model"
             )
@@ -63,7 +67,7 @@ class QueryEncoder:
         """
         tokenized = self.encoder.tokenize(texts, "query")
         queries = self.weigh(self.encoder.encode(tokenized), texts, weights)
-        return queries._replace(was_truncated=tokenized.was_truncated)
+        return queries._replace(read=tokenized.read)
 
     def weigh(self, tokens: TokenBatch, texts: Sequence[str], weights: str | TokenWeights | None = None) -> Queries:
         """Weight and adapt the tokens of encoded queries, and project them to the dimensions of the index.
@@ -90,6 +94,12 @@ class QueryEncoder:
             told.append(unread_note(f"the query {text}", self.encoder.name))
         return told
 
+    def all_notes(self, queries: Queries, place: int) -> list[str]:
+        """The same, and that a query was cut, for answers that have no other way to say so."""
+        read = queries.read[place]
+        cut = f"the query is longer than the model reads, which is its first {read} characters"
+        return [*self.notes(queries, place), *([] if read is None else [cut])]
+
     def resolve(self, weights: str | TokenWeights) -> TokenWeights:
         """Turn the name of weights, or a weights file, into weights that fit the encoder.
 
@@ -112,7 +122,7 @@ class QueryEncoder:
         return weights_by_name(name, self.encoder, lambda: counted, form=self.form)
 
     def explain(
-        self, query: Queries, document: Document, tokens: TokenBatch, evidence: Mapping[Evidence, float]
+        self, query: Queries, document: Document, tokens: TokenBatch, evidence: Mapping[Evidence, float], scale: Scale
     ) -> Explanation | None:
         """Explain the score of one document for one query; None if the document has no tokens.
 
@@ -121,20 +131,20 @@ class QueryEncoder:
             document: the document, for its id, title and text.
             tokens: its token vectors.
             evidence: the value of each piece of evidence that the mix of the query counts.
+            scale: scale of the query's scores.
         """
         if not len(tokens.vectors):
             return None
         return explain_tokens(
             query.tokens,
-            query.weights,
             tokens,
             self.encoder.vocabulary,
-            form=self.form,
-            evidence=evidence_parts(query.mix, query.weights, evidence),
+            scale,
+            evidence=evidence,
             read=self.encoder.spans(document.content),
             document_id=document.id,
             document_text=document.content,
             document_title=document.title,
             passage=document.passage,
-            query_was_truncated=any(query.was_truncated),
+            query_read=next(iter(query.read), None),
         )

@@ -12,6 +12,7 @@ from chamfer.kernels import dispatch
 from chamfer.kernels.cosines import cosines
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
+from chamfer.search.hits import checked_score
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.means import mean_vectors
 from chamfer.weights.mix import without_corpus
@@ -33,7 +34,7 @@ def rerank(
     form: Form = DEFAULT_FORM,
     k: int | None = None,
     query_id: str = "query",
-    normalise: bool = False,
+    min_score: float = 0.0,
 ) -> Ranking:
     """Rank texts for a query, encoding both on the fly.
 
@@ -46,27 +47,28 @@ def rerank(
         form: ``l2`` or ``cosine``.
         k: number of documents to return; all if not given.
         query_id: id of the query in the result.
-        normalise: whether to divide scores by the total weight, so that 0 is a perfect match on every token and one
-            threshold suits short and long queries. Evidence of a mix is added to that.
+        min_score: leave out documents that score less.
 
     Returns:
-        A :class:`chamfer.Ranking`, best first. Ties are broken by id, or by position for a list of texts.
+        A :class:`chamfer.Ranking`, best first, with scores from 0 to 1, a perfect match. Ties are broken by id, or by
+        position for a list of texts.
 
     >>> from chamfer import Encoder, rerank
     >>> texts = ["Paris is the capital of France.", "Bread is baked from flour."]
     >>> rerank("how to make bread", texts, encoder=Encoder.load("minilm")).document_ids
     ('1', '0')
     """
-    weights = weights or TokenWeights.uniform(encoder.vocabulary)
+    weights, least = weights or TokenWeights.uniform(encoder.vocabulary), checked_score(min_score)
     check_weights(weights, encoder, form)
     mix = without_corpus(weights.mix, IN_AN_INDEX)
     weighted = weigh(encoder.encode_queries([query]), [query], weights, form)._replace(mix=mix)
 
     def score(texts: Sequence[str]) -> Scores:
         encoded = encoder.encode_documents(texts)
-        return score_texts(weighted, encoded, device=encoder.scoring_device, normalise=normalise)
+        return score_texts(weighted, encoded, device=encoder.scoring_device)
 
-    return rank_texts(documents, score, k=k, query_id=query_id)
+    ranking = rank_texts(documents, score, k=k, query_id=query_id)
+    return ranking.rescored(weighted.scale_of(0).scores).at_least(least)
 
 
 def weigh(tokens: TokenBatch, texts: Sequence[str], weights: TokenWeights, form: Form) -> Queries:
@@ -87,7 +89,6 @@ def score_texts(
     *,
     device: str,
     lexical: Scores | None = None,
-    normalise: bool = False,
 ) -> Scores:
     """Score encoded texts for one query.
 
@@ -96,10 +97,10 @@ def score_texts(
         texts: encoded texts, in the dimensions of the query.
         device: device to score on.
         lexical: ``(texts,)`` BM25's scores, if the mix of the query counts them.
-        normalise: whether to divide scores by the total weight.
 
     Returns:
-        ``(texts,)`` scores; higher is closer. A text without tokens scores ``-inf``.
+        ``(texts,)`` scores of the kernel, plus what the mix adds; the scale of the query converts them. A text without
+        tokens scores ``-inf``.
     """
     if not len(texts):
         return np.empty(0, np.float32)
@@ -111,4 +112,4 @@ def score_texts(
         nothing = np.zeros(len(texts), np.float32)
         pooled = cosines(mean_vectors(texts), mean_vectors(query.tokens)[0]) if query.mix.pooled else nothing
         scores = scores + query.mix.added(query.weights, lexical=nothing if lexical is None else lexical, pooled=pooled)
-    return dispatch.normalised(scores, query.weights, query.form) if normalise else scores
+    return scores

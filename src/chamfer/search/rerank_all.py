@@ -4,12 +4,13 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.ranking import Ranking
-from chamfer.search.rerank_encoded import CANDIDATES, RANKED, RerankEncoded
+from chamfer.search.rerank_encoded import CANDIDATES, OWN, RANKED, RerankEncoded
 from chamfer.support.devices import CPU
 from chamfer.support.files import write_json, writer_lock
 from chamfer.support.progress import Advance, Before, ignore
@@ -19,8 +20,14 @@ from chamfer.workers.jobs import IN_PROCESS, Table, Workers, add_row, empty_tabl
 # Queries that a worker re-ranks at a time: about a second of work.
 QUERIES_PER_TABLE = 16
 
-Lexical = Callable[[str, Sequence[str]], npt.NDArray[np.float32]]
-"""BM25's scores of some documents for a query, all given by id."""
+
+class Lexical(NamedTuple):
+    """BM25's scores, with queries and documents given by id."""
+
+    of: Callable[[str, Sequence[str]], npt.NDArray[np.float32]]
+    """The scores of some documents for a query."""
+    own: Callable[[str], float]
+    """The score of a query's own text."""
 
 
 def rerank_all(
@@ -79,7 +86,9 @@ def _tables(candidates: Sequence[Ranking]) -> Iterator[Table]:
 
 
 def _with_lexical(table: Table, lexical: Lexical) -> Table:
-    return {**table, LEXICAL: [lexical(query, documents).tolist() for query, documents in rows(table, CANDIDATES)]}
+    pairs = list(rows(table, CANDIDATES))
+    found = [lexical.of(query, documents).tolist() for query, documents in pairs]
+    return {**table, LEXICAL: found, OWN: [lexical.own(query) for query, _ in pairs]}
 
 
 def _run_resumably(

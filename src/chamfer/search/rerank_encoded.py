@@ -17,16 +17,24 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.progress import Advance
 from chamfer.tokens.batch import TokenBatch
 from chamfer.tokens.means import mean_vectors
+from chamfer.weights.digest import digest_of
 from chamfer.weights.mix import LEXICAL
+from chamfer.weights.scale import Scale
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.workers.jobs import Table, add_row, empty_table, rows
 
 CANDIDATES = ("query", "documents")
 """Columns of the job's input: query id, and ids of its candidates; also :data:`LEXICAL`, BM25's score of each
-candidate, if any weighting needs it."""
+candidate, and :data:`OWN`, that of the query's own text, if any weighting needs them."""
+
+OWN = "own"
+"""Name of a column."""
 
 RANKED = ("weights", "query", "documents", "scores")
 """Columns of the job's result: name of the weights, query id, document ids and scores, best first."""
+
+# Change it whenever equal work gives other results.
+SCORES = "from 0 to 1"
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
@@ -41,6 +49,7 @@ def rerank_encoded(
     form: Form = DEFAULT_FORM,
     k: int | None = None,
     lexical: Floats | None = None,
+    own_lexical: float | None = None,
 ) -> dict[str, Ranking]:
     """Re-rank the candidates of one query with each of several weightings, from vectors on disk.
 
@@ -55,10 +64,16 @@ def rerank_encoded(
         form: ``l2`` or ``cosine``.
         k: number of documents to return; all if not given.
         lexical: ``(candidates,)`` BM25's scores; required for a mix with lexical evidence.
+        own_lexical: BM25's score of the query's own text; likewise.
     """
     unknown = next((identifier for identifier in candidates.document_ids if identifier not in corpus.place), None)
     if unknown is not None:
         raise InputError(f"candidate {unknown!r} of query {candidates.query_id!r} is not in the encoded corpus")
+    if (lexical is None or own_lexical is None) and any(weights.mix.lexical for weights in weightings.values()):
+        raise InputError(
+            "a mix with lexical evidence needs BM25's scores of the candidates and of the query's own text; "
+            "give lexical= and own_lexical="
+        )
     places = np.array([corpus.place[identifier] for identifier in candidates.document_ids], dtype=np.int64)
     if k is not None and len(weightings) == 1:
         [(name, weights)] = weightings.items()
@@ -68,7 +83,8 @@ def rerank_encoded(
         offsets = None if added is None else [added[by_id]]
         found = dispatch.best(adapted, own, corpus, k=k, candidates=[places[by_id]], form=form, offsets=offsets)[0]
         ids = tuple(corpus.ids[place] for place in found.places)
-        return {name: Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))}
+        ranking = Ranking(candidates.query_id, ids, tuple(found.scores.tolist()))
+        return {name: ranking.rescored(Scale(own, weights.mix, form, own_lexical or 0.0).scores)}
     distances: dict[int, Floats] = {}  # by identity: weights of an ablation share one adapter
     rankings = {}
     for name, weights in weightings.items():
@@ -79,7 +95,8 @@ def rerank_encoded(
         added = _added(weights, own, adapted, corpus, places, lexical)
         if added is not None:
             scores = scores + added
-        rankings[name] = Ranking.of(candidates.query_id, candidates.document_ids, scores, k)
+        ranking = Ranking.of(candidates.query_id, candidates.document_ids, scores, k)
+        rankings[name] = ranking.rescored(Scale(own, weights.mix, form, own_lexical or 0.0).scores)
     return rankings
 
 
@@ -95,8 +112,6 @@ def _added(
     mix = weights.mix
     if not mix:
         return None
-    if mix.lexical and lexical is None:
-        raise InputError("a mix with lexical evidence needs BM25's scores of the candidates; give lexical=")
     nothing = np.zeros(len(places), np.float32)
     return mix.added(
         own,
@@ -109,7 +124,7 @@ def _added(
 class RerankEncoded:
     """A job from a table of :data:`CANDIDATES` to a table of :data:`RANKED`; workers read the vectors from disk.
 
-    They read no texts, so the table has a column :data:`LEXICAL` if any weighting needs it.
+    They read no texts, so the table has the columns :data:`LEXICAL` and :data:`OWN` if any weighting needs them.
 
     Args:
         queries: encoded queries.
@@ -130,12 +145,8 @@ class RerankEncoded:
         digest = hashlib.sha256()
         for name, weights in self.weightings.items():
             digest.update(name.encode())
-            digest.update(weights.table.tobytes())
-            digest.update(b"" if weights.context is None else weights.context.tobytes())
-            digest.update(repr((weights.adapter, weights.mix)).encode())
-            for matrix in () if weights.adapter is None else (weights.adapter.down, weights.adapter.up):
-                digest.update(matrix.tobytes())
-        work = [self.form, self.k, self.corpus.made_from, self.queries.made_from, tables]
+            digest.update(digest_of(weights).encode())
+        work = [SCORES, self.form, self.k, self.corpus.made_from, self.queries.made_from, tables]
         digest.update(json.dumps(work, sort_keys=True).encode())
         return digest.hexdigest()[:16]
 
@@ -147,7 +158,14 @@ class RerankEncoded:
             candidates = Ranking(query_id, tuple(documents), (0.0,) * len(documents))
             lexical = np.array(table[LEXICAL][row], np.float32) if LEXICAL in table else None
             rankings = rerank_encoded(
-                tokens, candidates, self.corpus, self.weightings, form=self.form, k=self.k, lexical=lexical
+                tokens,
+                candidates,
+                self.corpus,
+                self.weightings,
+                form=self.form,
+                k=self.k,
+                lexical=lexical,
+                own_lexical=table[OWN][row] if OWN in table else None,
             )
             for name, ranking in rankings.items():
                 add_row(ranked, name, query_id, list(ranking.document_ids), list(ranking.scores))

@@ -118,13 +118,15 @@ class RerankTexts:
             try:
                 weighted = weigh(self.encoder.encode(query), query.texts, self.weights, self.form)
                 encoded = self.encoder.encode(texts)
+                weighted = weighted._replace(mix=self.mix)
                 scores = score_texts(
-                    weighted._replace(mix=self.mix),
+                    weighted,
                     encoded,
                     device=self.encoder.scoring_device,
                     lexical=self.counts.scores(query_text, document_texts) if self.counts is not None else None,
                 )
-                ranking = Ranking.of(query_id, ids, scores, self.k)
+                scale = weighted.scale_of(0, self.counts)
+                ranking = Ranking.of(query_id, ids, scores, self.k).rescored(scale.scores)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
             truncated = query.truncated + texts.truncated

@@ -22,8 +22,8 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.ranker import Ranker, page_notes, whole
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
-from chamfer.retrieve.word_counts import WordCounts
-from chamfer.search.hits import COMPARED, DEFAULT_K, Hits, make_hits
+from chamfer.search.finding import Levels, find_hits
+from chamfer.search.hits import COMPARED, DEFAULT_K, Hits, checked_score
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.rerank import score_texts
 from chamfer.support.devices import AUTO as AUTO_DEVICE
@@ -59,8 +59,10 @@ class Searcher:
         self.index, self.encoder, self.form = index, encoder, form
         self.queries = QueryEncoder(index, encoder, weights=weights, form=form)
         self._first_stage, self._verify = first_stage, verify
-        self._ranker = Ranker(index, first_stage=first_stage)
-        self._ranker.evidence.open(self.queries.resolve(weights).mix)
+        self.ranker = Ranker(index, first_stage=first_stage)
+        """Internal: ranks documents, given by their places."""
+        self.ranker.evidence.open(self.queries.resolve(weights).mix)
+        self._levels = Levels(self.ranker, self.queries)
 
     @classmethod
     def open(
@@ -139,7 +141,7 @@ class Searcher:
         depth: int | None = None,
         where: str | None = None,
         among: Iterable[str] | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Hits: ...
 
     @overload
@@ -154,7 +156,7 @@ class Searcher:
         depth: int | None = None,
         where: str | None = None,
         among: Iterable[str] | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> list[Hits]: ...
 
     def search(
@@ -168,7 +170,7 @@ class Searcher:
         depth: int | None = None,
         where: str | None = None,
         among: Iterable[str] | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Hits | list[Hits]:
         """Find the top ``k`` documents for one query, or for each of several.
 
@@ -181,44 +183,33 @@ class Searcher:
             depth: number of candidates to score exactly; the default of the first stage if not given.
             where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
             among: ids of the documents to search; all documents if not given.
-            normalise: whether to divide scores by the total weight, so that 0 is a perfect match on every token and
-                one threshold suits short and long queries. Evidence of a mix is added to that.
+            min_score: leave out documents that score less.
 
         Returns:
-            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. In an index of
-            passages, a document has the score of its best passage, which its hit shows. An
-            ``InputWarning`` says if no document can match a part of the filter, if the first stage found too few
-            candidates for the page, or what is odd about a query.
+            :class:`chamfer.Hits`, best first, ties broken by id; a list of them for a list of queries. Scores are from
+            0 to 1, a perfect match. In an index of passages, a document has the score of its best passage, which its
+            hit shows. An ``InputWarning`` says if no document can match a part of the filter, if the first stage found
+            too few candidates for the page, or what is odd about a query.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))
-        >>> [[hit]] = Searcher.open(getfixture("tmp_path")).search(["french capital"], normalise=True)
-        >>> hit.id, -1 < hit.score < 0
+        >>> [[hit]] = Searcher.open(getfixture("tmp_path")).search(["french capital"], min_score=0.3)
+        >>> hit.id, 0.3 < hit.score < 1
         ('a', True)
         """
         texts = [query] if isinstance(query, str) else query
-        k, offset = whole(k, "k"), whole(offset, "offset", least=0)
+        k, offset, least = whole(k, "k"), whole(offset, "offset", least=0), checked_score(min_score)
         queries = self.queries.encode(texts, weights)
         condition = as_filter(where)
         notes = [note for place in range(len(texts)) for note in self.queries.notes(queries, place)]
         notes += filter_notes(self.index, condition)
         allowed = self.index.allowed(condition, among)
         ranked = self.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
-        found = [one.after(offset) for one in ranked]
-        searched = self.index.count(allowed)
-        for note in notes + [note for one in found for note in page_notes(len(one.places), k, offset, searched)]:
+        searched, counts = self.index.count(allowed), [len(one.after(offset).places) for one in ranked]
+        for note in notes + [note for count in counts for note in page_notes(count, k, offset, searched)]:
             warnings.warn(note, InputWarning, stacklevel=2)
-        hits = [
-            make_hits(
-                self.index.documents(one.places),
-                one.scores,
-                queries.weights_of(place),
-                form=self.form,
-                normalise=normalise,
-                query_was_truncated=queries.was_truncated[place],
-            )
-            for place, one in enumerate(found)
-        ]
+        level = None if offset else self.unrelated_score(weights)  # as of a server, which lacks the best one then
+        hits = find_hits(self.ranker, queries, ranked, offset=offset, min_score=least, level=level)
         return hits[0] if isinstance(query, str) else hits
 
     @overload
@@ -241,7 +232,8 @@ class Searcher:
 
         Returns:
             An :class:`chamfer.Explanation`; a list of them for a list of ids. In an index of passages, it explains the
-            best passage for the query, or without ids, the one that was found.
+            best passage for the query, or without ids, the one that was found. An ``InputWarning`` says what is odd
+            about the query.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Bread is baked from flour."}, Encoder.load("minilm"))
@@ -250,16 +242,28 @@ class Searcher:
         [('baking', 'baked'), ('bread', 'bread')]
         """
         encoded = self.queries.encode([query], weights)
+        for note in self.queries.notes(encoded, 0):
+            warnings.warn(note, InputWarning, stacklevel=2)
         if document is None:
             places = self.rank(encoded, COMPARED, allowed=self.index.allowed())[0].places
         else:
-            places = self.explained(encoded, [document] if isinstance(document, str) else document)
-        explanations = []
-        for identifier, explanation in zip(self.index.ids(places), self.explain_places(encoded, places), strict=True):
-            if explanation is None:
-                raise InputError(f"document {identifier!r} has no tokens, so it has no score to explain")
-            explanations.append(explanation)
-        return explanations[0] if isinstance(document, str) else explanations
+            places = self.ranker.explained(encoded, [document] if isinstance(document, str) else document)
+        explanations = self.explain_places(encoded, places)
+        if None in explanations:
+            empty = self.index.ids(places)[explanations.index(None)]
+            raise InputError(f"document {empty!r} has no tokens, so it has no score to explain")
+        found = [explanation for explanation in explanations if explanation is not None]
+        return found[0] if isinstance(document, str) else found
+
+    def unrelated_score(self, weights: str | TokenWeights | None = None) -> float | None:
+        """The score that one in a hundred unrelated texts reaches; None for an index of fewer than 20 documents.
+
+        It is estimated when it is first needed, and kept until the index has twice or half as many documents.
+
+        Args:
+            weights: weights to use instead of the searcher's own.
+        """
+        return self._levels.of(self.queries.weights if weights is None else weights)
 
     def rerank(
         self,
@@ -268,7 +272,7 @@ class Searcher:
         k: int | None = None,
         *,
         weights: str | TokenWeights | None = None,
-        normalise: bool = False,
+        min_score: float = 0.0,
     ) -> Ranking:
         """Rank texts for a query as if they were documents of the index; its word counts are those of BM25.
 
@@ -277,11 +281,11 @@ class Searcher:
             documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
             k: number of texts to return; all if not given.
             weights: weights to use instead of the searcher's own.
-            normalise: as in :meth:`search`.
+            min_score: leave out texts that score less.
 
         Returns:
             A :class:`chamfer.Ranking`, best first. A text of the index has the score of its document, up to the
-            rounding of stored vectors.
+            rounding of stored vectors. An ``InputWarning`` says what is odd about the query, or that it was cut.
 
         >>> from chamfer import Encoder, Searcher, build_index
         >>> built = build_index(getfixture("tmp_path"), {"a": "Paris is the capital."}, Encoder.load("minilm"))
@@ -289,18 +293,20 @@ class Searcher:
         >>> Searcher.open(getfixture("tmp_path")).rerank("how to make bread", texts).document_ids
         ('b', 'c')
         """
-        encoded = self.queries.encode([query], weights)
+        least, encoded = checked_score(min_score), self.queries.encode([query], weights)
+        for note in self.queries.all_notes(encoded, 0):
+            warnings.warn(note, InputWarning, stacklevel=2)
+        counts = self.ranker.evidence.bm25.counts([query]) if encoded.mix.lexical else None
 
         def score(texts: Sequence[str]) -> npt.NDArray[np.floating]:
             return score_texts(
                 encoded,
                 self.queries.encode_texts(self.encoder.tokenize(texts, "document")),
                 device=self.encoder.scoring_device,
-                lexical=self.word_counts([query]).scores(query, texts) if encoded.mix.lexical else None,
-                normalise=normalise,
+                lexical=None if counts is None else counts.scores(query, texts),
             )
 
-        return rank_texts(documents, score, k=k)
+        return rank_texts(documents, score, k=k).rescored(encoded.scale_of(0, counts).scores).at_least(least)
 
     def refreshed(self) -> Self:
         """A searcher for the newest commit of the index: this one if nothing was written since."""
@@ -309,7 +315,7 @@ class Searcher:
             return self
         weights, index = self.queries.weights, Snapshot.open(folder, device=self.index.device, verify=self._verify)
         newer = self._of_snapshot(index, self.encoder, weights, self._first_stage, self.form, verify=self._verify)
-        newer._ranker.evidence.open(self._ranker.evidence.opened)
+        newer.ranker.evidence.open(self.ranker.evidence.opened)
         return newer
 
     def rank(
@@ -323,13 +329,7 @@ class Searcher:
         offset: int = 0,
     ) -> list[Candidates]:
         """Internal: rank documents, given by their places; see :meth:`chamfer.retrieve.ranker.Ranker.rank`."""
-        return self._ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
-
-    def explained(
-        self, query: Queries, ids: Sequence[str], passages: Mapping[str, int] | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Internal: what is explained of documents; see :meth:`chamfer.retrieve.ranker.Ranker.explained`."""
-        return self._ranker.explained(query, ids, passages)
+        return self.ranker.rank(queries, k, first_stage=first_stage, depth=depth, allowed=allowed, offset=offset)
 
     def explain_places(self, query: Queries, places: npt.NDArray[np.int64]) -> list[Explanation | None]:
         """Internal: explain documents by place, for one encoded query; None for a document without tokens.
@@ -338,12 +338,9 @@ class Searcher:
             query: one encoded and weighted query.
             places: places of documents in the index.
         """
-        documents, found = self.index.documents(places), self._ranker.evidence.of(query, 0, places)
+        documents, found = self.index.documents(places), self.ranker.evidence.of(query, 0, places)
+        [scale] = self.ranker.scales(query)
         return [
-            self.queries.explain(query, document, self.index.tokens(place), found.values_at(n))
+            self.queries.explain(query, document, self.index.tokens(place), found.values_at(n), scale)
             for n, (place, document) in enumerate(zip(places.tolist(), documents, strict=True))
         ]
-
-    def word_counts(self, queries: Sequence[str]) -> WordCounts:
-        """Internal: counts of the words of some queries in the index."""
-        return self._ranker.evidence.bm25.counts(queries)

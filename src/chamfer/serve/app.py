@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from fastapi import FastAPI, Response
@@ -21,8 +21,10 @@ from chamfer.serve.metrics import Metrics
 from chamfer.serve.problems import RESPONSES, answer_problems
 from chamfer.serve.queues import Queues
 from chamfer.serve.routes.documents import document_routes
+from chamfer.serve.routes.evaluation import evaluation_routes
 from chamfer.serve.routes.explain import explain_routes
 from chamfer.serve.routes.health import health_routes
+from chamfer.serve.routes.index import index_routes
 from chamfer.serve.routes.learning import learning_routes
 from chamfer.serve.routes.page import page_routes
 from chamfer.serve.routes.rerank import rerank_routes
@@ -95,9 +97,11 @@ def create_app(
         search_routes(queues),
         rerank_routes(service, queues),
         explain_routes(queues),
+        index_routes(service, queues),
         document_routes(service, queues, writable=writable),
         weights_routes(service, queues),
         learning_routes(service, queues),
+        evaluation_routes(service, queues),
         health_routes(service, metrics),
         page_routes(),
     ):
@@ -124,8 +128,12 @@ async def _refresh(service: Service, queues: Queues) -> None:
     """Follow the commits of the index."""
     while True:
         await asyncio.sleep(REFRESH_SECONDS)
-        with suppress(BusyError):
-            try:
-                await queues.changes.ask(service.backend.refresh)
-            except OSError as error:  # may be temporary
-                logging.getLogger("chamfer").warning("cannot check for a newer commit of the index: %s", error)
+        try:
+            await queues.changes.ask(service.backend.refresh)
+        except BusyError:
+            pass
+        except Exception as error:  # may be temporary; if it is not, answers say that they may be out of date
+            is_bug = not isinstance(error, OSError)
+            logging.getLogger("chamfer").warning(
+                "cannot check for a newer commit of the index: %s", error, exc_info=is_bug
+            )

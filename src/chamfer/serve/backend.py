@@ -3,33 +3,49 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from chamfer.data.documents import Document
+from chamfer.data.judged import Judged
 from chamfer.explain.explanation import Explanation
 from chamfer.index.filters import Filter
+from chamfer.index.tallies import Tally
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
-from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.schemas.evaluation import EvaluateResponse
+from chamfer.serve.schemas.learning import CheckRequest, CheckResponse, LearnRequest, LearnResponse
 from chamfer.serve.state import Problem
 from chamfer.serve.versions import Versions
+from chamfer.support.progress import Progress
+from chamfer.weights.scale import Scale
+from chamfer.weights.token_weights import TokenWeights
 
 
 class Found(NamedTuple):
     """Rankings, one for each query of each group in order.
 
     Args:
-        rankings: the documents of the page that was asked for.
+        rankings: the documents of the page that was asked for, with the kernel's scores.
+        scales: the scale of each query's scores.
         missing: the shards that did not answer.
         searched: number of documents that pass the filter; 0 if unknown.
         notes: notes on the filter.
     """
 
     rankings: Sequence[Ranked]
+    scales: Sequence[Scale]
     missing: list[str]
     searched: int
     notes: Sequence[str] = ()
+
+    @property
+    def scores(self) -> list[npt.NDArray[np.float64]]:
+        """The scores of each ranking, from 0 to 1."""
+        return [scale.scores(ranked.scores) for scale, ranked in zip(self.scales, self.rankings, strict=True)]
 
 
 class ExplainedDocument(NamedTuple):
@@ -45,10 +61,11 @@ class ExplainedDocument(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """Explained documents, and the shards that did not answer."""
+    """Explained documents, the shards that did not answer, and notes on the filter."""
 
     documents: Sequence[ExplainedDocument]
     missing: list[str]
+    notes: Sequence[str] = ()
 
 
 class Counted(NamedTuple):
@@ -56,6 +73,40 @@ class Counted(NamedTuple):
 
     counts: WordCounts
     missing: list[str]
+
+
+class Contents(NamedTuple):
+    """What the documents hold.
+
+    Args:
+        passages: number of passages; None without passages.
+        tally: how many documents have each metadata field and each of its values.
+        examples: example queries.
+        missing: the shards that did not answer.
+    """
+
+    passages: int | None
+    tally: Tally
+    examples: list[str]
+    missing: list[str]
+
+
+class Asked(NamedTuple):
+    """Judged queries, and the weights to compare on them.
+
+    Args:
+        read: reads the queries and their judgements, in the thread of the evaluation.
+        split: what they are called.
+        weights: weights by the names to show.
+        versions: the numbers of those that are versions, by name.
+        baseline: name of the weights to compare the others with; chosen if not given.
+    """
+
+    read: Callable[[], Judged]
+    split: str
+    weights: Mapping[str, str | TokenWeights]
+    versions: Mapping[str, int]
+    baseline: str | None
 
 
 class LostError(Exception):
@@ -103,12 +154,22 @@ class Reader(Protocol):
             passages: numbers of the passages that were found, by id; by default, the best one for the first query.
         """
 
+    def unrelated_score(self, weights: str | TokenWeights) -> float | None:
+        """The score that one in a hundred unrelated texts reaches, see :class:`chamfer.search.finding.Levels`.
+
+        Args:
+            weights: the weights of the queries.
+        """
+
     def count_words(self, queries: Sequence[str]) -> Counted:
         """Count the words of queries in all documents, for lexical evidence.
 
         Args:
             queries: query texts.
         """
+
+    def contents(self) -> Contents:
+        """The fields of the documents, and example queries; counted once."""
 
 
 class Backend(Protocol):
@@ -129,11 +190,30 @@ class Backend(Protocol):
     def problem(self) -> Problem | None:
         """What is wrong, as far as is known without asking anybody; None if all is well."""
 
+    @property
+    def age(self) -> float:
+        """Seconds since what is served was last known to be the newest."""
+
     def missing_shards(self) -> list[str]:
         """Names of the shards that cannot be reached now."""
 
-    def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
+    @property
+    def unlearnable(self) -> str | None:
+        """Why weights can never be learnt here, in one sentence; None if they can."""
+
+    def learn(self, versions: Versions, asked: LearnRequest, progress: Progress) -> LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
+
+    def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
+        """Compare weights on judged queries.
+
+        Args:
+            asked: the judged queries, and the weights.
+            is_abandoned: whether the client has stopped waiting; asked now and then, to stop the work.
+        """
+
+    def check_judgements(self, asked: CheckRequest) -> CheckResponse:
+        """Say what can be learnt from judgements."""
 
     @property
     def read_only(self) -> str | None:

@@ -14,6 +14,10 @@ class BusyError(Exception):
     """The queue is full."""
 
 
+class AbandonedError(Exception):
+    """Nobody waits for the answer any more, so the work stops."""
+
+
 class Batches(Generic[Item, Answer]):
     """A queue that hands its items to a worker in batches.
 

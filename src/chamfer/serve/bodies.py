@@ -17,6 +17,7 @@ SMALL = 64 << 10
 DISCARDING_SECONDS = 1.0
 
 FILE, DOCUMENTS = "/weights/file", "/documents"
+EVALUATE, JUDGED_FILE = "/evaluate", "/evaluate/file"
 
 
 def needs_body(scope: Scope) -> bool:

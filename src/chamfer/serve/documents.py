@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from chamfer.index.texts import check_storable
 from chamfer.index.writing import Writer, writing
 from chamfer.search.searcher import Searcher
 from chamfer.serve.backend import UnwritableError
+from chamfer.serve.batches import AbandonedError
 from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
 from chamfer.support.files import InUseError
 
@@ -30,10 +31,6 @@ class LargeBatchError(InputError):
 
 class TwiceError(InputError):
     """Two documents of a request have the same id."""
-
-
-class AbandonedError(Exception):
-    """Nobody waits for the answer any more, so nothing is committed."""
 
 
 def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned: Callable[[], bool]) -> PutResponse:
@@ -50,7 +47,8 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
     [(name, times)] = Counter(document.id for document in documents).most_common(1)
     if times > 1:
         raise TwiceError(f"document {name!r} is sent twice; send each id once")
-    size = _check_size(documents, searcher.encoder, searcher.index.settings)
+    rows = _rows(documents, searcher.encoder, searcher.index.settings)
+    _check_size(rows, searcher.encoder)
 
     def check(_encoded: int = 0) -> None:
         if is_abandoned():
@@ -58,7 +56,17 @@ def put_documents(searcher: Searcher, sent: Sequence[NewDocument], is_abandoned:
 
     with _changing(searcher.index.folder, Commits(check, merges=False)) as writer:
         check()
-        report = add_documents(writer, documents, searcher.encoder, replacing=True, chunk=size, advance=check)
+        size = searcher.index.settings.passages
+        are_passages = size is not None and size == writer.manifest.settings.passages
+        report = add_documents(
+            writer,
+            documents,
+            searcher.encoder,
+            replacing=True,
+            chunk=sum(map(len, rows.values())),
+            advance=check,
+            split=(lambda document: rows[document.id]) if are_passages else None,
+        )
         return PutResponse(
             added=report.documents - report.replaced,
             replaced=report.replaced,
@@ -96,18 +104,21 @@ def merge_segments(folder: Path) -> None:
                 writer.merge_small()
 
 
-def _check_size(documents: Sequence[Document], encoder: Encoder, settings: Settings) -> int:
-    """The number of rows of some documents; those whose vectors would take too much memory are refused."""
-    rows: Sequence[Document] = documents
-    if settings.passages is not None:
-        splitter = Splitter(encoder, settings.passages)
-        rows = [row for document in documents for row in splitter.rows(document)]
-    if len(rows) * encoder.document_length > CHUNK_TOKENS:
-        read = encoder.tokenize([row.content for row in rows], "document").token_ids
-        tokens = sum(map(len, read))
+def _rows(documents: Sequence[Document], encoder: Encoder, settings: Settings) -> dict[str, list[Document]]:
+    """Each document as rows of the index, by id."""
+    if settings.passages is None:
+        return {document.id: [document] for document in documents}
+    splitter = Splitter(encoder, settings.passages)
+    return {document.id: splitter.rows(document) for document in documents}
+
+
+def _check_size(rows: Mapping[str, Sequence[Document]], encoder: Encoder) -> None:
+    """Refuse documents whose vectors would take too much memory."""
+    texts = [row.content for own in rows.values() for row in own]
+    if len(texts) * encoder.document_length > CHUNK_TOKENS:
+        tokens = sum(map(len, encoder.tokenize(texts, "document").token_ids))
         if tokens > CHUNK_TOKENS:
             raise LargeBatchError(f"the documents have {tokens:,} tokens; send at most {CHUNK_TOKENS:,} at a time")
-    return len(rows)
 
 
 @contextmanager

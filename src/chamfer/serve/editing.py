@@ -4,13 +4,12 @@ import reprlib
 from dataclasses import replace
 from io import BytesIO
 
-import numpy as np
-
 from chamfer.errors import UnknownNameError
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.serve.schemas.weights import ChangedTokens, NamedWeights, TokensResponse, WeightedToken
+from chamfer.serve.schemas.weights import ChangedTokens, NamedWeights
 from chamfer.serve.service import weights_for
-from chamfer.serve.versions import Versions, WeightsVersion
+from chamfer.serve.versions import EDITED, EDITED_FROM, VERDICT, Versions, WeightsVersion
+from chamfer.weights.changes import BY_HAND, changed
 from chamfer.weights.files import read_weights
 from chamfer.weights.names import check_weights
 from chamfer.weights.token_weights import TokenWeights
@@ -21,41 +20,29 @@ NAMED_TOKENS = 100
 PIECES = 10
 
 
-def list_tokens(
-    queries: QueryEncoder, version: WeightsVersion, contains: str, order: str, limit: int
-) -> TokensResponse:
-    """List the heaviest or lightest tokens whose spelling contains a text; an exact match comes first."""
-    weights = queries.resolve(version.weights)
-    wanted = contains.lower()
-    chosen = [place for place, token in enumerate(weights.vocabulary.tokens) if wanted in token.lower()]
-    heaviest, lightest = weights.extremes(limit, among=np.array(chosen, np.int32))
-    found = sorted(heaviest if order == "heaviest" else lightest, key=lambda pair: pair[0].lower() != wanted)
-    return TokensResponse(
-        version=version.number, tokens=[WeightedToken(token=token, weight=weight) for token, weight in found]
-    )
-
-
 def put_weights(queries: QueryEncoder, versions: Versions, asked: NamedWeights | ChangedTokens) -> WeightsVersion:
     """Add a version by name, or with some tokens changed, and switch to it."""
     if isinstance(asked, NamedWeights):
         return versions.put(asked.weights, asked.name or asked.weights)
     current = versions.current
     weights = queries.resolve(weights_for(asked.base, current))
-    table = weights.table.copy()
-    for token, weight in asked.tokens.items():
-        if token not in weights.vocabulary.ids:
+    ids = weights.vocabulary.ids
+    for token in asked.tokens:
+        if token not in ids:
             raise UnknownNameError(_no_token(token, queries))
-        table[weights.vocabulary.ids[token]] = weight
+    places, table = [ids[token] for token in asked.tokens], weights.table.copy()
+    table[places] = list(asked.tokens.values())
     is_current = asked.base == "current"
     metadata = {
-        **weights.metadata,
-        "edited": sorted(asked.tokens)[:NAMED_TOKENS],
-        "edited_from": current.number if is_current else asked.base,
+        **{name: value for name, value in weights.metadata.items() if name != VERDICT},
+        EDITED: sorted(asked.tokens)[:NAMED_TOKENS],
+        EDITED_FROM: current.number if is_current else asked.base,
     }
     mix = weights.mix if asked.mix is None else asked.mix.mix
-    changed = replace(weights, table=table, metadata=metadata, mix=mix)
+    changes = changed(weights.changes, weights.table, places, BY_HAND) if places else weights.changes
+    edited = replace(weights, table=table, metadata=metadata, mix=mix, changes=changes)
     base = f"version {current.number}" if is_current else asked.base
-    return versions.put(changed, asked.name or f"{base}, edited")
+    return versions.put(edited, asked.name or f"{base}, edited")
 
 
 def _no_token(word: str, queries: QueryEncoder) -> str:

@@ -1,16 +1,13 @@
 """The files of the page, read once at import, so that a name in a request never reaches the file system."""
 
-from importlib.resources import files
-
-KINDS = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
+from chamfer.evaluate.report import report_page
+from chamfer.support.page import FOLDER, KINDS
 
 PAGE: dict[str, tuple[bytes, str]] = {
     entry.name: (entry.read_bytes(), KINDS[entry.name.rpartition(".")[2]])
-    for entry in (files("chamfer.serve") / "page").iterdir()
+    for entry in FOLDER.iterdir()
     if entry.name.rpartition(".")[2] in KINDS
 }
+
+# What the page puts an evaluation into to save it; as a page of the server, it would not be allowed to run its script.
+PAGE["report.txt"] = report_page().encode(), "text/plain; charset=utf-8"

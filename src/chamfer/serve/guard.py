@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Mapping
 
 from chamfer.serve.asgi import RETRY, Application, Event, Receive, Refused, Scope, Send
-from chamfer.serve.bodies import DOCUMENTS, Bodies, needs_body
+from chamfer.serve.bodies import DOCUMENTS, EVALUATE, JUDGED_FILE, Bodies, needs_body
 from chamfer.serve.hosts import check_host
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
@@ -57,7 +57,12 @@ class Guard:
             await self._application(scope, receive, send)
             return
         path = self._known(scope["path"]) or "other"
-        long = {"/learn": self._limits.learning_seconds, DOCUMENTS: self._limits.changing_seconds}
+        long = {
+            "/learn": self._limits.learning_seconds,
+            EVALUATE: self._limits.evaluating_seconds,
+            JUDGED_FILE: self._limits.evaluating_seconds,
+            DOCUMENTS: self._limits.changing_seconds,
+        }
         seconds = long.get(path, self._limits.seconds)
         body = self._bodies.of(scope, receive)
         status = 0

@@ -31,6 +31,7 @@ class Limits:
         writing_seconds: time limit for a client to read an answer that fills the buffers.
         seconds: time limit for an answer.
         learning_seconds: time limit for learning.
+        evaluating_seconds: time limit for an evaluation.
         changing_seconds: time limit for changing documents, which are encoded first.
         waiting: largest number of queued requests; more are refused with status 429.
         batch: largest number of searches in a batch.
@@ -47,6 +48,7 @@ class Limits:
     writing_seconds: float = 30.0
     seconds: float = 30.0
     learning_seconds: float = 600.0
+    evaluating_seconds: float = 600.0
     changing_seconds: float = 300.0
     waiting: int = 64
     batch: int = 32

@@ -16,7 +16,8 @@ from chamfer.index.filters import SlowFilterError
 from chamfer.serve.backend import LostError, UnwritableError
 from chamfer.serve.batches import BusyError
 from chamfer.serve.documents import LargeBatchError, TwiceError
-from chamfer.serve.schemas import rerank, weights
+from chamfer.serve.judged_files import LargeFileError
+from chamfer.serve.schemas import evaluation, rerank, weights
 from chamfer.serve.schemas.fields import UNKNOWN_FIELD, Message
 from chamfer.serve.state import DAMAGED
 from chamfer.support.files import InUseError
@@ -33,7 +34,8 @@ DESCRIPTIONS = {
     404: "A document, token or version in the request does not exist.",
     405: "The path does not support this method; the Allow header lists those it does.",
     408: "The request took too long to arrive.",
-    409: "Nothing can be learnt from these judgements, the version is in use, or two documents have the same id.",
+    409: "Nothing can be learnt from these judgements, or measured on them; the version is in use; or two documents "
+    "have the same id.",
     413: "The request is too large.",
     415: "The content type is not supported.",
     421: "The server does not answer to this host name.",
@@ -53,7 +55,11 @@ NOT_JSON = "the request body is not valid JSON"
 OF_FRAMEWORK = {400: NOT_JSON, 404: "there is no such path; /openapi.json lists all paths"}
 
 # Parts of an error's location that name a variant of a union, not a field.
-TAGS = {rerank.OBJECT, rerank.STRING, weights.BY_NAME, weights.BY_TOKEN}
+TAGS = {
+    *(rerank.OBJECT, rerank.STRING),
+    *(weights.BY_NAME, weights.BY_TOKEN),
+    *(evaluation.BY_NAME, evaluation.BY_NUMBER),
+}
 
 
 class ConflictError(Exception):
@@ -82,6 +88,7 @@ def answer_problems(app: FastAPI) -> None:
     on(ConflictError, lambda error: _problem(409, str(error)))
     on(TwiceError, lambda error: _problem(409, str(error)))
     on(LargeBatchError, lambda error: _problem(413, str(error)))
+    on(LargeFileError, lambda error: _problem(413, str(error)))
     on(ForbiddenError, lambda error: _problem(403, str(error)))
     on(UnwritableError, lambda error: _problem(503, str(error), **later))
     on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))

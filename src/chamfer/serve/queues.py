@@ -1,8 +1,10 @@
 """The queues in front of the worker threads."""
 
+import asyncio
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from threading import Event
+from typing import Any, TypeVar
 
 from chamfer.serve.batches import Batches
 from chamfer.serve.limits import Limits
@@ -10,13 +12,14 @@ from chamfer.serve.metrics import Metrics
 from chamfer.serve.service import Service, settings_of
 
 Call = Callable[[], Any]
+Answer = TypeVar("Answer")
 
 
 class Queues:
     """One queue for each kind of work.
 
-    Learning has a thread of its own, and so have changes of documents. The others share one, which runs their batches
-    in turn.
+    Learning has a thread of its own, and so have evaluations, changes of documents and descriptions of the index, for
+    which all of its documents may have to be counted. The others share one, which runs their batches in turn.
 
     Args:
         service: does the work.
@@ -26,7 +29,8 @@ class Queues:
 
     def __init__(self, service: Service, limits: Limits, metrics: Metrics) -> None:
         self._worker, self._learner = ThreadPoolExecutor(1, "serve-work"), ThreadPoolExecutor(1, "serve-learn")
-        self._writer = ThreadPoolExecutor(1, "serve-write")
+        self._writer, self._describer = ThreadPoolExecutor(1, "serve-write"), ThreadPoolExecutor(1, "serve-describe")
+        self._evaluator = ThreadPoolExecutor(1, "serve-evaluate")
         worker, waiting = self._worker, limits.waiting
         self.searches = Batches(
             service.search,
@@ -41,7 +45,9 @@ class Queues:
         self.explanations = Batches(service.explain, worker, most=1, waiting=waiting)
         self.changes: Batches[Call, Any] = Batches(_call_all, worker, most=1, waiting=waiting)
         self.documents: Batches[Call, Any] = Batches(_call_all, self._writer, most=1, waiting=waiting)
+        self.descriptions: Batches[Call, Any] = Batches(_call_all, self._describer, most=1, waiting=waiting)
         self.learning: Batches[Call, Any] = Batches(_call_all, self._learner, most=1, waiting=1)
+        self.evaluating: Batches[Call, Any] = Batches(_call_all, self._evaluator, most=1, waiting=1)
 
     def __len__(self) -> int:
         """The number of waiting requests."""
@@ -52,14 +58,32 @@ class Queues:
             self.explanations,
             self.changes,
             self.documents,
+            self.descriptions,
             self.learning,
+            self.evaluating,
         )
         return sum(map(len, queues))
 
     def close(self) -> None:
         """Finish the running batches, and drop the others."""
-        for executor in (self._worker, self._writer, self._learner):
+        for executor in (self._worker, self._writer, self._describer, self._learner, self._evaluator):
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+async def ask_until_abandoned(queue: Batches[Call, Any], work: Callable[[Callable[[], bool]], Answer]) -> Answer:
+    """Wait for work that can find out whether somebody still waits for it.
+
+    Args:
+        queue: the queue to put it in.
+        work: does it, given a function that returns whether it is abandoned.
+    """
+    is_abandoned = Event()
+    try:
+        answer: Answer = await queue.ask(lambda: work(is_abandoned.is_set))
+    except asyncio.CancelledError:
+        is_abandoned.set()
+        raise
+    return answer
 
 
 def _call_all(calls: Sequence[Call]) -> list[Any]:

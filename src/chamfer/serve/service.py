@@ -1,6 +1,6 @@
 """Answering requests with the library, and the weights in use."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,21 +9,24 @@ from chamfer.data.documents import Document
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.words import Spelling
 from chamfer.index.filters import Filter, SlowFilterError, parse_filter
-from chamfer.kernels import dispatch
 from chamfer.retrieve.ranker import page_notes
 from chamfer.retrieve.stage import Queries
-from chamfer.search.hits import Hit, json_score, make_hits
+from chamfer.search.hits import Hit, make_hits, probably_nothing
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.rerank import score_texts
-from chamfer.serve.backend import Backend, Reader
+from chamfer.serve.backend import Asked, Backend, Reader
+from chamfer.serve.doing import Doing
 from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECONDS
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
 from chamfer.serve.schemas import search as search_schemas
+from chamfer.serve.schemas.evaluation import EvaluateResponse
 from chamfer.serve.schemas.fields import MixFields, PassageFields
+from chamfer.serve.state import stale_notes
 from chamfer.serve.versions import Versions, WeightsVersion
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.mix import NOTHING
+from chamfer.weights.scale import EQUAL, UNRELATED
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.weights.zero_shot import UNIFORM
 
@@ -35,6 +38,8 @@ class Weighted(NamedTuple):
     query: Queries
     missing: list[str]
     """The shards that did not count its words."""
+    notes: list[str]
+    """Warnings about the query."""
 
 
 class Texts(NamedTuple):
@@ -47,10 +52,10 @@ class Texts(NamedTuple):
 
 
 class TextScore(NamedTuple):
-    """The score of a text, and the same divided by the total weight."""
+    """The score of a text, and the kernel's, by which texts are ranked."""
 
     score: float
-    normalised: float
+    kernel: float
 
 
 class ScoredTexts(NamedTuple):
@@ -70,7 +75,7 @@ class Service:
     """
 
     def __init__(self, backend: Backend, versions: Versions) -> None:
-        self.backend, self.versions = backend, versions
+        self.backend, self.versions, self.doing = backend, versions, Doing()
 
     @property
     def queries(self) -> QueryEncoder:
@@ -102,32 +107,30 @@ class Service:
     ) -> list[search_schemas.SearchResponse]:
         asked = group[0]
         where = _filter(asked.where)
-        queries = reader.queries.encode([one.query for one in group], weights_for(asked.weights, version))
-        queries = _with_mix(queries, asked.mix)
+        weights = weights_for(asked.weights, version)
+        queries = _with_mix(reader.queries.encode([one.query for one in group], weights), asked.mix)
         found = reader.find([queries], asked.k, where, asked.offset)
+        # Later pages lack the best document, and nothing is estimated for a mix of one request.
+        problem = self.backend.problem
+        level = None if asked.offset or asked.mix is not None else reader.unrelated_score(weights)
         return [
             search_schemas.SearchResponse(
-                hits=[
-                    _found(hit)
-                    for hit in make_hits(
-                        ranked.documents,
-                        ranked.scores,
-                        queries.weights_of(place),
-                        form=reader.queries.form,
-                        normalise=asked.normalise,
-                    )
-                ],
-                query_was_truncated=queries.was_truncated[place],
+                hits=[_found(hit) for hit in make_hits(ranked.documents, scores) if hit.score >= asked.min_score],
+                query_was_truncated=queries.read[place] is not None,
+                query_read=queries.read[place],
+                probably_nothing=probably_nothing(scores, level),
                 notes=[
                     *found.notes,
                     *page_notes(len(ranked.documents), asked.k, asked.offset, found.searched),
                     *reader.queries.notes(queries, place),
+                    *stale_notes(problem),
                 ],
                 weights=number_of(asked.weights, version),
+                stale=problem is not None,
                 partial=bool(found.missing),
                 missing_shards=found.missing,
             )
-            for place, ranked in enumerate(found.rankings)
+            for place, (ranked, scores) in enumerate(zip(found.rankings, found.scores, strict=True))
         ]
 
     def search_batches(
@@ -150,17 +153,16 @@ class Service:
         answers = []
         for one in asked:
             weighted = self._weighted(one.query, one.weights, one.mix) if isinstance(one.query, str) else one.query
-            encoder, query, _ = weighted
+            encoder, query = weighted.encoder, weighted.query
             texts = encoder.encoder.tokenize(list(dict.fromkeys(one.texts)), "document")
             scores = score_texts(
                 query,
                 encoder.encode_texts(texts),
                 device=encoder.encoder.scoring_device,
                 lexical=None if query.counts is None else query.counts.scores(query.texts[0], texts.texts),
-            ).astype(np.float64)
-            normalised = dispatch.normalised(scores, query.weights_of(0), query.form)
+            )
             read = dict(zip(texts.texts, map(len, texts.token_ids), strict=True))
-            pairs = zip(scores.tolist(), normalised.tolist(), strict=True)
+            pairs = zip(query.scale_of(0).scores(scores).tolist(), scores.tolist(), strict=True)
             found = dict(zip(texts.texts, (TextScore(*pair) for pair in pairs), strict=True))
             answers.append(ScoredTexts(found, sum(read[text] for text in one.texts), weighted))
         return answers
@@ -171,7 +173,8 @@ class Service:
         if queries.mix.lexical:
             counts, missing = reader.count_words([query])
             queries = queries._replace(counts=counts)
-        return Weighted(reader.queries, queries, missing)
+        notes = [*reader.queries.all_notes(queries, 0), *stale_notes(self.backend.problem)]
+        return Weighted(reader.queries, queries, missing, notes)
 
     def explain(self, asked: Sequence[explain_schemas.ExplainRequest]) -> list[explain_schemas.ExplainResponse]:
         """Explain scores."""
@@ -186,33 +189,43 @@ class Service:
         uniform = query._replace(weights=np.ones_like(query.weights), mix=NOTHING)
         if weights.adapter is not None:
             uniform = reader.queries.encode([asked.query], UNIFORM)
-        missing: set[str] = set()
+        missing, notes = set[str](), list[str]()
         ids, passages = list(dict.fromkeys(asked.ids or ())), dict[str, int]()
         if asked.ids is None:
             found = reader.find([query, uniform], asked.k, where)
             missing.update(found.missing)
+            notes += found.notes
             ids = list(dict.fromkeys(document.id for ranked in found.rankings for document in ranked.documents))
             shown = found.rankings[0].documents
             passages = {one.id: one.passage.number for one in shown if one.passage is not None}
             where = None  # these documents pass it, and it may have taken all the time that it has
         explained = reader.explain([query] if weights.adapter is None else [query, uniform], ids, where, passages)
         missing.update(explained.missing)
+        notes += [*explained.notes, *reader.queries.notes(query, 0), *stale_notes(problem := self.backend.problem)]
         documents = [_explained(one.document, *one.explanations) for one in explained.documents if one.explanations]
         return explain_schemas.ExplainResponse(
             query=asked.query,
-            query_was_truncated=query.was_truncated[0],
+            query_was_truncated=query.read[0] is not None,
+            query_read=query.read[0],
+            notes=notes,
             form=reader.queries.form,
             weights=number_of(asked.weights, version),
             mix=MixFields.of(query.mix),
             tokens=_query_tokens(query, weights, encoder.vocabulary),
             documents=sorted(documents, key=lambda one: (-one.score, one.id)),
+            stale=problem is not None,
             partial=bool(missing),
             missing_shards=sorted(missing),
         )
 
     def learn(self, asked: learning_schemas.LearnRequest) -> learning_schemas.LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
-        return self.backend.learn(self.versions, asked)
+        with self.doing:
+            return self.backend.learn(self.versions, asked, self.doing.progress)
+
+    def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
+        """Compare weights on judged queries."""
+        return self.backend.evaluate(asked, is_abandoned)
 
 
 def settings_of(asked: search_schemas.SearchRequest) -> tuple[object, ...]:
@@ -220,7 +233,7 @@ def settings_of(asked: search_schemas.SearchRequest) -> tuple[object, ...]:
 
     Each of them may take as long as a filter may, so a request that has timed out meanwhile can be dropped.
     """
-    return asked.k, asked.offset, asked.weights, asked.where, asked.normalise, asked.mix and asked.mix.mix
+    return asked.k, asked.offset, asked.weights, asked.where, asked.min_score, asked.mix and asked.mix.mix
 
 
 def _filter(where: str | None) -> Filter | None:
@@ -246,7 +259,7 @@ def number_of(name: str, version: WeightsVersion) -> int | None:
 def _found(hit: Hit) -> search_schemas.Found:
     return search_schemas.Found(
         id=hit.id,
-        score=json_score(hit.score),
+        score=hit.score,
         title=hit.title,
         text=hit.text,
         passage=PassageFields.of_passage(hit.passage),
@@ -285,6 +298,7 @@ def _explained(
         matches=_matches(explanation),
         uniform_matches=None if uniform is None else _matches(uniform),
         evidence=[explain_schemas.EvidencePart(**part._asdict()) for part in explanation.evidence],
+        distances=explain_schemas.DistanceRange(unrelated=UNRELATED[explanation.form], equal=EQUAL[explanation.form]),
     )
 
 

@@ -1,25 +1,43 @@
 """The backend of a server with one index on this machine."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from chamfer.errors import InputError
+from chamfer.index.example_queries import examples_of
 from chamfer.index.filters import Filter
-from chamfer.index.manifest import is_index
+from chamfer.index.manifest import is_index, missing_segments
 from chamfer.index.notes import filter_notes
 from chamfer.retrieve.stage import Queries
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.searcher import Searcher
-from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found
+from chamfer.serve.backend import Asked, Contents, Counted, Explained, ExplainedDocument, Found
 from chamfer.serve.documents import delete_documents, merge_segments, put_documents
-from chamfer.serve.learning import learn
+from chamfer.serve.evaluating import evaluate
+from chamfer.serve.learning import check, learn
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
-from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.schemas.evaluation import EvaluateResponse
+from chamfer.serve.schemas.learning import CheckRequest, CheckResponse, LearnRequest, LearnResponse
 from chamfer.serve.service import Service
-from chamfer.serve.state import DAMAGED, Problem, State, still_holds
+from chamfer.serve.state import DAMAGED, Problem, Reasons, State, problem_of
 from chamfer.serve.versions import Versions
+from chamfer.support.progress import Progress
+from chamfer.weights.token_weights import TokenWeights
 from chamfer.weights.zero_shot import NAMES
+
+REASONS = Reasons(
+    gone="the index folder is gone",
+    empty="the index folder holds no index any more",
+    unreadable="the index folder cannot be read by the server",
+    other_model="the index was replaced by one of another model; restart the server",
+    unfinished="the index is being built again, and the one before it is served until then",
+    unopened="the newest commit of the index cannot be opened",
+)
+
+# What is open is intact, but no other server could open it.
+MISSING = "files of the index are gone"
 
 
 class IndexReader:
@@ -49,7 +67,8 @@ class IndexReader:
                 for one in self.searcher.rank(queries, k, allowed=allowed, offset=offset)
             ]
             rankings = [Ranked(index.documents(one.places), one.scores) for one in found]
-            return Found(rankings, [], index.count(allowed), filter_notes(index, where))
+            scales = [scale for queries in groups for scale in self.searcher.ranker.scales(queries)]
+            return Found(rankings, scales, [], index.count(allowed), filter_notes(index, where))
 
     def explain(
         self,
@@ -61,16 +80,33 @@ class IndexReader:
         """See :class:`chamfer.serve.backend.Reader`."""
         index = self.searcher.index
         with index.soundness.noticing_damage():
-            places, allowed = self.searcher.explained(groups[0], ids, passages), index.allowed(where)
+            places, allowed = self.searcher.ranker.explained(groups[0], ids, passages), index.allowed(where)
             places = places if allowed is None else places[allowed[places]]
             each = zip(*(self.searcher.explain_places(query, places) for query in groups), strict=True)
             pairs = zip(index.documents(places), each, strict=True)
-            return Explained([ExplainedDocument.of(*pair) for pair in pairs], [])
+            documents = [ExplainedDocument.of(*pair) for pair in pairs]
+            return Explained(documents, [], filter_notes(index, where))
+
+    def unrelated_score(self, weights: str | TokenWeights) -> float | None:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        with self.searcher.index.soundness.noticing_damage():
+            return self.searcher.unrelated_score(weights)
 
     def count_words(self, queries: Sequence[str]) -> Counted:
         """See :class:`chamfer.serve.backend.Reader`."""
         with self.searcher.index.soundness.noticing_damage():
-            return Counted(self.searcher.word_counts(queries), [])
+            return Counted(self.searcher.ranker.evidence.bm25.counts(queries), [])
+
+    def contents(self) -> Contents:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        return self._contents
+
+    @cached_property
+    def _contents(self) -> Contents:
+        index = self.searcher.index
+        with index.soundness.noticing_damage():
+            passages = None if index.settings.passages is None else index.manifest.rows
+            return Contents(passages, index.tally, examples_of(index), [])
 
 
 class IndexBackend:
@@ -93,34 +129,55 @@ class IndexBackend:
         """See :class:`chamfer.serve.backend.Backend`."""
         try:
             searcher = self.reader.searcher.refreshed()
+            if searcher is not self.reader.searcher:
+                self.close()
+                self.reader = IndexReader(searcher)
+            missing = missing_segments(searcher.index.folder, searcher.index.manifest)
         except (InputError, OSError) as error:
-            if still_holds(is_index, self.reader.searcher.index.folder):
-                self._state.set(Problem("stale", "the newest commit of the index cannot be opened", str(error)))
-            else:
-                self._state.set(Problem("failing", "the index folder is gone", str(error)))
+            self._state.set(problem_of(error, str(error), self.reader.searcher.index.folder, is_index, REASONS))
             return
-        if searcher is not self.reader.searcher:
-            self.close()
-            self.reader = IndexReader(searcher)
+        self._state.is_current()
         soundness = searcher.index.soundness
         soundness.check_in_background()
         damage = soundness.damage
-        self._state.set(None if damage is None else Problem("failing", DAMAGED, str(damage)))
+        if damage is not None:
+            self._state.set(Problem("failing", DAMAGED, str(damage)))
+        else:
+            self._state.set(Problem("failing", MISSING, f"they are {', '.join(missing)}") if missing else None)
 
     @property
     def problem(self) -> Problem | None:
         """See :class:`chamfer.serve.backend.Backend`."""
         return self._state.problem
 
+    @property
+    def age(self) -> float:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return self._state.age
+
     def missing_shards(self) -> list[str]:
         """None: there are no shards."""
         return []
 
-    def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
+    unlearnable = None
+
+    def learn(self, versions: Versions, asked: LearnRequest, progress: Progress) -> LearnResponse:
         """See :class:`chamfer.serve.backend.Backend`."""
         searcher = self.reader.searcher
         with searcher.index.soundness.noticing_damage():
-            return learn(searcher, versions, asked)
+            return learn(searcher, versions, asked, progress)
+
+    def check_judgements(self, asked: CheckRequest) -> CheckResponse:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        searcher = self.reader.searcher
+        with searcher.index.soundness.noticing_damage():
+            return check(searcher, asked)
+
+    def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        searcher = self.reader.searcher
+        with searcher.index.soundness.noticing_damage():
+            return evaluate(searcher, asked, is_abandoned)
 
     read_only = None
 

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 from chamfer.errors import InputError, UnknownNameError
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.files import InUseError, write_json, writer_lock
 from chamfer.support.plain_json import parse_json
 from chamfer.support.records import from_json, need
+from chamfer.weights.token_origins import are_learnt
 from chamfer.weights.token_weights import TokenWeights
 from chamfer.weights.zero_shot import NAMES
 
@@ -20,6 +22,11 @@ LIST = "versions.json"
 
 MOST = 100
 """Number of versions to keep; the oldest one not in use is deleted first."""
+
+VersionOrigin = Literal["computed", "learnt", "edited", "given"]
+
+VERDICT, EDITED, EDITED_FROM = "verdict", "edited", "edited_from"
+"""Fields of the metadata of weights: whether learnt ones were better than those in use, and what was set by hand."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,19 @@ class WeightsVersion:
         if isinstance(self.weights, str):
             return self.weights
         recipe = self.weights.metadata.get("recipe")
-        edited = ", edited" if "edited" in self.weights.metadata else ""
+        edited = ", edited" if EDITED in self.weights.metadata else ""
         return None if recipe is None else f"{recipe}{edited}"
+
+    @property
+    def origin(self) -> VersionOrigin:
+        """What made the weights."""
+        if isinstance(self.weights, str):
+            return "computed"
+        if EDITED in self.weights.metadata:
+            return "edited"
+        if are_learnt(self.weights):
+            return "learnt"
+        return "computed" if self.weights.metadata.get("recipe") in NAMES else "given"
 
 
 @dataclass(frozen=True)
@@ -108,6 +126,11 @@ class Versions:
         """All versions, newest first."""
         with self._turns:
             return sorted(self._versions.values(), key=lambda version: -version.number)
+
+    def find(self, number: int) -> WeightsVersion:
+        """The version with a number."""
+        with self._turns:
+            return self._find(number)
 
     def check(self, queries: QueryEncoder) -> None:
         """Raise an error if any version does not fit the encoder.

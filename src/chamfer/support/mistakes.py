@@ -19,6 +19,7 @@ RULES = {
     "greater_than_equal": "at least {ge:g}",
     "int_from_float": "a whole number",
     "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller number",
     "int_type": "a whole number",
     "less_than": "below {lt:g}",
     "less_than_equal": "at most {le:g}",

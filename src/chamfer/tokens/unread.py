@@ -86,11 +86,12 @@ def unread(texts: Sequence[str], tokens: TokenBatch, vocabulary: Vocabulary) -> 
         tokens: their tokens.
         vocabulary: the tokens behind the ids.
     """
-    return [
-        place
-        for place, text in enumerate(texts)
-        if not (text.isascii() or readable(vocabulary).reads(text, tokens[place].token_ids))
-    ]
+    return [place for place, text in enumerate(texts) if not is_read(text, tokens[place].token_ids, vocabulary)]
+
+
+def is_read(text: str, token_ids: TokenIds, vocabulary: Vocabulary) -> bool:
+    """Whether a model with this vocabulary can read a text, given its tokens."""
+    return text.isascii() or readable(vocabulary).reads(text, token_ids)
 
 
 def warn_of_unread(ids: Sequence[str], documents: int, model: str) -> None:

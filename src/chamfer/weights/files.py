@@ -1,4 +1,4 @@
-"""The safetensors file of token weights: table, vocabulary, provenance, and the context, adapter and mix if any."""
+"""The safetensors file of token weights: table, vocabulary, provenance, and what else they have: context, mix, ..."""
 
 import json
 import re
@@ -16,6 +16,7 @@ from chamfer.support.files import atomic_write
 from chamfer.support.plain_json import parse_json
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.adapter import MOST_RANK, Adapter
+from chamfer.weights.changes import Changes
 from chamfer.weights.metadata import metadata_json
 from chamfer.weights.mix import EVIDENCE, NOTHING, Mix
 from chamfer.weights.tensors import BYTES, FLOAT32, MOST_HEADER_BYTES, Header, Tensor, read_header, read_tensor
@@ -35,6 +36,7 @@ class Content(NamedTuple):
     context: npt.NDArray[np.float32] | None = None
     adapter: Adapter | None = None
     mix: Mix = NOTHING
+    changes: Changes | None = None
 
 
 def write_weights(path: Path, content: Content) -> None:
@@ -61,6 +63,8 @@ def weights_bytes(content: Content) -> bytes:
     if content.adapter is not None:
         metadata["rank"] = str(content.adapter.rank)
         tensors |= {"down": content.adapter.down.ravel(), "up": content.adapter.up.ravel()}
+    if content.changes is not None:  # earlier versions ignore them, and score alike
+        tensors |= {"changed": content.changes.kinds, "before": content.changes.before}
     if content.mix:
         metadata["mix"] = json.dumps(asdict(content.mix))
     return save(tensors, metadata)
@@ -73,8 +77,8 @@ def largest_size(vocabulary: Vocabulary, dimensions: int) -> int:
         vocabulary: vocabulary of the encoder.
         dimensions: dimensions of its vectors, and so of a context and an adapter.
     """
-    numbers = len(vocabulary) + dimensions + 2 * dimensions * MOST_RANK
-    return 4 * numbers + len(_tokens_json(vocabulary)) + MOST_HEADER_BYTES
+    numbers = 2 * len(vocabulary) + dimensions + 2 * dimensions * MOST_RANK
+    return 4 * numbers + len(vocabulary) + len(_tokens_json(vocabulary)) + MOST_HEADER_BYTES
 
 
 def check_exists(path: Path) -> None:
@@ -122,6 +126,7 @@ def read_weights(file: BinaryIO, name: str, vocabulary: Vocabulary | None = None
             None if context is None else read_tensor(file, context),
             _read_adapter(file, header),
             _parse_mix(header.metadata),
+            _read_changes(file, header, table.length),
         )
     except InputError:
         raise
@@ -142,6 +147,15 @@ def _read_adapter(file: BinaryIO, header: Header) -> Adapter | None:
         raise ValueError("its adapter is damaged")
     shape = (down.length // rank, rank)
     return Adapter(read_tensor(file, down).reshape(shape), read_tensor(file, up).reshape(shape[::-1]))
+
+
+def _read_changes(file: BinaryIO, header: Header, length: int) -> Changes | None:
+    if "changed" not in header.tensors:
+        return None
+    kinds, before = header.tensor("changed", BYTES), header.tensor("before", FLOAT32)
+    if kinds.length != length or before.length != length:
+        raise ValueError("its changes are damaged")
+    return Changes(read_tensor(file, kinds), read_tensor(file, before))
 
 
 def _parse_mix(metadata: Mapping[str, str]) -> Mix:

@@ -129,5 +129,5 @@ FOR_LATE_INTERACTION = Mix(lexical=0.02)
 
 
 def default_mix(*, late_interaction: bool) -> Mix:
-    """The mix without labels, by what the encoder was trained for; see docs/results/mixed.md."""
+    """The mix without labels, by what the encoder was trained for; see docs/results/learning.md."""
     return FOR_LATE_INTERACTION if late_interaction else FOR_POOLED_ENCODERS

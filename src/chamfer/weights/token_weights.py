@@ -20,6 +20,7 @@ from chamfer.tokens.batch import TokenBatch, TokenIds, Vectors
 from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights import exchange
 from chamfer.weights.adapter import Adapter
+from chamfer.weights.changes import Changes
 from chamfer.weights.files import Content, check_exists, other_tokenizer, read_weights, write_weights
 from chamfer.weights.frequencies import DocumentFrequencies
 from chamfer.weights.idf import POWER, POWER_BESIDE_EVIDENCE, idf_table, soft_idf_table
@@ -55,6 +56,8 @@ class TokenWeights:
             ``q`` then weighs ``table[id] * exp(<u, q>)``, so that its role in the sentence counts too.
         adapter: an optional map of query vectors, applied after the weights have been looked up.
         mix: how much lexical and pooled evidence counts beside the tokens; nothing by default.
+        changes: which weights were learnt or set by hand, and what they were before; None if none were, or if that was
+            not recorded. It changes no score.
 
     >>> words = Vocabulary(("[CLS]", "a", "cat"), special_ids=frozenset({0}))
     >>> counted = DocumentFrequencies.count([[0, 1], [0, 1, 2]], vocabulary_size=3)
@@ -68,6 +71,7 @@ class TokenWeights:
     context: npt.NDArray[np.float32] | None = None
     adapter: Adapter | None = None
     mix: Mix = NOTHING
+    changes: Changes | None = None
 
     def __post_init__(self) -> None:
         if self.table.shape != (len(self.vocabulary),) or self.table.dtype != np.float32:
@@ -77,6 +81,8 @@ class TokenWeights:
             )
         check_weight_values(self.table)
         metadata_json(self.metadata)
+        if self.changes is not None and len(self.changes.kinds) != len(self.table):
+            raise InputError(f"expected changes of {len(self.table)} weights, got {len(self.changes.kinds)}")
         if self.context is None:
             return
         if self.context.dtype != np.float32 or self.context.ndim != 1 or not (np.abs(self.context) <= LARGEST).all():
@@ -187,7 +193,7 @@ class TokenWeights:
     @property
     def content(self) -> Content:
         """Internal: what a weights file holds."""
-        return Content(self.table, self.vocabulary, self.metadata, self.context, self.adapter, self.mix)
+        return Content(self.table, self.vocabulary, self.metadata, self.context, self.adapter, self.mix, self.changes)
 
     def with_mix(self, mix: Mix) -> Self:
         """The same weights with another mix of evidence; ``with_mix(Mix())`` scores by tokens alone."""

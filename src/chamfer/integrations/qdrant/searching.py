@@ -35,6 +35,7 @@ from chamfer.search.rerank import weigh
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.mix import NOTHING, warn_of_tokens_alone
 from chamfer.weights.names import check_weights
+from chamfer.weights.scale import Scale
 from chamfer.weights.token_weights import TokenWeights
 
 STAGES = (BM25, EXACT)
@@ -172,11 +173,12 @@ class QdrantSearcher:
             self.name, **asked, query_filter=among, limit=k, with_payload=[ID, TEXT, METADATA, TITLE]
         )
         scored = [(point.payload or {}, point.score * scale) for point in found.points]
-        hits = [
+        scored.sort(key=lambda pair: (-pair[1], pair[0][ID]))
+        scores = Scale(weights, form=self.form).scores(np.array([score for _, score in scored]))
+        return Hits(
             Hit(payload[ID], score, payload[TEXT], payload[METADATA], payload.get(TITLE, ""))
-            for payload, score in scored
-        ]
-        return Hits(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
+            for (payload, _), score in zip(scored, scores.tolist(), strict=True)
+        )
 
 
 def _cosine(query: TokenBatch, weights: npt.NDArray[np.float32]) -> tuple[dict[str, Any], float]:

@@ -8,6 +8,10 @@ import { Failure, say, settle } from "./notice.js";
 /** @typedef {import("./types.js").WeightsResponse} WeightsResponse */
 /** @typedef {import("./types.js").TokensResponse} TokensResponse */
 /** @typedef {import("./types.js").LearnResponse} LearnResponse */
+/** @typedef {import("./types.js").DistributionResponse} DistributionResponse */
+/** @typedef {import("./types.js").ChangesResponse} ChangesResponse */
+/** @typedef {import("./types.js").LearningResponse} LearningResponse */
+/** @typedef {import("./types.js").CheckResponse} CheckResponse */
 /** @typedef {import("./types.js").HealthResponse} HealthResponse */
 
 const KEY = "chamfer.key";
@@ -71,9 +75,10 @@ async function send(method, path, body, signal) {
   const headers = { Accept: "application/json" };
   const key = storedKey.get();
   if (key !== null) headers.Authorization = `Bearer ${key}`;
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined) headers["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
   try {
-    return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    return await fetch(path, { method, headers, signal, body: body === undefined || isFile ? body : JSON.stringify(body) });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Failure("Cannot reach the server; check that it is running and try again.", subjectOf(path));
@@ -105,18 +110,27 @@ const pause = (wait, signal) =>
   });
 
 /**
- * @param {{query: string, k: number, weights: string, mix?: import("./types.js").Mix}} asked
+ * @param {{query: string, k: number, weights: string, where?: string, mix?: import("./types.js").Mix}} asked
  * @param {AbortSignal} signal
  * @returns {Promise<ExplainResponse>}
  */
 export const explain = (asked, signal) => request("POST", "/explain", asked, signal);
 
+/** @returns {Promise<import("./types.js").IndexResponse>} */
+export const index = () => request("GET", "/index");
+
 /** @returns {Promise<WeightsResponse>} */
 export const versions = () => request("GET", "/weights");
 
-/** @param {string} contains @param {string} order @param {AbortSignal} signal @returns {Promise<TokensResponse>} */
-export const tokens = (contains, order, signal) =>
-  request("GET", `/weights/tokens?${new URLSearchParams({ contains, order, limit: "50" })}`, undefined, signal);
+/** @param {Record<string, string>} asked @param {AbortSignal} signal @returns {Promise<TokensResponse>} */
+export const tokens = (asked, signal) =>
+  request("GET", `/weights/tokens?${new URLSearchParams(asked)}`, undefined, signal);
+
+/** @returns {Promise<DistributionResponse>} */
+export const distribution = () => request("GET", "/weights/distribution");
+
+/** How a version differs from the one in use. @param {number} version @returns {Promise<ChangesResponse>} */
+export const changes = (version) => request("GET", `/weights/${version}/changes`);
 
 /** @param {{weights?: string, tokens?: Record<string, number>, mix?: import("./types.js").Mix, base?: string}} changes @returns {Promise<WeightsResponse>} */
 export const change = (changes) => request("PUT", "/weights", changes);
@@ -129,6 +143,32 @@ export const use = (version) => request("POST", "/weights/use", { version });
 
 /** @param {import("./types.js").Judgement[]} judgements @returns {Promise<LearnResponse>} */
 export const learn = (judgements) => request("POST", "/learn", { judgements });
+
+/**
+ * @param {{judgements: import("./types.js").Judgement[], weights: (string | number)[], baseline: string | number}} asked
+ * @returns {Promise<import("./evaluation.js").Evaluation>}
+ */
+export const evaluate = (asked) => request("POST", "/evaluate", asked);
+
+/**
+ * @param {File} file
+ * @param {(string | number)[]} weights
+ * @param {string | number} baseline
+ * @returns {Promise<import("./evaluation.js").Evaluation>}
+ */
+export function evaluateFile(file, weights, baseline) {
+  const asked = new URLSearchParams([["name", file.name.slice(-200)], ...weights.map((one) => ["weights", String(one)]), ["baseline", String(baseline)]]);
+  return request("POST", `/evaluate/file?${asked}`, file);
+}
+
+/** The file that an evaluation is put into to save it. */
+export const reportPage = () => fetch("/page/report.txt").then((response) => response.text());
+
+/** What can be learnt from marks. @param {import("./types.js").Judgement[]} judgements @returns {Promise<CheckResponse>} */
+export const check = (judgements) => request("POST", "/learn/check", { judgements });
+
+/** What learning needs, and what it is doing. @returns {Promise<LearningResponse>} */
+export const learning = () => request("GET", "/learn");
 
 /** @returns {Promise<HealthResponse>} */
 export const health = () => request("GET", "/health");

@@ -6,12 +6,15 @@ import { windows } from "./snippet.js";
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
-/** @typedef {{node: HTMLElement, tokens: number[]}} Mark a highlight, and the query tokens that matched there */
-/** @typedef {{nodes: (Node | string)[], marks: Mark[], shortened: boolean}} Highlighted */
+/** @typedef {{node: HTMLElement, tokens: number[], heat: number}} Mark a highlight, the query tokens that matched there, and how strong it is */
+/**
+ * `title` and `text` are what to show; `shortened` whether parts of the text are left out.
+ *
+ * @typedef {{title: (Node | string)[], text: (Node | string)[], marks: Mark[], shortened: boolean}} Highlighted
+ */
 
 /**
- * The strength of a match: weight times closeness. Its contribution would not do, because that is the cost of the
- * distance: a perfect match contributes 0.
+ * The strength of a match: weight times closeness.
  *
  * @param {ExplainedDocument} document
  * @param {State} state
@@ -22,6 +25,8 @@ const strength = (document, state, weights, i) =>
   weights[i] * closeness(document.matches[i].distance, state.answer.form);
 
 /**
+ * The excerpt follows the active word: it shows what that word matched.
+ *
  * @param {ExplainedDocument} document
  * @param {State} state
  * @param {boolean} whole whether to show a long text in full
@@ -34,35 +39,50 @@ export function highlighted(document, state, whole) {
     const { span } = document.matches[i];
     return span ? [{ i, span, strength: token.special ? 0 : strength(document, state, state.weights, i) }] : [];
   });
-  const cut = windows(points, matches.filter((match) => match.strength > 0));
-  const shortened = cut.length > 1 || cut[0][0] > 0 || cut[0][1] < points.length;
-  /** @type {[number, number][]} */
-  const ranges = whole ? [[0, points.length]] : cut;
-  const edges = [...new Set([...ranges.flat(), ...matches.flatMap((match) => match.span)])].sort((a, b) => a - b);
-  /** @type {Highlighted} */
-  const made = { nodes: [], marks: [], shortened };
-  for (const [start, end] of ranges) {
-    if (start > 0) made.nodes.push("… ");
-    const inside = edges.filter((edge) => edge >= start && edge <= end);
-    for (let n = 0; n + 1 < inside.length; n++) {
-      const [from, to] = [inside[n], inside[n + 1]];
-      const text = points.slice(from, to).join("");
-      const tokens = matches.filter(({ span }) => span[0] <= from && to <= span[1]).map(({ i }) => i);
-      if (tokens.length === 0) {
-        made.nodes.push(text);
-        continue;
-      }
-      const node = element("mark", {}, text);
-      made.marks.push({ node, tokens });
-      made.nodes.push(node);
-    }
-  }
-  if (ranges.at(-1)?.[1] !== points.length) made.nodes.push(" …");
-  return made;
+  // The title stands above the text, which spans count as its beginning.
+  const head = document.title && document.text.startsWith(document.title) ? [...document.title].length : 0;
+  const from = head && head + 1;
+  const shown = matches.filter(({ i, strength: own }) => (state.active.length ? state.active.includes(i) : own > 0));
+  const inText = shown.filter(({ span }) => span[0] >= from).map((match) => ({ ...match, span: shifted(match.span, -from) }));
+  const body = points.slice(from);
+  const cut = windows(body, inText);
+  const shortened = cut.length > 1 || cut[0][0] > 0 || cut[0][1] < body.length;
+  const ranges = (whole ? /** @type {[number, number][]} */ ([[0, body.length]]) : cut).map((range) => shifted(range, from));
+  /** @type {Mark[]} */
+  const marks = [];
+  const text = ranges.flatMap((range) => [range[0] > from ? "… " : "", ...marked(points, range, matches, marks)]);
+  if (ranges.at(-1)?.[1] !== points.length) text.push(" …");
+  return { title: marked(points, [0, head], matches, marks), text, marks, shortened };
+}
+
+/** @param {[number, number]} range @param {number} by @returns {[number, number]} */
+const shifted = ([start, stop], by) => [start + by, stop + by];
+
+/**
+ * A range of a text, with an element for each part that something matched.
+ *
+ * @param {string[]} points
+ * @param {[number, number]} range
+ * @param {{i: number, span: [number, number]}[]} matches
+ * @param {Mark[]} marks to which those of this range are added
+ */
+function marked(points, [start, stop], matches, marks) {
+  const edges = [...new Set([start, stop, ...matches.flatMap(({ span }) => span)])]
+    .filter((edge) => edge >= start && edge <= stop)
+    .sort((a, b) => a - b);
+  return edges.slice(1).map((to, n) => {
+    const from = edges[n];
+    const text = points.slice(from, to).join("");
+    const tokens = matches.filter(({ span }) => span[0] <= from && to <= span[1]).map(({ i }) => i);
+    if (tokens.length === 0) return text;
+    const node = element("mark", {}, text);
+    marks.push({ node, tokens, heat: 0 });
+    return node;
+  });
 }
 
 /**
- * Highlight what the active token matched in a document or, without one, softly all matches. Strength is relative to
+ * Highlight what the active word matched in a document or, without one, softly all matches. Strength is relative to
  * the strongest match that these weights allow, so that documents can be compared.
  *
  * @param {Mark[]} marks
@@ -73,16 +93,19 @@ export function highlighted(document, state, whole) {
 export function heat(marks, document, state, weights) {
   const { active } = state;
   const most = Math.max(1e-9, ...state.answer.tokens.map((token, i) => (token.special ? 0 : weights[i])));
-  for (const { node, tokens } of marks) {
-    const lit = active !== null && tokens.includes(active);
-    node.classList.toggle("lit", lit);
+  for (const mark of marks) {
+    const { node, tokens } = mark;
+    const lit = tokens.filter((i) => active.includes(i));
+    node.classList.toggle("lit", lit.length > 0);
     let share = 0;
-    if (active === null) {
+    if (active.length === 0) {
       const text = tokens.filter((i) => !state.answer.tokens[i].special);
       share = 0.62 * Math.min(1, Math.max(0, ...text.map((i) => strength(document, state, weights, i))) / most);
-    } else if (lit) {
-      share = 0.25 + 0.75 * closeness(document.matches[active].distance, state.answer.form);
+    } else if (lit.length) {
+      share = 0.25 + 0.75 * Math.max(...lit.map((i) => closeness(document.matches[i].distance, state.answer.form)));
     }
+    if (mark.heat === share) continue;
+    mark.heat = share;
     measure(node, { "heat-share": share });
   }
 }

@@ -54,6 +54,31 @@ export function clearJudgements(query) {
   store(all);
 }
 
+/**
+ * Add judgements; they replace those of the same documents.
+ *
+ * @param {Judgements} judgements
+ */
+export function addJudgements(judgements) {
+  const all = new Map(Object.entries(allJudgements()));
+  for (const [query, own] of Object.entries(judgements)) all.set(query, { ...all.get(query), ...own });
+  store(all);
+}
+
+/**
+ * Remove the judgements of some documents of a query.
+ *
+ * @param {string} query
+ * @param {string[]} ids
+ */
+export function forgetDocuments(query, ids) {
+  const all = new Map(Object.entries(allJudgements()));
+  const own = Object.entries(all.get(query) ?? {}).filter(([id]) => !ids.includes(id));
+  if (own.length) all.set(query, Object.fromEntries(own));
+  else all.delete(query);
+  store(all);
+}
+
 /** @param {Map<string, Record<string, boolean>>} all */
 function store(all) {
   memory = JSON.stringify(Object.fromEntries(all));
@@ -67,17 +92,22 @@ function store(all) {
 export const onJudgements = (listener) => void listeners.add(listener);
 
 /**
- * The judgements as the API takes them, without queries that have no relevant document: they teach nothing.
+ * The judgements as the API takes them.
  *
  * @returns {Judgement[]}
  */
-export function learnable() {
+export function asRequested() {
   const of = (/** @type {Record<string, boolean>} */ own, /** @type {boolean} */ relevant) =>
     Object.keys(own).filter((id) => own[id] === relevant);
-  return Object.entries(allJudgements())
-    .map(([query, own]) => ({ query, relevant: of(own, true), not_relevant: of(own, false) }))
-    .filter(({ relevant }) => relevant.length > 0);
+  return Object.entries(allJudgements()).map(([query, own]) => ({
+    query,
+    relevant: of(own, true),
+    not_relevant: of(own, false),
+  }));
 }
+
+/** Those with a relevant document; the others teach nothing. */
+export const learnable = () => asRequested().filter(({ relevant }) => relevant.length > 0);
 
 // Judgements made in another tab show here too.
 addEventListener("storage", (event) => event.key === key && listeners.forEach((listener) => listener()));

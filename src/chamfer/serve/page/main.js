@@ -1,16 +1,17 @@
 /** Starts the page and shows the view named in the address. */
 
-import { addressOf, go, here } from "./address.js";
+import { addressOf, go, here, placeOf } from "./address.js";
 import * as api from "./api.js";
 import { byId, counted } from "./element.js";
+import { showEvaluate, startEvaluate } from "./evaluate.js";
 import { judgementsFor } from "./judgements.js";
-import { startLearn } from "./learn.js";
+import { showLearn, startLearn } from "./learn.js";
 import { clearNotice, tell } from "./notice.js";
 import { search, startSearch } from "./search.js";
 import { startTheme } from "./theme.js";
 import { showWeights, startWeights } from "./weights.js";
 
-const VIEWS = /** @type {const} */ (["search", "weights", "learn"]);
+const VIEWS = /** @type {const} */ (["search", "weights", "learn", "evaluate"]);
 
 function show() {
   const { view } = here();
@@ -22,6 +23,8 @@ function show() {
   }
   void search();
   showWeights(view === "weights");
+  showEvaluate(view === "evaluate");
+  showLearn(view === "learn");
 }
 
 async function showHealth() {
@@ -43,7 +46,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   clearNotice();
   if (link.dataset.view) go({ view: /** @type {typeof VIEWS[number]} */ (link.dataset.view) });
-  else go({ q: link.dataset.query ?? "", view: "search", weights: "current" });
+  else go(placeOf(link.search));
 });
 
 document.addEventListener("keydown", (event) => {
@@ -59,6 +62,7 @@ addEventListener("popstate", show);
 addEventListener("chamfer:weights", () => {
   void search({ again: true });
   showWeights(here().view === "weights");
+  showEvaluate(here().view === "evaluate");
   void showHealth();
 });
 
@@ -66,5 +70,6 @@ startTheme();
 startSearch();
 startWeights();
 startLearn();
+startEvaluate();
 show();
 void showHealth();

@@ -1,117 +1,189 @@
-/** The query's tokens, as buttons that highlight what they match. */
+/** The words of the query. Each is a slider: drag it, or use the arrow keys, to change its weight. */
 
 import { byId, decimal, element, measure } from "./element.js";
-import { spelled } from "./words.js";
+import { inspect } from "./inspector.js";
+import { END, isChanged, served, setWeight, weightOf } from "./weighing.js";
 
 /** @typedef {import("./types.js").State} State */
+/** @typedef {import("./types.js").Word} Word */
+/** @typedef {{word: Word, node: HTMLElement, value: HTMLElement, pieces: HTMLElement[]}} Control */
 
-/** @type {HTMLButtonElement[]} */
-let buttons = [];
-/** @type {number | null} */
-let pinned = null;
-/** @type {number | null} */
+/** Pixels of a drag that change a weight by 1; with Shift, four times as many. */
+const PIXELS = 72;
+/** Pixels that the pointer may move in a click. */
+const STEADY = 4;
+
+/** @type {Control[]} */
+let controls = [];
+/** The word that was clicked, whose controls are shown. @type {number | null} */
+let chosen = null;
+/** The word under the pointer or the focus. @type {number | null} */
 let pointed = null;
-/** @type {(active: number | null) => void} */
-let onActiveToken = () => {};
+/** One piece of the chosen word, if only that is to change. @type {number | null} */
+let piece = null;
+/** @type {() => void} */
+let onActiveWord = () => {};
+/** @type {() => void} */
+let onWeight = () => {};
 
 /**
  * @param {State} state
- * @param {(active: number | null) => void} onActive called with the token that is hovered, focused or pinned
+ * @param {{onActive: () => void, onMove: () => void}} listeners called after `state.active` or `state.weights` changes
  */
-export function showQuery(state, onActive) {
-  [pinned, pointed, onActiveToken] = [null, null, onActive];
-  const { tokens } = state.answer;
-  buttons = tokens.map((token, i) => button(token, i));
-  const words = state.words.map((word) =>
-    element(
-      "span",
-      { className: word.special ? "word special" : "word" },
-      ...word.pieces.map((i) => buttons[i]),
-    ),
-  );
-  byId("tokens").replaceChildren(...words);
-  // A toolbar is one tab stop; arrow keys move within it.
-  const first = Math.max(0, tokens.findIndex((token) => !token.special));
-  if (buttons.length) buttons[first].tabIndex = 0;
+export function showQuery(state, { onActive, onMove }) {
+  [chosen, pointed, piece] = [null, null, null];
+  [onActiveWord, onWeight] = [onActive, onMove];
+  controls = state.words.map((word, at) => control(state, word, at));
+  byId("words").replaceChildren(...controls.map(({ node }) => node));
+  if (controls.length) controls[0].node.tabIndex = 0; // one tab stop; arrow keys move within it
   updateQuery(state);
 }
 
-/**
- * @param {import("./types.js").QueryToken} token
- * @param {number} i
- */
-function button(token, i) {
-  const made = element(
-    "button",
+/** @param {State} state @param {Word} word @param {number} at @returns {Control} */
+function control(state, word, at) {
+  const texts = word.special ? [word.text] : word.pieces.map((i) => state.answer.tokens[i].text);
+  const pieces = texts.map((text) => element("span", { className: "piece" }, text));
+  const value = element("span", { className: "value" });
+  const node = element(
+    "div",
     {
-      type: "button",
-      className: "token",
+      className: word.special ? "word special" : "word",
+      role: "slider",
       tabIndex: -1,
-      onpointerenter: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && point(i),
-      onpointerleave: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && point(null),
-      onfocus: () => point(i),
-      onblur: () => point(null),
-      onclick: () => pin(pinned === i ? null : i),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, i),
+      ariaOrientation: "vertical",
+      ariaValueMin: "0",
+      ariaValueMax: String(END),
+      ariaLabel: `weight of ${word.text}`,
+      "aria-describedby": "word-help",
+      onpointerenter: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && point(state, at),
+      onpointerleave: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && point(state, null),
+      onfocus: () => point(state, at),
+      onblur: () => point(state, null),
+      onpointerdown: (/** @type {PointerEvent} */ event) => drag(event, state, at),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => press(event, state, at),
     },
-    element("span", { className: "piece" }, token.text),
-    element("span", { className: "bar", ariaHidden: "true" }),
+    element("span", { className: "pieces" }, ...pieces),
+    value,
   );
-  return /** @type {HTMLButtonElement} */ (made);
-}
-
-/** @param {number | null} i */
-function point(i) {
-  pointed = i;
-  onActiveToken(pointed ?? pinned);
-}
-
-/** @param {number | null} i */
-function pin(i) {
-  pinned = i;
-  onActiveToken(pinned ?? pointed);
-}
-
-/** @param {KeyboardEvent} event @param {number} i */
-function move(event, i) {
-  const last = buttons.length - 1;
-  const to = { ArrowRight: Math.min(last, i + 1), ArrowLeft: Math.max(0, i - 1), Home: 0, End: last }[event.key];
-  if (event.key === "Escape") pin(null);
-  if (to === undefined) return;
-  event.preventDefault();
-  buttons[i].tabIndex = -1;
-  buttons[to].tabIndex = 0;
-  buttons[to].focus();
+  return { word, node, value, pieces };
 }
 
 /**
- * Show the weights, the active token, and a line about it.
+ * Change a weight while the pointer moves sideways. A press that does not move chooses the word.
+ *
+ * @param {PointerEvent} down
+ * @param {State} state
+ * @param {number} at
+ */
+function drag(down, state, at) {
+  if (down.button) return;
+  const { node, word } = controls[at];
+  const from = weightOf(state.weights, word.pieces);
+  let moved = false;
+  /** Where the pointer was last. */
+  let last = down;
+  /** @type {number | null} */
+  let frame = null;
+  node.setPointerCapture(down.pointerId);
+  const follow = () => {
+    frame = null;
+    const across = (last.clientX - down.clientX) / (last.shiftKey ? 4 * PIXELS : PIXELS);
+    change(state, word.pieces, Number((from + across).toFixed(2)));
+  };
+  const move = (/** @type {PointerEvent} */ event) => {
+    last = event;
+    if (!moved && Math.abs(event.clientX - down.clientX) < STEADY) return;
+    moved = true;
+    node.classList.add("dragged");
+    // Once a frame is enough: a pointer may report a thousand positions in a second.
+    frame ??= requestAnimationFrame(follow);
+  };
+  const end = (/** @type {PointerEvent} */ event) => {
+    for (const [name, listener] of listeners) node.removeEventListener(name, /** @type {EventListener} */ (listener));
+    node.classList.remove("dragged");
+    if (frame !== null) {
+      cancelAnimationFrame(frame);
+      follow();
+    }
+    if (!moved && event.type === "pointerup") choose(state, chosen === at ? null : at);
+  };
+  const listeners = /** @type {const} */ ([["pointermove", move], ["pointerup", end], ["pointercancel", end]]);
+  for (const [name, listener] of listeners) node.addEventListener(name, /** @type {EventListener} */ (listener));
+}
+
+/** @param {KeyboardEvent} event @param {State} state @param {number} at */
+function press(event, state, at) {
+  const last = controls.length - 1;
+  const to = { ArrowRight: Math.min(last, at + 1), ArrowLeft: Math.max(0, at - 1), Home: 0, End: last }[event.key];
+  const step = { ArrowUp: 0.1, ArrowDown: -0.1, PageUp: 0.5, PageDown: -0.5 }[event.key];
+  if (event.key === "Enter" || event.key === " ") choose(state, chosen === at ? null : at);
+  else if (event.key === "Escape") choose(state, null);
+  else if (to !== undefined) {
+    controls[at].node.tabIndex = -1;
+    controls[to].node.tabIndex = 0;
+    controls[to].node.focus();
+  } else if (step !== undefined) {
+    const { pieces } = controls[at].word;
+    change(state, pieces, Number((weightOf(state.weights, pieces) + step).toFixed(2)));
+  } else return;
+  event.preventDefault();
+}
+
+/** @param {State} state @param {number[]} pieces @param {number} weight */
+function change(state, pieces, weight) {
+  setWeight(state, pieces, weight);
+  onWeight();
+}
+
+/** @param {State} state @param {number | null} at */
+function point(state, at) {
+  pointed = at;
+  activate(state);
+}
+
+/** @param {State} state @param {number | null} at */
+function choose(state, at) {
+  [chosen, piece] = [at, null];
+  activate(state);
+}
+
+/** @param {State} state */
+function activate(state) {
+  const at = pointed ?? chosen;
+  state.active = at === null ? [] : at === chosen && piece !== null ? [piece] : controls[at].word.pieces;
+  onActiveWord();
+}
+
+/**
+ * Show the weights, and the line about the active word.
  *
  * @param {State} state
  */
 export function updateQuery(state) {
-  const { answer, words, weights, active } = state;
-  const heaviest = Math.max(1e-9, ...weights);
-  buttons.forEach((made, i) => {
-    measure(made, { weight: weights[i] / heaviest });
-    made.classList.toggle("active", active === i);
-    made.ariaPressed = String(pinned === i);
-    const moved = weights[i] === answer.tokens[i].weight ? "" : `, was ${decimal(answer.tokens[i].weight, 2)}`;
-    made.ariaLabel = `${spelled(answer.tokens, words, i)}, weight ${decimal(weights[i], 2)}${moved}`;
+  const active = pointed ?? chosen;
+  controls.forEach(({ word, node, value, pieces }, at) => {
+    const weight = weightOf(state.weights, word.pieces);
+    value.textContent = decimal(weight, 2);
+    node.classList.toggle("active", active === at);
+    node.classList.toggle("chosen", chosen === at);
+    node.classList.toggle("changed", isChanged(state, word.pieces));
+    node.ariaValueNow = String(Math.min(END, Number(weight.toFixed(2))));
+    const was = isChanged(state, word.pieces) ? `, was ${decimal(weightOf(served(state), word.pieces), 2)}` : "";
+    node.ariaValueText = decimal(weight, 2) + was;
+    pieces.forEach((own, n) => {
+      const drawn = word.special ? weight : state.weights[word.pieces[n]];
+      // An absolute scale: another word's weight does not change this line.
+      measure(own, { weight: Math.min(END, drawn) });
+    });
   });
-  byId("token-line").replaceChildren(...line(state));
-}
-
-/** @param {State} state */
-function line({ answer, words, weights, active }) {
-  if (active === null)
-    return ["A thicker line is a higher weight. Select a token to highlight what it matches, closer matches more strongly."];
-  const distances = answer.documents.map((document) => document.matches[active].distance);
-  const [least, most] = [Math.min(...distances), Math.max(...distances)].map((distance) => decimal(distance, 2));
-  const range = distances.length ? ` · distances ${least} to ${most}` : "";
-  const kind = answer.tokens[active].special ? " · special token" : "";
-  return [
-    element("strong", {}, spelled(answer.tokens, words, active)),
-    ` · weight ${decimal(weights[active], 2)}${range}${kind}${pinned === active ? " · pinned" : ""}`,
-  ];
+  const shown = active === null ? null : controls[active].word;
+  inspect(state, shown, {
+    chosen: active !== null && active === chosen,
+    piece: active === chosen ? piece : null,
+    onPiece: (i) => {
+      piece = piece === i ? null : i;
+      activate(state);
+    },
+    onMove: onWeight,
+  });
 }

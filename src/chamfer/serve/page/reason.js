@@ -1,15 +1,14 @@
 /** Why a document ranks above the next one: the words and the evidence that make the difference. */
 
 import { decimal, element, measure, percent, quiet, signed, unseen } from "./element.js";
-import { EVIDENCE, NOTHING, brought, contribution, differences, score, share, sum } from "./scores.js";
+import { CALLED, EVIDENCE, NOTHING, brought, closeness, contribution, differences, score, share, sum } from "./scores.js";
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
 
-const SHOWN = 4;
+/** @typedef {[string, number, string]} Row name, difference and kind: a class of search.css */
 
-/** What the evidence is called, as beside the sliders. */
-export const CALLED = { lexical: "keywords", pooled: "overall meaning" };
+const SHOWN = 4;
 
 /**
  * @param {ExplainedDocument} upper
@@ -18,17 +17,17 @@ export const CALLED = { lexical: "keywords", pooled: "overall meaning" };
  * @returns {HTMLElement[]}
  */
 export function reasons(upper, lower, state) {
-  const all = differences(upper, lower, state.weights, state.words);
+  const all = differences(upper, lower, state.weights, state.mix, state.words);
   const text = all.filter(({ word }) => !word.special);
   const special = all.filter(({ word }) => word.special);
-  /** @type {[string, number, boolean][]} */
-  const rows = text.slice(0, SHOWN).map(({ word, difference }) => [word.text, difference, false]);
+  /** @type {Row[]} */
+  const rows = text.slice(0, SHOWN).map(({ word, difference }) => [word.text, difference, ""]);
   const others = sum(text.slice(SHOWN).map(({ difference }) => difference));
-  if (text.length > SHOWN) rows.push(["all other words", others, true]);
-  if (special.length) rows.push(["special tokens", sum(special.map(({ difference }) => difference)), true]);
+  if (text.length > SHOWN) rows.push(["all other words", others, "quiet"]);
+  if (special.length) rows.push(["special tokens", sum(special.map(({ difference }) => difference)), "quiet"]);
   const { weights, mix } = state;
   for (const name of EVIDENCE.filter((each) => mix[each] > 0))
-    rows.push([CALLED[name], brought(upper, weights, mix, name) - brought(lower, weights, mix, name), true]);
+    rows.push([CALLED[name], brought(upper, weights, mix, name) - brought(lower, weights, mix, name), name]);
   const longest = Math.max(1e-12, ...rows.map(([, difference]) => Math.abs(difference)));
   const gap = score(upper, weights, mix) - score(lower, weights, mix);
   const carried = share(upper, weights, mix, special.flatMap(({ word }) => word.pieces));
@@ -38,13 +37,13 @@ export function reasons(upper, lower, state) {
   ];
 }
 
-/** @param {[string, number, boolean]} reason name, difference, and whether to mute it @param {number} longest */
-function row([name, difference, back], longest) {
+/** @param {Row} reason @param {number} longest */
+function row([name, difference, kind], longest) {
   const bar = element("span", { className: difference < 0 ? "lean against" : "lean for", ariaHidden: "true" });
   measure(bar, { length: Math.abs(difference) / longest });
   return element(
     "li",
-    { className: back ? "quiet" : "" },
+    { className: kind },
     element("span", { className: "reason-word" }, name),
     bar,
     element("span", { className: "number" }, signed(difference, 4)),
@@ -53,7 +52,7 @@ function row([name, difference, back], longest) {
 }
 
 /**
- * One line about what the active token matched in a document.
+ * One line about what the active word matched in a document.
  *
  * @param {ExplainedDocument} document
  * @param {State} state
@@ -61,9 +60,12 @@ function row([name, difference, back], longest) {
  * @param {boolean} weighted whether it is the weighted column, where the mix counts
  */
 export function matchLine(document, state, weights, weighted) {
-  const i = /** @type {number} */ (state.active);
-  const { word, distance } = document.matches[i];
-  const part = percent(share(document, weights, weighted ? state.mix : NOTHING, [i]));
-  const added = `contributes ${decimal(contribution(document, weights, i))} (${part})`;
-  return [element("strong", {}, word), ` · distance ${decimal(distance, 2)} · ${added}`];
+  const { active } = state;
+  const mix = weighted ? state.mix : NOTHING;
+  const words = [...new Set(active.map((i) => document.matches[i].word))];
+  const cosine = sum(active.map((i) => closeness(document.matches[i].distance, state.answer.form))) / active.length;
+  const brings = sum(active.map((i) => contribution(document, weights, mix, i)));
+  const part = percent(share(document, weights, mix, active));
+  const found = words.flatMap((word, n) => [n ? ", " : "", element("strong", {}, word)]);
+  return [...found, ` · cosine ${decimal(cosine, 2)} · brings ${decimal(brings)} (${part})`];
 }

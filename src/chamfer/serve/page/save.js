@@ -5,9 +5,8 @@ import * as api from "./api.js";
 import { ask } from "./dialogs.js";
 import { decimal, element, quiet } from "./element.js";
 import { say, tell } from "./notice.js";
-import { CALLED } from "./reason.js";
-import { EVIDENCE } from "./scores.js";
-import { changedWeights } from "./sliders.js";
+import { CALLED, EVIDENCE } from "./scores.js";
+import { changedWeights } from "./weighing.js";
 import { announce } from "./versions.js";
 
 /** @param {import("./types.js").State} state */

@@ -4,22 +4,50 @@
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 
 /**
- * The contribution of one query token to a score.
+ * What each part would bring to a perfect match before that is called 1; see src/chamfer/weights/scale.py.
+ *
+ * @param {ExplainedDocument} document
+ * @param {Mix} mix
+ */
+export function partsOf({ distances, evidence }, mix) {
+  const perfect = (/** @type {import("./types.js").Evidence} */ name) => evidence.find((part) => part.name === name)?.perfect;
+  return {
+    words: distances.unrelated - distances.equal,
+    lexical: mix.lexical * (perfect("lexical") ?? 0),
+    pooled: mix.pooled * (perfect("pooled") ?? 1), // a cosine
+  };
+}
+
+/** What a perfect match would bring in all. @param {ExplainedDocument} document @param {Mix} mix */
+export function whole(document, mix) {
+  const { words, lexical, pooled } = partsOf(document, mix);
+  return words + lexical + pooled;
+}
+
+/**
+ * What one query token brings to a score: its weight times how much closer its match is than unrelated tokens.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
+ * @param {Mix} mix
  * @param {number} i position of the token in the query
  */
-export const contribution = (document, weights, i) => (-weights[i] * document.matches[i].distance) / weights.length;
+export function contribution(document, weights, mix, i) {
+  const near = document.distances.unrelated - document.matches[i].distance;
+  return (weights[i] * near) / (sum(weights) || 1) / whole(document, mix);
+}
 
 /** The names of the evidence beside the tokens. */
 export const EVIDENCE = /** @type {const} */ (["lexical", "pooled"]);
+
+/** What the evidence is called on the page. */
+export const CALLED = { lexical: "exact terms", pooled: "overall meaning" };
 
 /** A mix in which nothing counts beside the tokens. @type {Mix} */
 export const NOTHING = { lexical: 0, pooled: 0 };
 
 /**
- * The contribution of a piece of evidence to a score: total weight / query tokens * factor * value.
+ * What a piece of evidence brings to a score.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
@@ -28,11 +56,11 @@ export const NOTHING = { lexical: 0, pooled: 0 };
  */
 export function brought(document, weights, mix, name) {
   const value = document.evidence.find((part) => part.name === name)?.value ?? 0;
-  return (sum(weights) / weights.length) * mix[name] * value;
+  return sum(weights) === 0 ? 0 : (mix[name] * value) / whole(document, mix);
 }
 
 /**
- * `score = -(1/n) * sum_i w_i * distance_i`, plus evidence; higher is better.
+ * From 0 to 1, a perfect match: the sum of what tokens and evidence bring.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
@@ -42,7 +70,7 @@ export const score = (document, weights, mix) => sum(contributions(document, wei
 
 /** @param {ExplainedDocument} document @param {number[]} weights @param {Mix} mix */
 const contributions = (document, weights, mix) => [
-  ...weights.map((_, i) => contribution(document, weights, i)),
+  ...weights.map((_, i) => contribution(document, weights, mix, i)),
   ...EVIDENCE.map((name) => brought(document, weights, mix, name)),
 ];
 
@@ -78,8 +106,9 @@ export function closeness(distance, form) {
  * @param {number[]} chosen
  */
 export function share(document, weights, mix, chosen) {
-  const whole = sum(contributions(document, weights, mix).map(Math.abs));
-  return whole === 0 ? 0 : sum(chosen.map((i) => Math.abs(contribution(document, weights, i)))) / whole;
+  const positive = (/** @type {number} */ part) => Math.max(part, 0);
+  const all = sum(contributions(document, weights, mix).map(positive));
+  return all === 0 ? 0 : sum(chosen.map((i) => positive(contribution(document, weights, mix, i)))) / all;
 }
 
 /**
@@ -88,12 +117,14 @@ export function share(document, weights, mix, chosen) {
  * @param {ExplainedDocument} upper
  * @param {ExplainedDocument} lower
  * @param {number[]} weights
+ * @param {Mix} mix
  * @param {import("./types.js").Word[]} words
  * @returns {{word: import("./types.js").Word, difference: number}[]} the differences, and those of evidence, add up to
  *   the gap
  */
-export function differences(upper, lower, weights, words) {
-  const of = (/** @type {number} */ i) => contribution(upper, weights, i) - contribution(lower, weights, i);
+export function differences(upper, lower, weights, mix, words) {
+  const of = (/** @type {number} */ i) =>
+    contribution(upper, weights, mix, i) - contribution(lower, weights, mix, i);
   return words
     .map((word) => ({ word, difference: sum(word.pieces.map(of)) }))
     .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));

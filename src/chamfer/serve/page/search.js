@@ -1,21 +1,27 @@
-/** The search view: runs a query and keeps tokens, sliders and results in sync. */
+/** The search view: runs a query and keeps words, mix and results in sync. */
 
-import { go, here } from "./address.js";
+import { PAGE, UNCHANGED, addressOf, go, here, note } from "./address.js";
 import * as api from "./api.js";
 import { byId, element } from "./element.js";
+import { filterOf, showFilters, startFilters } from "./filters.js";
 import { allJudgements, onJudgements } from "./judgements.js";
-import { isMixChanged, showMix, updateMix } from "./mix.js";
+import { isMixChanged, showMix, startMix, updateMix } from "./mix.js";
 import { clearNotice, say, tell } from "./notice.js";
 import { showQuery, updateQuery } from "./query.js";
-import { place, showResults, startResults, updateJudged, updateResults } from "./results.js";
+import { focusFirst, place, showResults, startResults, updateJudged, updateResults } from "./results.js";
 import { saveWeights } from "./save.js";
-import { showSliders, updateSliders } from "./sliders.js";
+import { tellOf } from "./told.js";
+import { applyChanged, changedWeights, served } from "./weighing.js";
 import { wordsOf } from "./words.js";
 
 /** @typedef {import("./types.js").State} State */
 
-/** Documents to fetch per ranking: more than are shown, so that sliders can move others up. */
-const FETCHED = 20;
+/** Largest number of documents of each ranking that the server explains. */
+const MOST = 100;
+/** How many more are fetched than shown, so that changed weights can move others up. */
+const SPARE = 10;
+/** Milliseconds without a move after which the address is written. */
+const REST = 250;
 
 /** @type {State | null} */
 let state = null;
@@ -23,6 +29,7 @@ let state = null;
 let asked = null;
 /** @type {AbortController | null} */
 let running = null;
+let writing = 0;
 
 /**
  * Run the search in the address, unless it is already shown.
@@ -30,123 +37,187 @@ let running = null;
  * @param {{again?: boolean}} [options]
  */
 export async function search({ again = false } = {}) {
-  const { q, weights } = here();
+  const { q, weights, where, changed, mix, shown } = here();
   byId("q").value = q;
   byId("weighting").value = weights;
   document.title = q ? `${q} · chamfer` : "chamfer";
-  const key = JSON.stringify([q, weights]);
+  showFilters(where);
+  const key = JSON.stringify([q, weights, where]);
   if (key === asked && !again) return;
+  clearTimeout(writing);
   asked = key;
   running?.abort();
   running = null;
   if (!q) {
     state = null;
     byId("view-search").ariaBusy = "false";
-    show();
-    return;
+    return show();
   }
+  const found = await fetched(shown);
+  if (found === null) return;
+  state = {
+    ...found,
+    words: wordsOf(found.answer.tokens),
+    weights: found.answer.tokens.map((token) => token.weight),
+    mix: found.answer.mix,
+    servedMix: found.answer.mix,
+    active: [],
+    shown,
+    expanded: new Set(),
+    opened: new Set(),
+  };
+  applyChanged(state, changed);
+  if (mix) state.mix = mix;
+  show();
+  if (mix) await refetch();
+}
+
+/**
+ * Ask the server for documents, while the page says that it is busy.
+ *
+ * @param {number} shown number of results that are shown
+ * @param {import("./types.js").Mix} [mix]
+ * @returns {Promise<Pick<State, "answer" | "seconds"> | null>} null if that failed, or is not wanted any more
+ */
+async function fetched(shown, mix) {
+  running?.abort();
   const own = (running = new AbortController());
   byId("view-search").ariaBusy = "true";
+  const started = performance.now();
+  const { q, weights, where } = here();
   try {
-    const answer = await api.explain({ query: q, k: FETCHED, weights }, own.signal);
-    state = {
-      answer,
-      words: wordsOf(answer.tokens),
-      weights: answer.tokens.map((token) => token.weight),
-      mix: answer.mix,
-      servedMix: answer.mix,
-      active: null,
-      expanded: new Set(),
-      opened: new Set(),
-    };
-    show();
+    const question = { query: q, k: Math.min(MOST, shown + SPARE), weights, mix, where: filterOf(where) };
+    const answer = await api.explain(question, own.signal);
+    return { answer, seconds: (performance.now() - started) / 1000 };
   } catch (error) {
-    if (own === running) {
+    if (own === running && mix === undefined) {
       asked = null; // so that the same query can be tried again
       state = null; // the results of another query are no answer to this one
       show();
     }
     tell(error);
+    return null;
   } finally {
     if (own === running) byId("view-search").ariaBusy = "false";
   }
 }
 
-/** Fetch the documents for the mix that is chosen now. The weights that were changed here stay. */
-async function remix() {
+/** Fetch the documents for what is chosen now. The weights that were changed here stay. */
+async function refetch() {
   const now = state;
   if (now === null) return;
-  running?.abort();
-  const own = (running = new AbortController());
-  byId("view-search").ariaBusy = "true";
-  try {
-    const { q, weights } = here();
-    const answer = await api.explain({ query: q, k: FETCHED, weights, mix: now.mix }, own.signal);
-    if (answer.weights !== now.answer.weights) return void search({ again: true }); // somebody switched versions
-    now.answer = answer;
-    showResults(now);
-    tellOf(now);
-  } catch (error) {
-    tell(error);
-  } finally {
-    if (own === running) byId("view-search").ariaBusy = "false";
-  }
+  // With a factor of zero, the server would not say what the evidence is worth, and a handle could not be moved back.
+  const factor = (/** @type {number} */ own) => Math.max(own, 1e-9);
+  const mix = { lexical: factor(now.mix.lexical), pooled: factor(now.mix.pooled) };
+  const found = await fetched(now.shown, mix);
+  if (found === null || now !== state) return;
+  if (found.answer.weights !== now.answer.weights) return void search({ again: true }); // somebody switched versions
+  Object.assign(now, found);
+  showResults(now);
+  tellOf(now);
+  updateTools(now);
 }
 
 function show() {
   byId("empty").hidden = state !== null;
-  byId("answer").hidden = state === null;
+  byId("answer").hidden = byId("tools").hidden = state === null;
   byId("search-title").className = state === null ? "hero" : "unseen";
-  if (state === null) return examples();
+  if (state === null) return void showExamples();
   const now = state;
   if (now.answer.weights !== null)
     byId("weighting").options[0].textContent = `current weights, version ${now.answer.weights}`;
-  showQuery(now, (active) => {
-    now.active = active;
-    updateQuery(now);
-    updateResults(now);
+  showQuery(now, {
+    onActive: () => {
+      updateQuery(now);
+      updateResults(now);
+    },
+    onMove: redraw,
   });
-  showSliders(now, redraw);
-  showMix(now, redraw, () => void remix());
+  showMix(now, redraw, () => void refetch());
   showResults(now);
+  updateTools(now);
   tellOf(now);
 }
 
-/** Say what is odd about the answer. @param {State} now */
-function tellOf(now) {
-  if (now.answer.partial)
-    say(`Results are incomplete: no answer from ${now.answer.missing_shards.join(", ")}.`, "/explain");
-  else if (now.answer.documents.length === 0) say("No documents found.", "/explain");
-  else if (now.answer.query_was_truncated) say("The query was truncated: it is longer than the model can read.", "/explain");
-}
-
-/** Draw at most once per frame while a slider moves. */
-let drawing = 0;
+/** Redraw what depends on the weights and the mix. */
 function redraw() {
-  cancelAnimationFrame(drawing);
-  drawing = requestAnimationFrame(() => {
-    if (state === null) return;
-    updateSliders(state);
-    updateMix(state);
-    updateQuery(state);
-    place(state);
-    updateResults(state);
-  });
+  if (state === null) return;
+  updateQuery(state);
+  updateMix(state);
+  place(state);
+  updateResults(state);
+  updateTools(state);
 }
 
-/** Suggest queries that were judged before; the page knows no others. */
-function examples() {
-  const queries = Object.keys(allJudgements()).slice(-3).reverse();
-  byId("examples").hidden = queries.length === 0;
-  const links = queries.map((q) => element("a", { href: `/?${new URLSearchParams({ q })}`, "data-query": q }, q));
-  byId("examples").replaceChildren("Previously judged: ", ...links.flatMap((link, n) => (n ? [", ", link] : [link])));
+/** @param {State} now */
+function updateTools(now) {
+  const weights = changedWeights(now);
+  const changed = Object.fromEntries(Object.entries(weights).map(([token, { after }]) => [token, after]));
+  const mix = isMixChanged(now) ? now.mix : null;
+  byId("reset").disabled = byId("save").disabled = !mix && Object.keys(weights).length === 0;
+  const found = now.answer.documents.length;
+  const inColumn = Math.min(now.shown, found);
+  byId("more").hidden = now.shown >= Math.min(found, MOST);
+  byId("pool").textContent = `${inColumn} of ${found} candidates · ${Math.round(1000 * now.seconds)} ms`;
+  clearTimeout(writing);
+  const { q } = here();
+  writing = setTimeout(() => here().q === q && note({ changed, mix, shown: now.shown }), REST);
+}
+
+/** Queries to try: some that the index suggests, and those that were judged before. */
+async function showExamples() {
+  const judged = Object.keys(allJudgements()).slice(-3).reverse();
+  const list = (/** @type {string} */ id, /** @type {string[]} */ queries) => {
+    byId(id).hidden = queries.length === 0;
+    const items = queries.map((q) => element("li", {}, element("a", { href: addressOf({ ...here(), ...UNCHANGED, q }) }, q)));
+    byId(id).querySelector("ul").replaceChildren(...items);
+  };
+  list("judged", judged);
+  try {
+    list("examples", (await api.index()).example_queries);
+  } catch (error) {
+    tell(error);
+  }
+}
+
+/** Show ten more results of each ranking. */
+async function more() {
+  const now = state;
+  if (now === null) return;
+  const from = now.shown;
+  now.shown = Math.min(MOST, now.shown + PAGE);
+  await refetch();
+  if (now.answer.documents.length <= from) now.shown = from;
+}
+
+/** The weights and the mix of the server again. */
+function reset() {
+  if (state === null) return;
+  state.weights = served(state);
+  const fetchAgain = isMixChanged(state);
+  state.mix = state.servedMix;
+  redraw();
+  if (fetchAgain) void refetch();
+}
+
+async function copyLink() {
+  if (state !== null) updateTools(state);
+  await new Promise((resolve) => setTimeout(resolve, REST + 20)); // until the address is written
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("Copied a link to this search, with its filters, weights and mix.");
+  } catch {
+    say("The browser did not allow copying; the address bar has the link.");
+  }
 }
 
 export function startSearch() {
   startResults();
+  startMix();
+  startFilters((where) => go({ where, view: "search" }));
   onJudgements(() => {
     updateJudged();
-    if (state === null) examples();
+    if (state === null && !here().q) void showExamples();
   });
   byId("search").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -154,18 +225,16 @@ export function startSearch() {
     const q = byId("q").value.trim();
     // Submitting the same query again reruns it: something may have changed on the server.
     if (q && q === here().q) void search({ again: true });
-    else go({ q, view: "search" });
+    else go({ ...UNCHANGED, q, view: "search" });
   });
-  byId("weighting").addEventListener("change", () => go({ weights: byId("weighting").value }));
-  byId("reset").addEventListener("click", () => {
-    if (state === null) return;
-    state.weights = state.answer.tokens.map((token) => token.weight);
-    const refetch = isMixChanged(state);
-    state.mix = state.servedMix;
-    redraw();
-    if (refetch) void remix();
+  byId("q").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "ArrowDown" || state === null) return;
+    event.preventDefault();
+    focusFirst();
   });
+  byId("weighting").addEventListener("change", () => go({ ...UNCHANGED, weights: byId("weighting").value }));
+  byId("reset").addEventListener("click", reset);
   byId("save").addEventListener("click", () => state && void saveWeights(state));
-  byId("sliders").open = matchMedia("(min-width: 60rem)").matches;
-  examples();
+  byId("link").addEventListener("click", () => void copyLink());
+  byId("more").addEventListener("click", () => void more());
 }

@@ -1,9 +1,9 @@
 /** Which parts of a long text to show: those around the strongest matches. */
 
-/** In code points. A text slightly over the budget is shown in full: cutting it would save less than a line. */
-const WHOLE = 360;
-const BUDGET = 300;
-const AROUND = 70;
+/** In code points, about two lines of a column. A text slightly over the budget is shown in full. */
+const WHOLE = 165;
+const BUDGET = 150;
+const AROUND = 40;
 
 /**
  * @param {string[]} points the text's code points

@@ -1,10 +1,17 @@
 /** The versions of the weights, and which one is in use. */
 
 import * as api from "./api.js";
-import { byId, element, quiet } from "./element.js";
+import { changeList } from "./changes.js";
+import { differences } from "./differences.js";
+import { byId, counted, element, quiet, unseen } from "./element.js";
+import { versionName } from "./naming.js";
 import { say, tell } from "./notice.js";
 
 /** @typedef {import("./types.js").WeightsResponse} WeightsResponse */
+/** @typedef {import("./types.js").Version} Version */
+
+/** Versions to show at first. */
+const SHOWN = 8;
 
 /** Announce that the weights in use changed; views that depend on them listen for `chamfer:weights`. */
 export const announce = () => void dispatchEvent(new Event("chamfer:weights"));
@@ -16,23 +23,88 @@ function when(made) {
   return time.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** What made a version. @param {Version} version */
+function madeBy({ origin, edited_from, learnt_from }) {
+  const judged = learnt_from === null ? "judged queries" : counted(learnt_from, "judged query");
+  if (origin === "learnt") return `Learnt from ${judged}`;
+  if (origin === "computed") return "Computed from the index";
+  if (origin === "given") return "From a file";
+  if (edited_from === null) return "Changed by hand";
+  return `${typeof edited_from === "number" ? `Version ${edited_from}` : versionName(edited_from)}, changed by hand`;
+}
+
+/** Names that the server gives; they say no more than what made the version. */
+const USUAL = /^(learnt from \d+ queries|version \d+, edited|(mix|idf-soft|idf|uniform), edited|uploaded file)$/;
+
+/** What was found when a version was learnt here. */
+const VERDICTS = {
+  better: "Better than the weights in use then",
+  "not better": "Not better than the weights in use then",
+  worse: "Worse than the weights in use then",
+  "not compared": "Not compared with other weights",
+};
+
+/** @param {Version} version @param {Version | undefined} base the version before it */
+function differsInWords({ difference, mix }, base) {
+  if (difference === null || base === undefined) return [];
+  const told = differences(difference, base.mix, mix);
+  return [quiet(told ? `Differs from version ${base.version} ${told}.` : `The same as version ${base.version}.`)];
+}
+
 /** @param {WeightsResponse} answer */
 function show({ version, versions }) {
-  const items = versions.map((own) => {
+  const items = versions.map((own, n) => {
     const used = own.version === version;
     const listen = { ariaLabel: `Use version ${own.version}`, onclick: () => void use(own.version) };
-    const made = [when(own.made), own.recipe].filter(Boolean).join(" · ");
+    const made = madeBy(own);
+    const name = USUAL.test(own.name) ? made : versionName(own.name);
+    const about = [name !== made && made, own.verdict && VERDICTS[own.verdict], when(own.made)].filter(Boolean);
     return element(
       "li",
-      { className: used ? "version used" : "version", ariaCurrent: used ? "true" : null },
+      { className: used ? "version used" : "version", ariaCurrent: used ? "true" : null, tabIndex: -1 },
       element("span", { className: "rank" }, String(own.version)),
-      element("div", {}, element("strong", {}, own.name), quiet(made)),
+      element(
+        "div",
+        {},
+        element("strong", {}, name),
+        quiet(about.join(" · ")),
+        ...differsInWords(own, versions[n + 1]),
+        used ? null : comparison(own.version),
+      ),
       used
         ? element("span", { className: "in-use" }, "in use")
         : element("button", { type: "button", ...listen }, "Use"),
     );
   });
-  byId("versions").replaceChildren(...items);
+  const shown = items.slice(0, SHOWN);
+  byId("versions").replaceChildren(...shown);
+  byId("more-versions").hidden = items.length <= SHOWN;
+  byId("more-versions").textContent = `Show all ${items.length} versions`;
+  byId("more-versions").onclick = () => {
+    byId("versions").replaceChildren(...items);
+    byId("more-versions").hidden = true;
+    items[SHOWN].focus();
+  };
+}
+
+/** The largest changes between the version in use and another one, fetched when they are opened. @param {number} version */
+function comparison(version) {
+  const body = element("div", {});
+  const summary = element("summary", {}, "Compare with the one in use", unseen(`: version ${version}`));
+  const details = /** @type {HTMLDetailsElement} */ (element("details", { className: "change-details" }, summary, body));
+  details.addEventListener("toggle", async () => {
+    if (!details.open || body.hasChildNodes()) return;
+    try {
+      const answer = await api.changes(version);
+      const told = differences(answer, answer.base_mix, answer.mix);
+      const largest = changeList(answer.largest);
+      body.replaceChildren(quiet(told ? `Version ${version} differs ${told}.` : "They are the same."), ...largest);
+    } catch (error) {
+      details.open = false;
+      tell(error);
+    }
+  });
+  return details;
 }
 
 export async function loadVersions() {

@@ -4,6 +4,8 @@
 /** @typedef {import("./types.js").Word} Word */
 
 /**
+ * The words of a query. All special tokens, which matter to few users, are one word at the end.
+ *
  * @param {QueryToken[]} tokens
  * @returns {Word[]}
  */
@@ -11,22 +13,12 @@ export function wordsOf(tokens) {
   /** @type {Word[]} */
   const words = [];
   tokens.forEach((token, i) => {
+    if (token.special) return;
+    const follows = !token.starts_word && i > 0 && !tokens[i - 1].special;
     const last = words.at(-1);
-    if (token.starts_word || token.special || !last || last.special)
-      words.push({ text: token.word, pieces: [i], special: token.special });
-    else last.pieces.push(i);
+    if (last && follows) last.pieces.push(i);
+    else words.push({ text: token.word, pieces: [i], special: false });
   });
-  return words;
-}
-
-/**
- * The spelling of a token: "helps", or "oro in osteoporosis".
- *
- * @param {QueryToken[]} tokens
- * @param {Word[]} words
- * @param {number} i
- */
-export function spelled(tokens, words, i) {
-  const word = words.find(({ pieces }) => pieces.includes(i));
-  return word && word.pieces.length > 1 ? `${tokens[i].text} in ${word.text}` : tokens[i].text;
+  const special = tokens.flatMap((token, i) => (token.special ? [i] : []));
+  return special.length ? [...words, { text: "special tokens", pieces: special, special: true }] : words;
 }

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event
 
 from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel
@@ -13,7 +12,7 @@ from chamfer.serve.batches import BusyError
 from chamfer.serve.bodies import DOCUMENTS
 from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.problems import ForbiddenError
-from chamfer.serve.queues import Queues
+from chamfer.serve.queues import Queues, ask_until_abandoned
 from chamfer.serve.schemas.documents import DeleteRequest, DeleteResponse, PutRequest, PutResponse
 from chamfer.serve.service import Service
 
@@ -29,12 +28,7 @@ def document_routes(service: Service, queues: Queues, *, writable: bool) -> APIR
             raise ForbiddenError(reason)
 
     async def change(work: Callable[[Callable[[], bool]], BaseModel]) -> Response:
-        is_abandoned = Event()
-        try:
-            answer = await queues.documents.ask(lambda: work(is_abandoned.is_set))
-        except asyncio.CancelledError:
-            is_abandoned.set()
-            raise
+        answer = await ask_until_abandoned(queues.documents, work)
         with suppress(BusyError, OSError):  # then the server follows the commit a moment later
             await queues.changes.ask(service.backend.refresh)
         task = asyncio.create_task(merge())

@@ -36,6 +36,7 @@ def health_routes(service: Service, metrics: Metrics) -> APIRouter:
             missing_shards=missing,
             index=service.backend.name,
             documents=service.backend.reader.documents,
+            age_seconds=round(service.backend.age, 1),
             encoder=public_name(service.queries.encoder.name),
             weights=service.versions.current.number,
             version=__version__,

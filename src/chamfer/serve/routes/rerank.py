@@ -5,8 +5,6 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Response
 
-from chamfer.search.hits import json_score
-from chamfer.search.relevance import relevance
 from chamfer.serve.answers import as_json, public_name
 from chamfer.serve.json_bodies import PlainJsonRoute
 from chamfer.serve.queues import Queues
@@ -32,16 +30,17 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
         distinct = list(dict.fromkeys(sent))  # equal texts must score alike, whichever slice they are in
         query: str | Weighted = asked.query
         scores: dict[str, TextScore] = {}
-        tokens, missing = 0, list[str]()
+        tokens, warnings = 0, list[str]()
         for start in range(0, len(distinct), SLICE):
             scored = await queues.texts.ask(Texts(query, distinct[start : start + SLICE], weights, asked.mix))
-            query, missing = scored.query, scored.query.missing
+            query, warnings = scored.query, warnings_of(scored.query)
             scores |= scored.scores
             tokens += scored.tokens
-        order = sorted(range(len(sent)), key=lambda place: (-scores[sent[place]].normalised, place))[: asked.top_n]
+        good = [place for place, text in enumerate(sent) if scores[text].score >= asked.min_score]
+        order = sorted(good, key=lambda place: (-scores[sent[place]].kernel, place))[: asked.top_n]
         meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}}
-        if missing:
-            meta["warnings"] = [f"words were counted without the documents of {', '.join(missing)}"]
+        if warnings:
+            meta["warnings"] = warnings
         return as_json(
             RerankResponse(
                 id=str(uuid4()),
@@ -62,11 +61,16 @@ def rerank_routes(service: Service, queues: Queues) -> APIRouter:
     return router
 
 
+def warnings_of(query: Weighted) -> list[str]:
+    """What is odd about a query, and about the index that counts its words; Cohere's endpoint has a place for it."""
+    words = f"words were counted without the documents of {', '.join(query.missing)}"
+    return [*query.notes, *([words] if query.missing else [])]
+
+
 def _ranked(asked: RerankRequest, place: int, scored: TextScore) -> Ranked:
     return Ranked(
         index=place,
-        relevance_score=relevance(scored.normalised),
-        score=json_score(scored.normalised if asked.normalise else scored.score),
+        relevance_score=scored.score,
         document=_as_document(asked.documents[place]) if asked.return_documents else None,
     )
 

@@ -12,8 +12,10 @@ from chamfer.serve.schemas.fields import (
     Filter,
     Identifier,
     MixFields,
+    Notes,
     Partial,
     Query,
+    ReadCharacters,
     Request,
     Truncated,
     UsedVersion,
@@ -73,7 +75,7 @@ class MatchedToken(BaseModel):
         Field(description="Range of that token in the text, in Unicode code points; null if it carries no text."),
     ]
     distance: Annotated[float, Field(description="Distance to the matched token, before weighting.")]
-    contribution: Annotated[float, Field(description="Part of the score: -weight * distance / query tokens.")]
+    contribution: Annotated[float, Field(description="What the match brings to the score.")]
 
 
 class EvidencePart(BaseModel):
@@ -82,16 +84,22 @@ class EvidencePart(BaseModel):
     name: Evidence
     value: Annotated[float, Field(description="BM25's score, or the cosine of mean vectors.")]
     factor: Annotated[float, Field(description="Its factor in the mix.")]
-    contribution: Annotated[
-        float, Field(description="Part of the score: total weight / query tokens * factor * value.")
-    ]
+    perfect: Annotated[float, Field(description="The value for the query's own text, a perfect match.")]
+    contribution: Annotated[float, Field(description="What it brings to the score.")]
+
+
+class DistanceRange(BaseModel):
+    """The distances of token vectors at which a match brings nothing, and everything."""
+
+    unrelated: float
+    equal: float
 
 
 class ExplainedDocument(BaseModel):
     """A document, its matches, one for each token of the query, and the evidence that the mix counts."""
 
     id: str
-    score: Annotated[float, Field(description="The sum of all contributions.")]
+    score: Annotated[float, Field(description="From 0 to 1, a perfect match: the sum of all contributions.")]
     special_share: Annotated[float, Field(description="Share of the score that comes from special tokens.")]
     title: Annotated[str, Field(description="Empty for a document without a title.")]
     text: Annotated[str, Field(description="Title and text, joined by a space, which spans are ranges of.")]
@@ -106,6 +114,9 @@ class ExplainedDocument(BaseModel):
         ),
     ]
     evidence: list[EvidencePart]
+    distances: Annotated[
+        DistanceRange, Field(description="Between which distances matches count; with it, other weights can be tried.")
+    ]
 
 
 class ExplainResponse(Partial):
@@ -115,6 +126,8 @@ class ExplainResponse(Partial):
     form: Literal["l2", "cosine"]
     weights: UsedVersion
     query_was_truncated: Truncated
+    query_read: ReadCharacters
+    notes: Notes
     mix: Annotated[MixFields, Field(description="How much evidence beside the tokens counts.")]
     tokens: list[QueryToken]
     documents: list[ExplainedDocument]

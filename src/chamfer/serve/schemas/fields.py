@@ -49,7 +49,7 @@ class MixFields(BaseModel):
     """How much evidence beside the tokens counts."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    lexical: Annotated[Factor, Field(description="Factor of BM25's score: keywords.")] = 0.0
+    lexical: Annotated[Factor, Field(description="Factor of BM25's score: exact terms.")] = 0.0
     pooled: Annotated[Factor, Field(description="Factor of the cosine of mean vectors: overall meaning.")] = 0.0
 
     @classmethod
@@ -68,12 +68,32 @@ ChosenMix = Annotated[
 ]
 VersionName = Annotated[str | None, Field(min_length=1, max_length=200, description="Name for the new version.")]
 UsedVersion = Annotated[int | None, Field(description="Version of the weights, if `weights` was `current`.")]
+Score = Annotated[float, Field(description="From 0, which is no match, to 1, a perfect one.")]
+MinScore = Annotated[float, Field(ge=0, le=1, description="Leave out documents that score less.")]
 Truncated = Annotated[bool, Field(description="Whether the query was longer than the model reads, and was truncated.")]
+ReadCharacters = Annotated[
+    int | None,
+    Field(
+        description="Number of characters of the query that the model read, in Unicode code points, if it was "
+        "truncated; null if the model read all of it. BM25 counts the words of all of it in any case."
+    ),
+]
 
 Notes = Annotated[
     list[str],
-    Field(description="Warnings about the request, such as a filter on an unknown field."),
+    Field(
+        description="Warnings, in one sentence each: about the filter, such as an unknown field; about the query, such "
+        "as a script that the model does not know; and if the answer is `stale`."
+    ),
 ]
+
+
+class TokenFields(BaseModel):
+    """A token of the vocabulary."""
+
+    token: Annotated[str, Field(description="The token, as the tokenizer spells it.")]
+    text: Annotated[str, Field(description="The word, or the piece of one, that it spells.")]
+    starts_word: Annotated[bool, Field(description="Whether it begins a word; otherwise it continues one.")]
 
 
 class PassageFields(BaseModel):
@@ -125,8 +145,12 @@ class Message(BaseModel):
 
 
 class Partial(BaseModel):
-    """A response that may lack documents of shards that did not answer, and says so."""
+    """A response that may lack documents of shards that did not answer, or be out of date, and says so."""
 
+    stale: Annotated[
+        bool,
+        Field(description="Whether the index may have changed since: `problem` of `/health` says what is wrong."),
+    ] = False
     partial: Annotated[
         bool, Field(description="Whether some shards did not answer, so that their documents are missing.")
     ] = False

@@ -14,13 +14,16 @@ class HealthResponse(BaseModel):
         Status,
         Field(
             description="`partial`: some shards cannot be reached. `stale`: a newer commit of the index cannot be "
-            "opened, so the previous one is served. `failing`: use another server."
+            "opened, or the server cannot tell, so the previous one is served. `failing`: use another server."
         ),
     ]
     problem: Annotated[str | None, Field(description="What is wrong, if the status is `stale` or `failing`.")] = None
     missing_shards: Annotated[list[str], Field(description="Names of the shards that cannot be reached.")] = []
     index: Annotated[str, Field(description="Name of the index folder.")]
     documents: int
+    age_seconds: Annotated[
+        float, Field(description="Seconds since what is served was last known to be the newest state of the index.")
+    ]
     encoder: str
     weights: Annotated[int, Field(description="Version of the weights in use.")]
     version: Annotated[str, Field(description="Version of chamfer.")]

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from chamfer.serve.schemas.fields import WHOLE, ChosenMix, Query, Text, Weighting
+from chamfer.serve.schemas.fields import WHOLE, ChosenMix, MinScore, Query, Text, Weighting
 
 MOST_DOCUMENTS = 1000
 
@@ -28,7 +28,7 @@ Sent = Annotated[
 class RerankRequest(BaseModel):
     """Texts to rank for a query, as Cohere's and Jina's endpoints take them; their other fields are ignored.
 
-    `weights`, `mix` and `normalise` are as in `/search`.
+    `weights`, `mix` and `min_score` are as in `/search`.
     """
 
     model_config = ConfigDict(strict=True)
@@ -40,7 +40,7 @@ class RerankRequest(BaseModel):
     return_documents: bool = False
     weights: Weighting = "current"
     mix: ChosenMix = None
-    normalise: Annotated[bool, Field(description="Whether to divide `score` by the total weight.")] = False
+    min_score: MinScore = 0.0
     model: Annotated[str | None, Field(description="Ignored: the server has one model.")] = None
 
 
@@ -48,8 +48,7 @@ class Ranked(BaseModel):
     """One of the documents that were sent."""
 
     index: Annotated[int, Field(description="Position among the documents that were sent, from 0.")]
-    relevance_score: Annotated[float, Field(description="From 0 to 1; a perfect match on every token is 1.")]
-    score: Annotated[float | None, Field(description="Score, as `/search` gives it. Null for a text without tokens.")]
+    relevance_score: Annotated[float, Field(description="The score, as `/search` gives it: from 0 to 1.")]
     document: Annotated[dict[str, Any] | None, Field(description="The document, if `return_documents` is set.")] = None
 
 

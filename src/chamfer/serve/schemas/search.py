@@ -10,10 +10,13 @@ from chamfer.serve.schemas.fields import (
     BestPassage,
     ChosenMix,
     Filter,
+    MinScore,
     Notes,
     Partial,
     Query,
+    ReadCharacters,
     Request,
+    Score,
     Truncated,
     UsedVersion,
     Weighting,
@@ -40,13 +43,7 @@ class Searching(Request):
     weights: Weighting = "current"
     where: Filter = None
     mix: ChosenMix = None
-    normalise: Annotated[
-        bool,
-        Field(
-            description="Whether to divide scores by the total weight, so that 0 is a perfect match on every token. "
-            "Evidence of a mix is added to that."
-        ),
-    ] = False
+    min_score: MinScore = 0.0
 
 
 class SearchRequest(Searching):
@@ -68,7 +65,7 @@ class Found(BaseModel):
     """A document that was found; higher scores are better."""
 
     id: str
-    score: Annotated[float | None, Field(description="Null for a document without tokens.")]
+    score: Score
     title: Annotated[str, Field(description="Empty for a document without a title.")]
     text: Annotated[str, Field(description="The text, without the title; of a long document, its best passage.")]
     passage: BestPassage = None
@@ -80,6 +77,14 @@ class SearchResponse(Partial):
 
     hits: list[Found]
     query_was_truncated: Truncated
+    query_read: ReadCharacters
+    probably_nothing: Annotated[
+        bool | None,
+        Field(
+            description="Whether the best document scores no better than unrelated ones do; null if that is not known: "
+            "of an index of fewer than 20 documents, on later pages, and with a `mix` of the request."
+        ),
+    ]
     notes: Notes
     weights: UsedVersion
 

@@ -5,8 +5,36 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from chamfer.kernels.limits import LARGEST
-from chamfer.serve.schemas.fields import WHOLE, MixFields, Request, VersionName, Weighting
+from chamfer.learn.verdict import Found
+from chamfer.serve.schemas.fields import WHOLE, MixFields, Request, TokenFields, VersionName, Weighting
+from chamfer.serve.versions import VersionOrigin
+from chamfer.weights.token_origins import TokenOrigin
 from chamfer.weights.zero_shot import ZeroShotName
+
+DocumentCount = Annotated[
+    int, Field(description="Number of documents that contain it; of passages, in an index of passages.")
+]
+
+
+class ChangedToken(TokenFields):
+    """A token whose weight differs between two versions."""
+
+    before: float
+    after: float
+    documents: DocumentCount
+
+
+class Difference(BaseModel):
+    """How a version differs from another one, over the tokens that occur in the index; see also the mix of both."""
+
+    base: Annotated[int, Field(description="The version that it is compared with.")]
+    heavier: Annotated[int, Field(description="Number of tokens that weigh more.")]
+    lighter: Annotated[int, Field(description="Number of tokens that weigh less.")]
+    largest: Annotated[
+        list[ChangedToken], Field(description="The largest changes; of equal ones, those of frequent tokens.")
+    ]
+    context: Annotated[bool, Field(description="Whether weights depend on the other words of a query in another way.")]
+    adapter: Annotated[bool, Field(description="Whether query vectors are moved in another way.")]
 
 
 class ListedVersion(BaseModel):
@@ -16,7 +44,25 @@ class ListedVersion(BaseModel):
     name: str
     made: Annotated[str, Field(description="Creation time, in UTC.")]
     recipe: Annotated[str | None, Field(description="How the weights were made, if known.")]
+    origin: Annotated[
+        VersionOrigin,
+        Field(description="What made it: `computed` from the index, `learnt`, `edited` by hand, or `given` in a file."),
+    ]
+    edited_from: Annotated[
+        int | str | None,
+        Field(description="The version, or the name of the weights, that was edited; null if none was."),
+    ]
+    learnt_from: Annotated[
+        int | None, Field(description="Number of judged queries that it was learnt from; null if there were none.")
+    ]
+    verdict: Annotated[
+        Found | None,
+        Field(description="Whether it was better than the weights in use when it was learnt here; null if unknown."),
+    ]
     mix: Annotated[MixFields, Field(description="How much evidence beside the tokens counts.")]
+    difference: Annotated[
+        Difference | None, Field(description="How it differs from the version before it; null for the first.")
+    ]
 
 
 class WeightsResponse(BaseModel):
@@ -76,11 +122,26 @@ class UseRequest(Request):
     version: Annotated[int, Field(ge=1), WHOLE]
 
 
-class WeightedToken(BaseModel):
-    """A token of the vocabulary."""
+class WeightedToken(TokenFields):
+    """A token, what it weighs and why."""
 
-    token: str
     weight: float
+    documents: DocumentCount
+    origin: Annotated[
+        TokenOrigin,
+        Field(
+            description="Where the weight comes from: `counted` from document frequencies, `learnt`, `edited` by hand, "
+            "`special` for tokens without text, `unseen` for tokens in no document, `uniform` if all weigh the same, "
+            "or `given` in a file."
+        ),
+    ]
+    before: Annotated[
+        float | None,
+        Field(
+            description="What it weighed before it was edited, or without judged queries if it was learnt; null if it "
+            "was neither, or if nobody recorded it."
+        ),
+    ]
 
 
 class TokensResponse(BaseModel):
@@ -88,3 +149,40 @@ class TokensResponse(BaseModel):
 
     version: int
     tokens: list[WeightedToken]
+    read: Annotated[
+        list[list[WeightedToken]],
+        Field(description="What the tokenizer reads in `contains`: the tokens of each word, in order."),
+    ]
+
+
+class WeightBin(BaseModel):
+    """The tokens that weigh from `least` to less than `below`."""
+
+    least: Annotated[float | None, Field(description="Null for the first bin if it holds all smaller weights.")]
+    below: Annotated[float | None, Field(description="Null for the last bin if it holds all larger weights.")]
+    tokens: Annotated[int, Field(description="Number of tokens.")]
+
+
+class DistributionResponse(BaseModel):
+    """How the weights in use are distributed over the tokens that occur in the index, special ones left out."""
+
+    version: int
+    documents: Annotated[int, Field(description="Number of documents; of passages, in an index of passages.")]
+    passages: Annotated[bool, Field(description="Whether passages are counted instead of documents.")]
+    tokens: Annotated[int, Field(description="Number of tokens that occur.")]
+    middle: Annotated[
+        tuple[float, float] | None,
+        Field(description="The weights that half of the tokens lie between; null if none occurs."),
+    ]
+    bins: Annotated[list[WeightBin], Field(description="A histogram, lightest first.")]
+    frequent: Annotated[int, Field(description="Number of most frequent words that the following are among.")]
+    heaviest: Annotated[list[WeightedToken], Field(description="The heaviest of the most frequent words.")]
+    lightest: Annotated[list[WeightedToken], Field(description="The lightest of them.")]
+
+
+class ChangesResponse(Difference):
+    """How a version differs from the one in use, or from another one."""
+
+    version: int
+    mix: Annotated[MixFields, Field(description="Its mix.")]
+    base_mix: Annotated[MixFields, Field(description="The mix of the version that it is compared with.")]

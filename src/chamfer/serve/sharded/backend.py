@@ -9,13 +9,17 @@ from typing import Any
 from chamfer.errors import InputError, last_line
 from chamfer.index.shards import ShardVersion, current_version, holds_shards
 from chamfer.search.query_encoder import QueryEncoder
+from chamfer.serve.backend import Asked
+from chamfer.serve.problems import ConflictError
 from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
-from chamfer.serve.schemas.learning import LearnRequest, LearnResponse
+from chamfer.serve.schemas.evaluation import EvaluateResponse
+from chamfer.serve.schemas.learning import CheckRequest, CheckResponse, LearnRequest, LearnResponse
 from chamfer.serve.sharded.head import open_queries
 from chamfer.serve.sharded.reader import ShardReader
 from chamfer.serve.sharded.scatter import Scatter
-from chamfer.serve.state import Problem, State, still_holds
+from chamfer.serve.state import Problem, Reasons, State, problem_of
 from chamfer.serve.versions import Versions
+from chamfer.support.progress import Progress
 
 # Seconds that shards may take to open a new version, and the pause before they are asked again.
 OPENING_SECONDS, AGAIN_SECONDS = 600.0, 10.0
@@ -24,6 +28,15 @@ OPENING_SECONDS, AGAIN_SECONDS = 600.0, 10.0
 SETTLING_SECONDS, PAUSE = 10.0, 0.05
 # Seconds that shards may take to answer a health check.
 HEALTH_SECONDS = 2.0
+
+REASONS = Reasons(
+    gone="the folder of the shards is gone",
+    empty="the folder of the shards holds none any more",
+    unreadable="the folder of the shards cannot be read by the server",
+    other_model="the shards were replaced by those of another model; restart the server",
+    unfinished="the new version cannot be served yet",
+    unopened="the new version cannot be served yet",
+)
 
 
 class ShardBackend:
@@ -56,6 +69,11 @@ class ShardBackend:
         """See :class:`chamfer.serve.backend.Backend`."""
         return self._state.problem
 
+    @property
+    def age(self) -> float:
+        """See :class:`chamfer.serve.backend.Backend`."""
+        return self._state.age
+
     def missing_shards(self) -> list[str]:
         """Names of the shards that are lost, or do not answer a health check in time."""
         found = self._scatter.ask_all(self.reader.version, "holds", self._every_shard(), seconds=HEALTH_SECONDS)
@@ -70,12 +88,11 @@ class ShardBackend:
             newest = current_version(self.reader.queries.index.folder)
         except Exception as error:
             self._not_before = time.monotonic() + AGAIN_SECONDS
-            if still_holds(holds_shards, self.reader.queries.index.folder):
-                self._state.set(Problem("stale", "the new version cannot be served yet", last_line(error)))
-            else:
-                self._state.set(Problem("failing", "the folder of the shards is gone", last_line(error)))
+            folder = self.reader.queries.index.folder
+            self._state.set(problem_of(error, last_line(error), folder, holds_shards, REASONS))
             return
         if newest == self.reader.version:
+            self._state.is_current()
             self._state.set(None)
         if self._coming is None and newest != self.reader.version and time.monotonic() >= self._not_before:
             self._coming = Future()
@@ -116,11 +133,23 @@ class ShardBackend:
                 return reader
             time.sleep(PAUSE)
 
-    def learn(self, versions: Versions, asked: LearnRequest) -> LearnResponse:
+    unlearnable = (
+        "weights cannot be learnt from shards; learn them with chamfer learn from the index that was split, and upload "
+        "them with PUT /weights/file"
+    )
+
+    def learn(self, versions: Versions, asked: LearnRequest, progress: Progress) -> LearnResponse:
         """Refused: learning reads the vectors of many documents many times."""
-        raise InputError(
-            "weights cannot be learnt from shards; learn them with chamfer learn from the index that was split, and "
-            "upload them with PUT /weights/file"
+        raise InputError(self.unlearnable)
+
+    def check_judgements(self, asked: CheckRequest) -> CheckResponse:
+        """Refused, as learning is."""
+        raise InputError(self.unlearnable)
+
+    def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
+        """Refused: the texts of a hundred documents would travel for each query and each of the weights."""
+        raise ConflictError(
+            "weights cannot be evaluated on shards; evaluate them with chamfer evaluate on the index that was split"
         )
 
     read_only = "shards cannot be changed; change the index that was split, and split it again with chamfer index shard"

@@ -5,13 +5,16 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
@@ -20,11 +23,12 @@ from chamfer.index.shards import ShardVersion, current_version, read_set
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.stage import Queries
 from chamfer.retrieve.stages import AUTO
+from chamfer.retrieve.unrelated import Span
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.sharded.pages import Placed
 from chamfer.serve.sharded.question import Response
-from chamfer.serve.sharded.shard import Opened, Shard, Stored
+from chamfer.serve.sharded.shard import Described, Opened, Shard, Stored
 from chamfer.support.threads import VARIABLE
 from chamfer.workers.ray_cluster import LOCAL, connected, import_extra
 
@@ -89,9 +93,30 @@ class ShardReplica:
         """See :meth:`Shard.count_words`."""
         return await _run(self._working, self._shard.count_words, version, queries)
 
-    async def documents(self, version: ShardVersion, ids: Sequence[str], where: Filter | None = None) -> list[Stored]:
+    async def describe(self, version: ShardVersion) -> Described:
+        """See :meth:`Shard.describe`."""
+        return await _run(self._working, self._shard.describe, version)
+
+    async def spans(self, version: ShardVersion, count: int) -> list[Span]:
+        """See :meth:`Shard.spans`."""
+        return await _run(self._working, self._shard.spans, version, count)
+
+    async def unrelated(
+        self, version: ShardVersion, queries: Queries, documents: Sequence[str], count: int
+    ) -> list[npt.NDArray[np.float32]]:
+        """See :meth:`Shard.unrelated`."""
+        return await _run(self._working, self._shard.unrelated, version, queries, documents, count)
+
+    async def documents(
+        self,
+        version: ShardVersion,
+        ids: Sequence[str],
+        where: Filter | None = None,
+        query: Queries | None = None,
+        passages: Mapping[str, int] | None = None,
+    ) -> list[Stored]:
         """See :meth:`Shard.documents`."""
-        return await _run(self._working, self._shard.documents, version, ids, where)
+        return await _run(self._working, self._shard.documents, version, ids, where, query, passages)
 
     async def about(self, _version: ShardVersion) -> tuple[int, list[ShardVersion]]:
         """The process id of the replica that answers, and the versions that it has open."""

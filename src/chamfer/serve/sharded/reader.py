@@ -6,17 +6,23 @@ from typing import Any
 from chamfer.data.documents import Document
 from chamfer.errors import UnknownNameError
 from chamfer.explain.explanation import Explanation
+from chamfer.index.example_queries import interleaved
 from chamfer.index.filters import Filter
+from chamfer.index.notes import TallyFields, filter_notes
 from chamfer.index.shards import ShardVersion, owner_of, read_set
+from chamfer.index.tallies import Tally
 from chamfer.retrieve.evidence import evidence_of
 from chamfer.retrieve.stage import Queries
+from chamfer.retrieve.unrelated import DOCUMENTS, SPANS, Span
 from chamfer.retrieve.word_counts import WordCounts
+from chamfer.search.background import FEWEST, key_of, level_of
 from chamfer.search.query_encoder import QueryEncoder
-from chamfer.serve.backend import Counted, Explained, ExplainedDocument, Found, LostError
+from chamfer.serve.backend import Contents, Counted, Explained, ExplainedDocument, Found, LostError
 from chamfer.serve.rankings import Ranked, merge
 from chamfer.serve.sharded.pages import filled, page_of, places_of
 from chamfer.serve.sharded.scatter import Gathered, Scatter
-from chamfer.serve.sharded.shard import Stored
+from chamfer.serve.sharded.shard import Described, Stored
+from chamfer.weights.token_weights import TokenWeights
 
 
 class ShardReader:
@@ -31,6 +37,8 @@ class ShardReader:
     def __init__(self, version: ShardVersion, queries: QueryEncoder, scatter: Scatter) -> None:
         self.version, self.queries, self._scatter = version, queries, scatter
         self._documents = read_set(queries.index.folder, version).documents
+        self._levels: dict[str, float | None] = {}
+        self._contents: Contents | None = None
 
     @property
     def documents(self) -> int:
@@ -47,7 +55,8 @@ class ShardReader:
             each = zip(*gathered.answers.values(), strict=True)
             rankings, more = [merge(answers, k) for answers in each], gathered.missing
         searched = self.documents if where is None and not more else 0
-        return Found(rankings, sorted({*missing, *more}), searched)
+        scales = [queries.scale_of(place) for queries in counted for place in range(len(queries.texts))]
+        return Found(rankings, scales, sorted({*missing, *more}), searched, self._notes(where))
 
     def _later_page(
         self, groups: Sequence[Queries], k: int, where: Filter | None, offset: int
@@ -88,19 +97,67 @@ class ShardReader:
         allowed = [one for one in stored if one.allowed]
         each = zip(*(self._explanations(query, allowed) for query in counted), strict=True)
         documents = [ExplainedDocument.of(one.document, own) for one, own in zip(allowed, each, strict=True)]
-        return Explained(documents, sorted({*missing, *gathered.missing}))
+        return Explained(documents, sorted({*missing, *gathered.missing}), self._notes(where))
 
     def _explanations(self, query: Queries, stored: Sequence[Stored]) -> list[Explanation | None]:
         evidence = evidence_of(query, [one.document.content for one in stored], [one.tokens for one in stored])
         return [
-            self.queries.explain(query, one.document, one.tokens, values)
+            self.queries.explain(query, one.document, one.tokens, values, query.scale_of(0))
             for one, values in zip(stored, evidence, strict=True)
         ]
+
+    def unrelated_score(self, weights: str | TokenWeights) -> float | None:
+        """See :class:`chamfer.serve.backend.Reader`; estimated once for each version, in memory."""
+        if self.documents < FEWEST:
+            return None
+        key = key_of(self.queries.resolve(weights), weights, self.queries.form)
+        if key not in self._levels:
+            level, missing = self._estimated(weights)
+            if missing:  # estimated again when all shards answer
+                return level
+            self._levels[key] = level
+        return self._levels[key]
+
+    def _estimated(self, weights: str | TokenWeights) -> tuple[float | None, list[str]]:
+        shards = self._scatter.shards
+        drawn = self._ask("spans", dict.fromkeys(shards, (-(-SPANS // len(shards)),)))
+        spans: list[Span] = [span for answer in drawn.answers.values() for span in answer]
+        if not spans:
+            return None, drawn.missing
+        [queries], missing = self._counted([self.queries.encode([span.text for span in spans], weights)])
+        documents, count = [span.document for span in spans], -(-DOCUMENTS // len(shards))
+        scored = self._ask("unrelated", dict.fromkeys(shards, (queries, documents, count)))
+        level = level_of(
+            queries.scale_of(place).scores(scores)
+            for answer in scored.answers.values()
+            for place, scores in enumerate(answer)
+        )
+        return level, [*drawn.missing, *missing, *scored.missing]
 
     def count_words(self, queries: Sequence[str]) -> Counted:
         """See :class:`chamfer.serve.backend.Reader`."""
         gathered = self._ask("count_words", dict.fromkeys(self._scatter.shards, (queries,)))
         return Counted(WordCounts.sum(gathered.answers.values()), gathered.missing)
+
+    def contents(self) -> Contents:
+        """See :class:`chamfer.serve.backend.Reader`; asked once for each version, unless shards are missing."""
+        if self._contents is None:
+            gathered = self._ask("describe", dict.fromkeys(self._scatter.shards, ()))
+            each: list[Described] = list(gathered.answers.values())
+            passages = None if any(one.passages is None for one in each) else sum(one.passages or 0 for one in each)
+            tally, examples = Tally.sum([one.tally for one in each]), interleaved([one.examples for one in each])
+            found = Contents(passages, tally, examples, gathered.missing)
+            if found.missing:
+                return found
+            self._contents = found
+        return self._contents
+
+    def _notes(self, where: Filter | None) -> list[str]:
+        """Notes on a filter; none if shards are missing, whose documents may have other fields."""
+        if where is None:
+            return []
+        contents = self.contents()
+        return [] if contents.missing else filter_notes(TallyFields(contents.tally), where)
 
     def _counted(self, groups: Sequence[Queries]) -> tuple[Sequence[Queries], list[str]]:
         """Queries with counts of their words in all shards if their mix is lexical: those of one shard would not do."""

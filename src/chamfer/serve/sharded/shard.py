@@ -8,14 +8,18 @@ from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
 
 from chamfer.data.documents import Document
 from chamfer.errors import InputError
+from chamfer.index.example_queries import examples_of
 from chamfer.index.filters import Filter
 from chamfer.index.shards import ShardVersion, current_version, open_shard
+from chamfer.index.tallies import Tally
 from chamfer.retrieve.ranker import Ranker
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
+from chamfer.retrieve.unrelated import Span, kernel_scores, spans_of
 from chamfer.retrieve.word_counts import WordCounts
 from chamfer.serve.rankings import Ranked
 from chamfer.serve.sharded.pages import Placed
@@ -33,6 +37,14 @@ class Opened(NamedTuple):
 
     replica: str
     documents: int
+
+
+class Described(NamedTuple):
+    """The fields of the documents of a shard, its example queries, and the number of its passages."""
+
+    tally: Tally
+    examples: list[str]
+    passages: int | None
 
 
 class Stored(NamedTuple):
@@ -123,6 +135,23 @@ class Shard:
         """Count the words of queries in the documents of this shard."""
         return self._ranker(version).evidence.bm25.counts(queries)
 
+    def describe(self, version: ShardVersion) -> Described:
+        """What the documents of this shard hold."""
+        index = self._ranker(version).index
+        passages = None if index.settings.passages is None else index.manifest.rows
+        return Described(index.tally, examples_of(index), passages)
+
+    def spans(self, version: ShardVersion, count: int) -> list[Span]:
+        """Random parts of documents, see :func:`chamfer.retrieve.unrelated.spans_of`."""
+        return spans_of(self._ranker(version).index, count)
+
+    def unrelated(
+        self, version: ShardVersion, queries: Queries, documents: Sequence[str], count: int
+    ) -> list[npt.NDArray[np.float32]]:
+        """The kernel's scores of random documents, see :func:`chamfer.retrieve.unrelated.kernel_scores`."""
+        ranker = self._ranker(version)
+        return kernel_scores(ranker.index, ranker.evidence, queries, documents, count)
+
     def documents(
         self,
         version: ShardVersion,
@@ -158,6 +187,7 @@ class Shard:
             index = open_shard(self._folder, version, self._number, verify=self._verify)
             ranker = Ranker(index, first_stage=self._first_stage)
             ranker.evidence.open(ANY)
+            _ = index.tally  # counts all documents of a new version, which may take longer than a question may
             with self._turns:
                 self._opened[version] = ranker
                 while len(self._opened) > OPEN:

@@ -1,0 +1,147 @@
+"""What weighting changed: lines between the columns, one sentence, and an announcement."""
+
+import re
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip install playwright")
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.looking import card, search, shown, weight, word
+
+
+def moved(page: Page) -> tuple[list[str], list[str], list[str]]:
+    """Results that changed their rank, that entered the top ten, and that left it."""
+    before, after = shown(page, "uniform"), shown(page, "weighted")
+    stayed = [one for one in after if one in before and before.index(one) != after.index(one)]
+    return stayed, [one for one in after if one not in before], [one for one in before if one not in after]
+
+
+def change(page: Page) -> None:
+    """A weight that moves many results, some of them in and out of the top ten."""
+    weight(page, "helps").fill("9")
+    page.keyboard.press("Enter")
+    stayed, entered, left = moved(page)
+    assert stayed
+    assert entered
+    assert left
+
+
+@pytest.mark.parametrize("page", [{"reduced_motion": "reduce"}], indirect=True)
+def test_a_line_joins_the_old_and_the_new_place_of_each_result_that_moved(page: Page) -> None:
+    search(page)
+    change(page)
+    stayed, entered, left = moved(page)
+    lines = page.locator("#lines path").evaluate_all(
+        """paths => paths.map(path => {
+          const { y, width, height } = path.getBBox();
+          return [path.dataset.id, { y, width, height }];
+        })"""
+    )
+    assert sorted(name for name, _ in lines) == sorted([*stayed, *entered, *left])
+    gap = page.locator("#lines").bounding_box()
+    assert gap is not None
+    for name, box in lines:
+        if name in stayed:
+            heads = [card(page, column, name).bounding_box() for column in ("uniform", "weighted")]
+            ends = sorted(head["y"] + 21 - gap["y"] for head in heads if head)
+            assert [box["y"], box["y"] + box["height"]] == pytest.approx(ends, abs=2)
+            assert box["width"] == pytest.approx(gap["width"], abs=1)
+        else:
+            assert box["width"] < gap["width"] / 2  # it comes from below, or goes there
+
+
+def test_lines_follow_what_makes_results_taller(page: Page) -> None:
+    search(page)
+    change(page)
+    before = page.locator("#lines path").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    page.locator("#weighted .ask").first.click()
+    expect(page.locator("#weighted .reasons").first).to_be_visible()
+    page.wait_for_function(
+        """before => [...document.querySelectorAll("#lines path")]
+            .some((path, n) => path.getAttribute("d") !== before[n])""",
+        arg=before,
+    )
+
+
+def test_pointing_at_a_result_marks_its_line_and_its_twin(page: Page) -> None:
+    search(page)
+    change(page)
+    name = moved(page)[0][0]
+    card(page, "uniform", name).hover()
+    expect(page.locator(f'#lines path[data-id="{name}"]')).to_have_class(re.compile("twin"))
+    expect(card(page, "weighted", name)).to_have_class(re.compile("twin"))
+
+
+def test_one_sentence_says_what_rose_and_why(page: Page) -> None:
+    search(page)
+    change(page)
+    story = page.locator("#story")
+    expect(story).to_have_text(re.compile(r"^\S+ rises from \d+ to \d+ because helps counts 5\.\d times as much\.$"))
+    name = story.locator("strong").inner_text()
+    before, after = re.findall(r"\d+", story.inner_text())[:2]
+    assert shown(page, "weighted")[int(after) - 1] == name
+    assert int(before) > int(after)
+
+
+def test_the_sentence_names_evidence_if_that_lifted_a_result(page: Page) -> None:
+    def answer(route: Any) -> None:
+        response = route.fetch()
+        content = response.json()
+        for token in content["tokens"]:
+            token["weight"] = 1.0
+        for place, document in enumerate(content["documents"]):
+            for part in document["evidence"]:
+                part["value"] = part["perfect"] * (part["name"] == "lexical" and place == 5)
+        route.fulfill(response=response, json=content)
+
+    page.route("**/explain", answer)
+    search(page)
+    expect(page.locator("#story")).to_contain_text(re.compile("because exact terms count too"))
+
+
+def test_equal_rankings_are_called_that(page: Page) -> None:
+    page.goto("/?q=moon+tides&weights=idf-soft")
+    expect(page.locator("#weighted .card").first).to_be_visible()
+    for name in ("moon", "tides", "special tokens"):
+        weight(page, name).fill("1")
+        page.keyboard.press("Enter")
+    assert shown(page, "uniform") == shown(page, "weighted")
+    expect(page.locator("#story")).to_have_text("Both rankings have the same top 10.")
+    expect(page.locator("#lines path")).to_have_count(0)
+    expect(page.locator("#moves")).to_have_text("No result moved.")
+
+
+def test_moves_are_announced_once_a_weight_rests(page: Page) -> None:
+    search(page)
+    change(page)
+    stayed, entered, left = moved(page)
+    results = "1 result" if len(stayed) == 1 else f"{len(stayed)} results"
+    told = f"{results} moved, {len(entered)} entered the top 10, {len(left)} left it."
+    assert page.locator("#moves").inner_text() != told, "a screen reader should not talk while a weight moves"
+    expect(page.get_by_role("status").and_(page.locator("#moves"))).to_have_text(told)
+
+
+def test_badges_say_how_far_and_who_is_new_or_gone(page: Page) -> None:
+    search(page)
+    change(page)
+    stayed, entered, left = moved(page)
+    before, after = shown(page, "uniform"), shown(page, "weighted")
+    name = next(one for one in stayed if before.index(one) > after.index(one))
+    places = before.index(name) - after.index(name)
+    badge = card(page, "weighted", name).locator(".badge")
+    expect(badge).to_contain_text(f"▲{places}")
+    expect(badge).to_contain_text(f"up {places} from rank {before.index(name) + 1} with uniform weights")
+    expect(card(page, "weighted", entered[0]).locator(".badge")).to_contain_text("▲ new")
+    expect(card(page, "uniform", left[0]).locator(".badge")).to_contain_text("leaves")
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 390, "height": 844}}], indirect=True)
+def test_one_column_has_no_lines(page: Page) -> None:
+    search(page)
+    word(page, "against").focus()
+    page.keyboard.press("PageUp")
+    expect(page.locator("#lines path")).to_have_count(0)
+    expect(page.locator("#story")).to_contain_text("rises from")
