@@ -100,9 +100,10 @@ bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
-# Evidence beside the tokens and learnt weights, with five seeds; JOBS processes at a time. Takes hours on a CPU.
+# Evidence beside the tokens and learnt weights, with five seeds, or SEEDS of them, to which a later run adds; JOBS
+# processes at a time. Takes hours on a CPU.
 bench-learning: .venv/installed
-	$(BIN)/python benchmarks/learning.py --data $(DATA) --jobs $(JOBS) $(if $(AGAIN),--again)
+	$(BIN)/python benchmarks/learning.py --data $(DATA) --jobs $(JOBS) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 CURVES := scifact arguana climate-fever-sent cosqa medquad musique-1k nfcorpus perspectrum
@@ -207,13 +208,13 @@ bench-reproduce: .venv/installed
 	cd build/reproduce && cp --parents run.json */splits.json */*/result.json ../../benchmarks/results/reproduce/
 	$(BIN)/python benchmarks/render.py
 
-# The server under load, and the overhead of HTTP. Takes two minutes and needs an idle machine.
 # Seconds until a new process answers, compared with an older checkout that has its own .venv: make bench-cold
 # BEFORE=../older
 bench-cold: .venv/installed
 	$(BIN)/python benchmarks/cold.py $(BEFORE) --data $(DATA)
 	$(BIN)/python benchmarks/render.py
 
+# The server under load, and the overhead of HTTP. Takes two minutes and needs an idle machine.
 bench-serving: .venv/installed
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/render.py

@@ -1,5 +1,6 @@
 """What measurements of many collections share: options, a process for each job, results that outlive interruptions."""
 
+import hashlib
 import json
 import os
 import sys
@@ -7,22 +8,22 @@ import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from chamfer.encode.settings import MINILM
 from chamfer.reproduce.environment import environment
 from chamfer.support.cache_folder import default_cache
 from chamfer.support.files import write_json
 from chamfer.support.threads import VARIABLE, cores
-from corpora import collections
+from corpora import collections, model_of
 
 RESULTS = Path(__file__).parent / "results"
 
 Record = dict[str, Any]
+Result = TypeVar("Result")
 
 
 class Skipped(Exception):  # noqa: N818 -- nothing is wrong
@@ -71,7 +72,8 @@ def measure_in_parts(
 ) -> None:
     """Measure each collection that has no result yet in parts that run at the same time, such as seeds.
 
-    Parts that are finished wait in the folder ``partial`` of ``--out``, where an interrupted run finds them again.
+    Parts stay in the folder ``partial`` of ``--out``, where an interrupted run finds them again, and so does one that
+    asks for more parts: it measures the missing ones if code, machine and model are the same, and otherwise all.
 
     Args:
         arguments: the parsed :func:`options`.
@@ -83,47 +85,78 @@ def measure_in_parts(
     """
     out: Path = arguments.out
     folders = {folder.name: folder for folder in collections(arguments.data, arguments.collections)}
-    now = _comparable({"environment": environment(), "encoder": {"name": Path(arguments.encoder).name}})
+    now = {"environment": environment(), "code": code()}
 
-    def parts(name: str) -> list[Path]:
-        return [out / "partial" / f"{name}-{number}.json" for number in range(count)]
+    def path_of(name: str, number: int) -> Path:
+        return out / "partial" / f"{name}-{number}.json"
 
-    def finished(name: str) -> dict[Path, Record]:
-        """The parts that this version has measured."""
-        found = {path: json.loads(path.read_text()) for path in parts(name) if path.exists()}
-        return {path: record for path, record in found.items() if _comparable(record) == now}
+    def finished(name: str) -> dict[int, Record]:
+        """The parts that this version has measured; with ``--again``, since the collection was last pooled."""
+        whole, found = out / f"{name}.json", {}
+        pooled = whole.stat().st_mtime_ns if arguments.again and whole.exists() else 0
+        for number in range(count):
+            path = path_of(name, number)
+            if path.exists() and path.stat().st_mtime_ns > pooled:
+                record = json.loads(path.read_text())
+                if _comparable(record) == _comparable(now) and _is_of(record, arguments.encoder):
+                    found[number] = record
+        return found
 
     def pool_if_whole(name: str) -> str:
         """Write the record of a collection and say what it has, if all of its parts are there."""
-        found = finished(name)
-        if len(found) < count:
+        records = list(finished(name).values())
+        if len(records) < count:
             return ""
-        records = list(found.values())
-        whole = {"environment": records[-1]["environment"], **pool(records)}
+        whole = {"environment": records[-1]["environment"], "code": now["code"], "parts": count, **pool(records)}
         write_json(out / f"{name}.json", whole)
-        for path in found:
-            path.unlink()
         return f"; whole collection: {told(whole)}"
 
-    results = missing(arguments, [out / f"{name}.json" for name in folders])
+    results = missing(arguments, [out / f"{name}.json" for name in folders], parts=count)
     names = [path.stem for path in results if not pool_if_whole(path.stem)]
-    there = {path for name in names for path in finished(name)}
+    there = {(name, number) for name in names for number in finished(name)}
     jobs = {
-        path: partial(measure_part, folders[name], number)
+        path_of(name, number): partial(measure_part, folders[name], number)
         # Part by part, because the first one of a collection encodes it for the others. The largest collections, which
         # take longest, begin first.
         for number in range(count)
         for name in reversed(names)
-        if (path := parts(name)[number]) not in there
+        if (name, number) not in there
     }
     run(jobs, arguments, lambda record: f"finished{pool_if_whole(record['dataset'])}")
-    with suppress(OSError):  # there was none, or it has parts of other collections
-        (out / "partial").rmdir()
 
 
-def missing(arguments: Namespace, results: Iterable[Path]) -> list[Path]:
-    """The results that are not there yet; all of them with ``--again``."""
-    return [out for out in results if arguments.again or not out.exists()]
+def missing(arguments: Namespace, results: Iterable[Path], *, parts: int = 1) -> list[Path]:
+    """The results that are not there yet, have fewer parts, or are of another model; all of them with ``--again``."""
+    return [out for out in results if arguments.again or not _is_there(out, arguments.encoder, parts)]
+
+
+def _is_there(out: Path, encoder: str, parts: int) -> bool:
+    if not out.exists():
+        return False
+    record = json.loads(out.read_text())
+    if not _is_of(record, encoder):
+        print(f"{out.stem}: was measured with another model, so it is measured again", flush=True)
+        return False
+    return bool(record.get("parts", record.get("seeds", parts)) >= parts)
+
+
+def _is_of(record: Record, encoder: str) -> bool:
+    """Whether a record is of the model that an encoder has now; one that does not name its model may be."""
+    return record.get("encoder", {}).get("model") in (None, _model(encoder))
+
+
+@cache
+def _model(encoder: str) -> str:
+    return _in_a_process(partial(model_of, encoder))
+
+
+@cache
+def code() -> str:
+    """Digest of the code that measures. It does not change with a commit of docs, tests or results."""
+    root, digest = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted([*(root / "src").rglob("*.py"), *(root / "native").glob("*"), *root.glob("benchmarks/*.py")]):
+        digest.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def run(jobs: Mapping[Path, Callable[[], Record]], arguments: Namespace, told: Callable[[Record], str]) -> None:
@@ -132,7 +165,7 @@ def run(jobs: Mapping[Path, Callable[[], Record]], arguments: Namespace, told: C
     A job that fails, even one that is killed for its memory, does not stop the others.
     """
     _limit_threads(arguments.threads or max(1, cores() // arguments.jobs))
-    measured_on = environment()  # before the run, in which the code may change
+    measured_on, measured_by = environment(), code()  # before the run, in which the code may change
     failed = []
     pool = ThreadPoolExecutor(arguments.jobs)
     try:
@@ -148,7 +181,7 @@ def run(jobs: Mapping[Path, Callable[[], Record]], arguments: Namespace, told: C
                 traceback.print_exception(error)
                 failed.append(out.stem)
                 continue
-            write_json(out, {"environment": measured_on, **record})
+            write_json(out, {"environment": measured_on, "code": measured_by, **record})
             print(f"{out.stem}: {told(record)}", flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
@@ -156,7 +189,7 @@ def run(jobs: Mapping[Path, Callable[[], Record]], arguments: Namespace, told: C
         sys.exit(f"failed, see above: {', '.join(sorted(failed))}")
 
 
-def _in_a_process(job: Callable[[], Record]) -> Record:
+def _in_a_process(job: Callable[[], Result]) -> Result:
     """Run a job in its own process, which gives its memory back and may be killed alone."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(job).result()
@@ -169,5 +202,5 @@ def _limit_threads(threads: int) -> None:
 
 
 def _comparable(record: Record) -> list[object]:
-    """What the parts of a collection must have in common: machine, versions and encoder."""
-    return [{**record["environment"], "date": None}, record["encoder"]["name"]]
+    """What the parts of a collection must have in common, beside the model: machine, versions and code."""
+    return [{**record["environment"], "date": None, "commit": None}, record.get("code")]

@@ -46,3 +46,8 @@ def described(encoder: Encoder, name: str) -> dict[str, Any]:
         "arithmetic": encoder.arithmetic,
         "device": encoder.device,
     }
+
+
+def model_of(encoder: str) -> str:
+    """The fingerprint of an encoder's parameters, as :func:`described` records it."""
+    return Encoder.load(encoder).model_fingerprint

@@ -24,13 +24,13 @@ def cost() -> str:
                 *(f"{told['milliseconds']:.2f}", f"{slower:.2f}", f"{told['memory_mb']:.0f}", f"{larger:.2f}"),
             ]
             rows.append(f"| {' | '.join(cells)} |")
-    learning = found["learning"]
+    learning, cores = found["learning"], found["environment"]["cores"]
     return "\n".join(
         [
             *rows,
             "",
             f"`auto` learns from {learning['queries']} queries of {learning['dataset']} in {learning['seconds']:.0f} "
-            f"seconds on two cores, and the process never holds more than {learning['allocated_mb']['highest']:,} MB "
-            "beside mapped files.",
+            f"seconds on {cores} cores, and the process never holds more than "
+            f"{learning['allocated_mb']['highest']:,} MB beside mapped files.",
         ]
     )

@@ -4,17 +4,21 @@ from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
+from campaign import Skipped
 from chamfer.data.collection import load_collection
 from chamfer.data.judgements import TEST, TRAIN
 from chamfer.encode.settings import MINILM
+from chamfer.evaluate.collection_means import FEWEST
+from chamfer.evaluate.groups import DOCUMENT, TEXT, are_new, group
 from chamfer.evaluate.setup import Setup
-from chamfer.evaluate.ties import DOCUMENT, TEXT, are_new, group
 from chamfer.learn.judged import JudgedQuery, teachable
 from chamfer.learn.on_collection import judge_splits
-from chamfer.learn.splits import Splits, divide, split_queries
+from chamfer.learn.splits import Splits, divide, sample, split_queries
 from chamfer.reproduce.debates import grouped_by, with_debates
 from corpora import encoder_for
 
+# Queries to learn from of each collection, where something is chosen on them.
+MOST_CHOSEN_ON = 150
 # Queries of each split of the largest collections, drawn at random.
 MOST = dict.fromkeys(("nfcorpus", "boolq", "medquad", "acl-titles", "nl2bash"), 700)
 
@@ -54,3 +58,12 @@ def read_splits(setup: Setup, group_by: str, seed: int) -> tuple[Splits[JudgedQu
     train = list(compress(splits.train, are_new(splits.train, [*validation, *splits.test])))
     repeated = len(splits.train) + len(splits.validation) - len(train) - len(validation)
     return Splits(teachable(train)[0], teachable(validation)[0], splits.test), repeated
+
+
+def read_chosen_on(opened: Opened) -> list[JudgedQuery]:
+    """Queries to learn from that something is chosen on, drawn at random; never a test query."""
+    splits, _ = read_splits(*opened, 0)
+    known = {query.query_id: query for query in (*splits.train, *splits.validation)}
+    if len(known) < FEWEST:
+        raise Skipped(f"fewer than {FEWEST} queries to learn from")
+    return list(sample(known, MOST_CHOSEN_ON).values())

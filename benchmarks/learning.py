@@ -14,7 +14,7 @@ from typing import Any
 import campaign
 from campaign import RESULTS, Record
 from chamfer import TokenWeights
-from chamfer.evaluate.ties import are_apart, group
+from chamfer.evaluate.groups import are_apart, group
 from chamfer.learn.auto import fit_auto
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.folds import folds_if_possible

@@ -30,7 +30,7 @@ from pooled_tables import (
     runs_below,
     value,
 )
-from table_means import RESULTS, Record, in_two_blocks, not_yet, read_records
+from table_means import RESULTS, Record, commits_in, in_two_blocks, not_yet, read_records
 
 MINILM, LATE = "learning/minilm", "learning/late-interaction"
 FRESH_MINILM, FRESH_LATE = "learning/fresh-minilm", "learning/fresh-late-interaction"
@@ -210,18 +210,16 @@ def provenance(benchmark: str) -> str:
     records = read_records(benchmark)
     if not records:
         return not_yet(COMMANDS[benchmark])
-    commits, arithmetic, devices, seeds = (
+    arithmetic, devices = (
         " and ".join(sorted({str(one) for one in found}))
         for found in (
-            [record["environment"]["commit"] or "unknown" for record in records],
             [record["encoder"]["arithmetic"] for record in records],
             [{"cpu": "CPUs"}.get(record["encoder"]["device"], "a GPU") for record in records],
-            [record["seeds"] for record in records],
         )
     )
     said = (
         f"{len(records)} collection{'' if len(records) == 1 else 's'}, encoded in {arithmetic} on {devices}; "
-        f"{seeds} seed{'' if seeds == '1' else 's'}; commit {commits}."
+        f"{_seeds(records)}; {commits_in(records)}."
     )
     missing = sorted(_expected(benchmark) - {record["dataset"] for record in records})
     return f"{said} Not measured with this version yet: {', '.join(missing)}." if missing else said
@@ -253,7 +251,7 @@ def short() -> str:
         chosen = enough_in(records, part)
         changes = mean_percent(percents(chosen, part, name, measure, UNIFORM), digits=1)
         gains.append(f"{changes}, {len(chosen)} collections")
-    return "\n".join([*rows, f"| {' | '.join(['mean', *values, *gains])} |"])
+    return "\n".join([*rows, f"| {' | '.join(['mean', *values, *gains])} |", "", f"Measured with {_seeds(records)}."])
 
 
 def similar_queries() -> str:
@@ -298,6 +296,12 @@ def _summed(records: Sequence[Record], name: str, baseline: str, part: str) -> s
 
 def _counts(changes: Sequence[float]) -> str:
     return f"{sum(one > 0 for one in changes)} / {sum(one < 0 for one in changes)}"
+
+
+def _seeds(records: Sequence[Record]) -> str:
+    """The number of seeds: one, or as many as each collection has."""
+    found = sorted({record["seeds"] for record in records})
+    return f"{' or '.join(map(str, found))} seed{'' if found == [1] else 's'}"
 
 
 def _judged(record: Record) -> int:

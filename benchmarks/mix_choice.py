@@ -14,26 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 import campaign
-from campaign import RESULTS, Record, Skipped
+from campaign import RESULTS, Record
 from chamfer import TokenWeights
 from chamfer.cache.corpus import EncodedCorpus
-from chamfer.evaluate.collection_means import FEWEST
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.quality import DISCOUNTS
-from chamfer.learn.splits import sample
 from chamfer.learn.start import Start
+from chamfer.retrieve.word_counts import WordCounts
+from chamfer.retrieve.words import words_of
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.mix import Mix
 from corpora import described
-from judged_splits import open_collection, read_splits
+from judged_splits import open_collection, read_chosen_on
 
 Floats = npt.NDArray[np.float64]
 
-# Queries of each collection, drawn at random.
-MOST = 150
 POWERS = (0.0, 0.25, 0.5)
 LEXICAL = (0.0, 0.006, 0.012, 0.02, 0.03)
 POOLED = (0.0, 0.2, 0.4, 0.6)
@@ -41,6 +39,11 @@ POOLED = (0.0, 0.2, 0.4, 0.6)
 # What was left out is added to the default mix, for the best candidates by that mix: it needs all of their vectors.
 BEST = 200
 REVERSE = (0.1, 0.2, 0.4)
+# BM25's score divided by what no document can exceed for the query, so from 0 to 1, in place of the score itself.
+BY_BOUND = (0.2, 0.4, 0.8, 1.6)
+# Token matches, BM25 and pooled evidence, each with mean 0 and deviation 1 over the candidates of a query: a score then
+# depends on the other candidates.
+STANDARDISED = (0.1, 0.2, 0.4, 0.8)
 # A token's weight by meaning is the share of sampled documents that have a token this close to it.
 SAMPLED, CLOSE = 1000, 0.4
 
@@ -54,21 +57,19 @@ def main() -> None:
 
 def measure_collection(folder: Path, encoder: str, cache: Path) -> Record:
     """Measure every system on a sample of the queries to learn from."""
-    setup, group_by = open_collection(folder, cache, encoder)
-    splits, _ = read_splits(setup, group_by, 0)
-    known = {query.query_id: query for query in (*splits.train, *splits.validation)}
-    if len(known) < FEWEST:
-        raise Skipped(f"fewer than {FEWEST} queries to learn from")
-    chosen = sample(known, MOST)
-    began = time.perf_counter()
+    opened = open_collection(folder, cache, encoder)
+    chosen, setup, began = read_chosen_on(opened), opened.setup, time.perf_counter()
     tables = {
         power: TokenWeights.soft_idf(setup.frequencies, setup.encoder.vocabulary, power=power) for power in POWERS
     }
     start = starting_weights(setup, learnt_from=len(chosen))
     sampled = TokenBatch.take(setup.corpus.tokens, draw(len(setup.corpus), SAMPLED))
+    counts = WordCounts.of_words(words_of(list(setup.collection.documents.values())))
     values: dict[str, list[tuple[float, float]]] = {}
-    for query in chosen.values():
-        for name, scores in _scores(query, tables, start, setup.corpus, sampled):
+    for query in chosen:
+        [words] = words_of([setup.collection.queries[query.query_id]])
+        bound = sum(map(counts.idf, words))
+        for name, scores in _scores(query, tables, start, setup.corpus, sampled, bound):
             values.setdefault(name, []).append(_measured(query, scores))
     return {
         "dataset": setup.collection.name,
@@ -88,6 +89,7 @@ def _scores(
     start: Start,
     corpus: EncodedCorpus,
     sampled: TokenBatch,
+    bound: float,
 ) -> Iterator[tuple[str, Floats]]:
     lexical, pooled = (one.astype(np.float64) for one in query.evidence())
     for power, weights in tables.items():
@@ -95,7 +97,12 @@ def _scores(
         for words, meaning in product(LEXICAL, POOLED):
             yield grid_name(power, words, meaning), alone + words * lexical + meaning * pooled
     own = start.mix.table[query.token_ids].astype(np.float64)
-    mixed = _per_weight(query.distances, own) + _evidence(start.mix.mix, lexical, pooled)
+    alone, mix = _per_weight(query.distances, own), start.mix.mix
+    mixed = alone + _evidence(mix, lexical, pooled)
+    for factor in BY_BOUND:
+        yield bound_name(factor), alone + factor * lexical / max(bound, 1e-9) + mix.pooled * pooled
+    for factor in STANDARDISED:
+        yield standardised_name(factor), _standard(alone) + factor * (_standard(lexical) + _standard(pooled))
     best = np.argsort(-mixed, kind="stable")[:BEST]
     for name, scores in _others(query, own, start, corpus, sampled, best, lexical[best], pooled[best]):
         whole = np.where(np.isin(np.arange(len(mixed)), best), np.inf, mixed)
@@ -117,6 +124,16 @@ def grid_name(power: float, lexical: float, pooled: float) -> str:
 def reverse_name(factor: float) -> str:
     """Name of the default mix with reverse coverage."""
     return f"reverse {factor:g}"
+
+
+def bound_name(factor: float) -> str:
+    """Name of the default mix with BM25's score divided by its bound."""
+    return f"lexical by its bound, {factor:g}"
+
+
+def standardised_name(factor: float) -> str:
+    """Name of the mix of standardised parts."""
+    return f"standardised over candidates, {factor:g}"
 
 
 def _others(
@@ -174,6 +191,13 @@ def _by_meaning(query: JudgedQuery, sampled: TokenBatch) -> Floats:
     return weights
 
 
+def _standard(values: Floats) -> Floats:
+    """With mean 0 and deviation 1; what is infinite, a document without tokens, stays so and does not count."""
+    finite = values[np.isfinite(values)]
+    found: Floats = (values - finite.mean()) / max(float(finite.std()), 1e-9) if len(finite) else values
+    return found
+
+
 def _evidence(mix: Mix, lexical: Floats, pooled: Floats) -> Floats:
     found: Floats = mix.lexical * lexical + mix.pooled * pooled
     return found
@@ -202,7 +226,8 @@ def _measured(query: JudgedQuery, scores: Floats) -> tuple[float, float]:
 def names() -> Sequence[str]:
     """Everything that is measured, in the order of the table."""
     others = (TWO_NEAREST, BY_MEANING, BOTH_IDFS, WEIGHTED_QUERY, WEIGHTED_BOTH)
-    return [DEFAULT, *map(reverse_name, REVERSE), *others]
+    scaled = (*map(bound_name, BY_BOUND), *map(standardised_name, STANDARDISED))
+    return [DEFAULT, *map(reverse_name, REVERSE), *others, *scaled]
 
 
 if __name__ == "__main__":

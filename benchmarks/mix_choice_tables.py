@@ -43,10 +43,13 @@ def left_out(benchmark: str) -> str:
         f"| default mix, {len(records)} collections | nDCG@10 | R@10 | better / worse |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for name in names()[1:]:
+    measured = set.intersection(*({*record["systems"]} for record in records))
+    for name in (one for one in names()[1:] if one in measured):
         changes = [_percents(records, name, measure, DEFAULT) for measure in MAIN_MEASURES]
         counts = f"{sum(one > 0 for one in changes[0])} / {sum(one < 0 for one in changes[0])}"
         rows.append(f"| {name} | {' | '.join(map(mean_percent, changes))} | {counts} |")
+    if waiting := [name for name in names() if name not in measured]:
+        rows += ["", f"Not measured yet: {'; '.join(waiting)}."]
     return "\n".join(rows)
 
 

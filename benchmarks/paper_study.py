@@ -16,8 +16,8 @@ import numpy as np
 import campaign
 from campaign import RESULTS, Record
 from chamfer import TokenWeights
+from chamfer.evaluate.groups import are_apart
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.ties import are_apart
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.objective import tokens_seen

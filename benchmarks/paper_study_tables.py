@@ -6,8 +6,9 @@ from typing import Any
 
 from chamfer.evaluate.collection_means import FEWEST, mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
+from learning_tables import LATE
 from paper_controls import SYNTHETIC
-from table_means import not_yet, read_records
+from table_means import commits_in, not_yet, read_records
 
 UNIFORM, PUBLISHED, OPTIMUM = "uniform", "published", "optimum"
 Runs = Sequence[dict[str, Any]]
@@ -43,6 +44,21 @@ def mask_weights() -> str:
         mask = statistics.fmean(record["systems"][name]["mask"] for record in records)
         rows.append(f"| {name} | {mask:.2f} | {' | '.join(_gains(chosen, name))} |")
     return "\n".join(rows)
+
+
+def mask_weights_provenance() -> str:
+    """Which model the weights of ``[MASK]`` are measured with, and whether it is that of the other results."""
+    records = read_records("mask-weights")
+    if not records:
+        return not_yet("bench-late-interaction")
+    own, others = ({record["encoder"]["model"] for record in measured} for measured in (records, read_records(LATE)))
+    said = f"Measured on {commits_in(records)}, with the model {' and '.join(sorted(own))}."
+    if not others - own:
+        return said
+    return (
+        f"{said} [The other results of such a model](../results/late-interaction.md) are of one that was trained "
+        f"anew, {' and '.join(sorted(others - own))}, so the two cannot be compared."
+    )
 
 
 def mask_weights_compared() -> str:

@@ -11,7 +11,8 @@ from chamfer.reproduce.report import notes, report, results_apart
 from chamfer.reproduce.run import read_results
 from chamfer.reproduce.systems import CHAMFER, FEW_SHOT_PAPER, SYSTEMS
 from chamfer.reproduce.tables import as_markdown
-from table_means import Change, Record
+from chamfer.weights.zero_shot import MIX
+from table_means import Change, Record, commits_in
 
 RESULTS = Path(__file__).parent / "results" / "reproduce"
 MEASURES = ("R@10", "nDCG@10")
@@ -21,6 +22,18 @@ def reproduced() -> str:
     """Every measure in both settings."""
     found = read_results(RESULTS)
     return as_markdown([report(found, setting, name) for setting in SETTINGS for name in ALL_MEASURES], notes(found))
+
+
+def provenance() -> str:
+    """Where these results are from, and what that version did not have yet."""
+    found = read_results(RESULTS)
+    said = f"Measured on {commits_in(found)} ({' and '.join(sorted({one['environment']['date'] for one in found}))})"
+    if all(MIX in one["systems"] for one in found):
+        return f"{said}."
+    return (
+        f"{said}, an earlier version: it had neither [evidence beside the tokens](../explanation/evidence.md) nor the "
+        "adapter. So there is no `mix`, and `few-shot` learnt weights of tokens alone. They will be measured again."
+    )
 
 
 def summary() -> str:

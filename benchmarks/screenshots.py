@@ -49,15 +49,15 @@ def main() -> None:
 
 def _wide(browser: Browser, address: str, query: str, word: str, scheme: Literal["light", "dark"], out: Path) -> None:
     page = browser.new_page(
-        base_url=address, color_scheme=scheme, viewport={"width": 1240, "height": 820}, device_scale_factor=1.2
+        base_url=address, color_scheme=scheme, viewport={"width": 1280, "height": 760}, device_scale_factor=1.2
     )
     _search(page, query)
     _drag(page, word)
     if scheme == "light":
-        page.locator("#weighted .card").first.hover()
+        page.locator("#weighted .ask").first.click()  # says which words put it above the next one
+        page.mouse.move(0, 0)
     else:
-        page.locator("#weighted .ask").first.click()
-        page.get_by_role("slider", name=f"weight of {word}", exact=True).hover()
+        page.get_by_role("slider", name=f"weight of {word}", exact=True).hover()  # lights up what it matched
     _write(page, out / f"page-{scheme}.png")
 
 

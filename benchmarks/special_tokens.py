@@ -12,17 +12,14 @@ from pathlib import Path
 import numpy as np
 
 import campaign
-from campaign import RESULTS, Record, Skipped
-from chamfer.evaluate.collection_means import FEWEST
+from campaign import RESULTS, Record
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.learn.on_collection import starting_weights
 from chamfer.learn.quality import quality
-from chamfer.learn.splits import sample
 from chamfer.weights.mix import NOTHING
 from chamfer.weights.special import with_special
 from corpora import described
-from judged_splits import open_collection, read_splits
-from mix_choice import MOST
+from judged_splits import open_collection, read_chosen_on
 
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 MIXED, ALONE = "mix", "token weights of the mix alone"
@@ -37,12 +34,8 @@ def main() -> None:
 
 def measure_collection(folder: Path, encoder: str, cache: Path) -> Record:
     """Measure every weight of special tokens on a sample of the queries to learn from."""
-    setup, group_by = open_collection(folder, cache, encoder)
-    splits, _ = read_splits(setup, group_by, 0)
-    known = {query.query_id: query for query in (*splits.train, *splits.validation)}
-    if len(known) < FEWEST:
-        raise Skipped(f"fewer than {FEWEST} queries to learn from")
-    chosen, began = list(sample(known, MOST).values()), time.perf_counter()
+    opened = open_collection(folder, cache, encoder)
+    chosen, setup, began = read_chosen_on(opened), opened.setup, time.perf_counter()
     mix, vocabulary = starting_weights(setup, learnt_from=len(chosen)).mix, setup.encoder.vocabulary
     systems = {}
     for name, weights in ((MIXED, mix), (ALONE, mix.with_mix(NOTHING))):

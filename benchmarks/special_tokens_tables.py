@@ -4,16 +4,14 @@ from chamfer.evaluate.collection_means import mean_percent
 from chamfer.evaluate.measures import MAIN_MEASURES
 from chamfer.weights.special import DEFAULT
 from special_tokens import ALONE, MIXED, WEIGHTS, name_of
-from table_means import read_records
-
-NOT_YET = "Not measured yet on this version; run `make bench-special-tokens`."
+from table_means import not_yet, read_records
 
 
 def weights() -> str:
     """Other weights of special tokens against the default one, with and without evidence."""
     records = read_records("special-tokens")
     if not records:
-        return NOT_YET
+        return not_yet("bench-special-tokens")
     rows = [
         f"| special tokens weigh, {len(records)} collections | nDCG@10 | R@10 | better / worse |",
         "| --- | ---: | ---: | ---: |",

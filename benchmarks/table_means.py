@@ -15,6 +15,9 @@ from chamfer.weights.zero_shot import UNIFORM
 
 RESULTS = Path(__file__).parent / "results"
 
+# Commits that results name and that no clone has, and the commits that have their work.
+NOT_KEPT = {"e0a86d1": "027fb00"}
+
 Record = dict[str, Any]
 
 
@@ -50,6 +53,15 @@ def read_records(benchmark: str) -> list[Record]:
 def not_yet(target: str) -> str:
     """What stands in place of a table without results."""
     return f"Not measured yet on this version; run `make {target}`."
+
+
+def commits_in(records: Iterable[Record]) -> str:
+    """The commits that results were measured on, and what became of one that was not kept."""
+    found = sorted({record["environment"]["commit"] or "unknown" for record in records})
+    named = [
+        f"{one}, which was not kept (its work is part of {NOT_KEPT[one]})" if one in NOT_KEPT else one for one in found
+    ]
+    return f"commit{'' if len(found) == 1 else 's'} {' and '.join(named)}"
 
 
 def changes_in(records: Sequence[Record], names: Sequence[str], measures: Sequence[str]) -> Changes:

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.search.background import SHARE
-from table_means import Record, read_records
+from table_means import Record, not_yet, read_records
 from thresholds import FOREIGN, LEARN, NONSENSE, REMOVED, TEST
 
-NOT_YET = "Not measured yet on this version; run `make bench-thresholds`."
+COMMAND = "bench-thresholds"
 
 STATISTICS = {
     "kernel": "score before the common scale",
@@ -24,7 +24,7 @@ def separation() -> str:
     """AUC of every statistic on test queries, and on queries to learn from in brackets."""
     records = read_records("thresholds")
     if not records:
-        return NOT_YET
+        return not_yet(COMMAND)
     rows = [
         "| best document's | relevant documents removed | queries of another collection | nonsense |",
         "| --- | ---: | ---: | ---: |",
@@ -42,7 +42,7 @@ def flagged() -> str:
     """The share of queries of each kind that an index calls probably unanswered."""
     records = read_records("thresholds")
     if not records:
-        return NOT_YET
+        return not_yet(COMMAND)
     rows = [
         "| collection | level | test queries | relevant documents removed | of another collection | nonsense | "
         "AUC, removed | its ceiling |",
@@ -64,7 +64,7 @@ def levels() -> str:
     """Flagged queries by the share of unrelated pairs below the level, on queries to learn from."""
     records = read_records("thresholds")
     if not records:
-        return NOT_YET
+        return not_yet(COMMAND)
     rows = [
         "| unrelated pairs below the level | queries to learn from | relevant documents removed "
         "| of another collection | nonsense |",

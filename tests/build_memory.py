@@ -28,7 +28,7 @@ def main(path: Path, model: str, folder: Path) -> None:
     few = {str(n): f"the cat {'sat ' * (n % 7)}" for n in range(300)}
     building.build_index(folder / "few", few, encoder)
     read = path.with_suffix(f".few{path.suffix}")
-    assert len(documents_from(read)) == 1, "whatever reading needs is imported"
+    assert len(documents_from(read)), "whatever reading needs is imported"
     before = reset()
     with (
         patch.object(passages, "CHUNK_CHARACTERS", CHARACTERS),

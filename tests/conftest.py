@@ -2,8 +2,9 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,8 +19,14 @@ import torch
 if not torch.cuda.is_available():  # before Triton is imported: its interpreter runs the GPU's programs
     os.environ["TRITON_INTERPRET"] = "1"
 
-from chamfer.encode.encoder import Encoder
+from chamfer import Encoder, Searcher, build_index
+from chamfer.learn import adapter
 from tests import checkpoints
+
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
+
+    from chamfer.serve.service import Service
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -68,10 +75,68 @@ def encoder(plain_checkpoint: Path) -> Encoder:
     return Encoder.load(str(plain_checkpoint))
 
 
+@pytest.fixture
+def folder(encoder: Encoder, tmp_path: Path) -> Path:
+    """An index of the documents."""
+    build_index(tmp_path / "served", DOCUMENTS, encoder)
+    return tmp_path / "served"
+
+
+@pytest.fixture
+def searcher(folder: Path, encoder: Encoder) -> Searcher:
+    return Searcher.open(folder, encoder=encoder)
+
+
+@pytest.fixture
+def service(searcher: Searcher) -> "Service":
+    """The index, served with the weights of its searcher; needs the extra ``serve``."""
+    from chamfer.serve.single import service_of
+
+    return service_of(searcher)
+
+
+@pytest.fixture
+def served_with() -> dict[str, Any]:
+    """Arguments of the application; a test module may choose others."""
+    return {}
+
+
+@pytest.fixture
+def client(service: "Service", served_with: dict[str, Any]) -> "Iterator[TestClient]":
+    """A client of the service, with its API key if it has one."""
+    from starlette.testclient import TestClient
+
+    from chamfer.serve.app import create_app
+
+    key = served_with.get("key")
+    headers = {} if key is None else {"authorization": f"Bearer {key}"}
+    with TestClient(create_app(service, **served_with), "http://localhost", headers=headers) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def long(request: pytest.FixtureRequest) -> bool:
     """Whether a campaign runs at full length, as in ``make test-long``; a test that asks is a campaign."""
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture
+def estimated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that wait until they know what unrelated texts score, so that their answers can be compared."""
+    monkeypatch.setattr(
+        "chamfer.serve.estimates.Estimates.level", lambda _, reader, weights: reader.unrelated_score(weights)
+    )
+
+
+@pytest.fixture(scope="module")
+def few_steps() -> Iterator[None]:
+    """Adapters learn for a few steps, for tests of what happens around learning: otherwise it takes most of their time.
+
+    How well adapters learn is tested in ``test_learn_adapter.py``.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapter, "STEPS", 10)
+        yield
 
 
 @pytest.fixture

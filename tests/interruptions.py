@@ -2,7 +2,8 @@
 
     python -m tests.interruptions FOLDER MODEL
 
-A process of its own, because it forks: it imports everything once, has no threads, and each command is a fork of it.
+A process of its own, because it forks: it imports everything once, has no threads that a fork would miss, and each
+command is a fork of it.
 """
 
 import json
@@ -20,6 +21,7 @@ from unittest.mock import patch
 from chamfer.cache import encoding
 from chamfer.cache.manifest import encoded_in
 from chamfer.cli.app import main as chamfer
+from chamfer.encode import library_model
 from chamfer.encode.encoder import Encoder
 from chamfer.index import building
 from chamfer.index.index import Index
@@ -28,6 +30,8 @@ from chamfer.index.manifest import SAMPLE, read_manifest
 DOCUMENTS = 40
 # Documents in a commit of an index, and of an encoded corpus.
 CHUNK, COMMIT = 6, 4
+# What commands import only when they encode: torch takes seconds.
+IMPORTED = library_model
 CORPUS = [{"_id": f"d{n:02}", "text": " ".join(["cat"] * (n + 1)), "n": n} for n in range(DOCUMENTS)]
 
 

@@ -1,6 +1,7 @@
 """What unrelated texts score in an index, and what a search says of a query that it has nothing on."""
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 from unittest.mock import patch
@@ -14,7 +15,7 @@ from chamfer.index.derived import DERIVED
 from chamfer.index.snapshot import Snapshot
 from chamfer.retrieve import unrelated
 from chamfer.retrieve.unrelated import kernel_scores, span_in, spans_of
-from chamfer.search import background, finding
+from chamfer.search import background
 from chamfer.search.background import FEWEST, FILE, GROWTH, Estimate, keep_level, level_of, read_level
 from tests.test_search import add, build, corpus, delete
 
@@ -37,7 +38,7 @@ def test_the_same_commit_has_the_same_level(folder: Path, encoder: Encoder) -> N
 
 def test_a_level_is_kept_beside_the_index_and_estimated_once_for_each_weighting(folder: Path, encoder: Encoder) -> None:
     heavy = TokenWeights(np.linspace(0, 3, len(encoder.vocabulary), dtype=np.float32), encoder.vocabulary)
-    with patch.object(finding, "kernel_scores", side_effect=kernel_scores) as scored:
+    with patch.object(background, "kernel_scores", side_effect=kernel_scores) as scored:
         searcher = Searcher.open(folder, encoder=encoder)
         levels = [searcher.unrelated_score(weights) for weights in ("mix", "uniform", heavy, heavy.with_mix(Mix(0.1)))]
         assert len(set(levels)) == scored.call_count == 4
@@ -79,7 +80,7 @@ def test_a_damaged_file_of_levels_is_estimated_again(folder: Path, encoder: Enco
 def test_an_index_that_cannot_be_written_is_estimated_once_by_each_searcher(folder: Path, encoder: Encoder) -> None:
     with (
         patch.object(background, "unfinished_name", side_effect=PermissionError),
-        patch.object(finding, "kernel_scores", side_effect=kernel_scores) as scored,
+        patch.object(background, "kernel_scores", side_effect=kernel_scores) as scored,
     ):
         searcher = Searcher.open(folder, encoder=encoder)
         assert len({searcher.unrelated_score() for _ in range(3)}) == 1
@@ -109,6 +110,23 @@ def test_a_search_says_whether_its_best_document_scores_better_than_unrelated_on
             assert searcher.search(QUERY, min_score=1).probably_nothing is expected, "whatever is left out"
             assert searcher.search(QUERY, offset=1).probably_nothing is None, "later pages lack the best document"
     assert searcher.search(QUERY, among=[]).probably_nothing is True
+
+
+def test_nothing_is_estimated_until_somebody_asks(folder: Path, encoder: Encoder) -> None:
+    searcher = Searcher.open(folder, encoder=encoder)
+    with patch.object(background, "kernel_scores", side_effect=kernel_scores) as scored:
+        first, second = searcher.search([QUERY, "zebra"])
+        assert not scored.called
+        assert not (folder / DERIVED / FILE).exists()
+        assert [type(hits.probably_nothing) for hits in (first, second, first)] == [bool] * 3
+        assert scored.call_count == 1
+
+
+def test_hits_can_be_pickled_with_what_they_know(folder: Path, encoder: Encoder) -> None:
+    hits = Searcher.open(folder, encoder=encoder).search(QUERY)
+    again = pickle.loads(pickle.dumps(hits))
+    assert (again, again.probably_nothing, again.query_read) == (hits, hits.probably_nothing, None)
+    assert again.probably_nothing is not None
 
 
 def test_documents_below_the_lowest_score_are_left_out(folder: Path, encoder: Encoder) -> None:

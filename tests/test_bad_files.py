@@ -160,15 +160,19 @@ def test_folders_and_links(tmp_path: Path, refused: Refused) -> None:
         assert re.search(sentence, refused(tmp_path / name))
 
 
-def test_a_gigabyte_without_a_line_break_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_gigabyte_without_a_line_break_is_refused_at_once(
+    tmp_path_factory: pytest.TempPathFactory, refused: Refused
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("large")  # everything in the other folder is compared
     for name, begin in (("c.csv", b"id,text\n1,"), ("c.jsonl", b'{"id": "1", "text": "a"}\n{')):
-        with (tmp_path / name).open("wb") as file:
+        with (elsewhere / name).open("wb") as file:
             file.write(begin)
             file.write(b"x" * (delimited.LONGEST_FIELD * 5))
             file.truncate(1 << 30)
         with pytest.raises(InputError, match="line 2: the line is longer than 64 MiB; split it"):
-            documents_from(tmp_path / name)
-        (tmp_path / name).unlink()
+            documents_from(elsewhere / name)
+        assert "line 2: the line is longer than 64 MiB; split it" in refused(elsewhere / name)
+        (elsewhere / name).unlink()
 
 
 def test_a_quote_that_swallows_a_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

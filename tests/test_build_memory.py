@@ -17,9 +17,12 @@ SCHEMA = pa.schema({"id": pa.string(), "text": pa.string(), "n": pa.int64()})
 
 
 def write_csv(path: Path, documents: int, size: int) -> None:
+    """Short documents between the long ones, whose ids are alike: sorted by id, the long ones follow each other."""
     with path.open("w") as file:
         file.write("id,text,n\n")
-        file.writelines(f"d{n},{text_of(n, size)},{n}\n" for n in range(documents))
+        for n in range(documents):
+            file.write(f"long{n},{text_of(n, size)},{n}\n")
+            file.writelines(f"short{n}-{m},{text_of(m, 0)},{n}\n" for m in range(3))
 
 
 def write_parquet(path: Path, documents: int, size: int) -> None:

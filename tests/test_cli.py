@@ -36,6 +36,8 @@ class Done(NamedTuple):
 
 Run = Callable[..., Done]
 
+pytestmark = pytest.mark.usefixtures("few_steps")
+
 
 @pytest.fixture
 def command(tmp_path: Path, plain_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
@@ -114,8 +116,12 @@ def test_evaluate_writes_a_report(run: Run, collection_folder: Path, tmp_path: P
     assert done.stderr == "wrote report.html\n"
     assert "nDCG" in done.stdout
     report = (tmp_path / "report.html").read_text()
-    assert "ranks relevant documents higher than uniform" in report or "rank relevant documents alike" in report
-    assert_refused(run(*arguments, collection_folder), "--html needs the name of a file")
+    assert "ranks relevant documents higher than uniform" in report or "rank relevant documents equally high" in report
+    assert_refused(run(*arguments, collection_folder), f"cannot write {collection_folder}: it is a folder")
+    below = collection_folder / "corpus.jsonl" / "report.html"
+    refused = run(*arguments, below, "--save-runs", "runs")
+    assert_refused(refused, f"cannot write {below}: {below.parent} is a file, not a folder")
+    assert not (tmp_path / "runs").exists(), "before anything is evaluated"
     with full_disk():
         done = run(*arguments, "report.html")
     assert (done.returncode, "nDCG" in done.stdout) == (2, True), "what was measured is not lost"

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from chamfer.cli.fields_table import print_fields
 from chamfer.cli.search import print_hits
 from chamfer.data.documents import Document
 from chamfer.encode.encoder import Encoder
+from chamfer.errors import DamagedError
 from chamfer.index import building
 from chamfer.index.field_counts import Field, Fields, FieldValue
 from chamfer.index.filters import parse_filter
@@ -23,6 +25,8 @@ from chamfer.index.index import Index
 from chamfer.index.manifest import MANIFEST
 from chamfer.index.writing import Writer
 from chamfer.search.hits import Hit
+from chamfer.search.searcher import Searcher
+from chamfer.weights.mix import Mix
 from tests.conftest import DOCUMENTS, write_lines
 from tests.test_cli import Done, Run, assert_refused
 
@@ -101,13 +105,36 @@ class TestSearch:
     def test_a_search_that_found_nothing_but_unrelated_documents_says_so(self, run: Run, tmp_path: Path) -> None:
         write_lines(tmp_path / "many.jsonl", [{"_id": str(n), "text": f"the cat sat {n}"} for n in range(25)])
         run("index", "build", "many.jsonl", "--out", "index")
-        said = "probably nothing here: no document scores better than unrelated ones do"
+        said = "probably nothing here: no document scores higher than unrelated text"
         with patch("chamfer.search.searcher.Searcher.unrelated_score", return_value=1.0):
             done = run("search", "index", "dog")
             assert said in done.stderr
             assert json.loads(run("search", "index", "dog", "--json").stdout)["probably_nothing"] is True
         with patch("chamfer.search.searcher.Searcher.unrelated_score", return_value=0.0):
             assert said not in run("search", "index", "dog").stderr
+
+    def test_an_index_that_cannot_be_written_is_searched_without_an_estimate(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_lines(tmp_path / "many.jsonl", [{"_id": str(n), "text": f"the cat sat {n}"} for n in range(25)])
+        write_lines(tmp_path / "queries.jsonl", [{"_id": "q", "text": "dog"}])
+        run("index", "build", "many.jsonl", "--out", "index")
+        real, estimate = os.access, "chamfer.search.background.kernel_scores"
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and real(path, mode))
+        with patch(estimate, side_effect=AssertionError):
+            assert "probably" not in run("search", "index", "dog").stderr
+            assert json.loads(run("search", "index", "dog", "--json").stdout)["probably_nothing"] is None
+        told = json.loads(run("search", "index", "--queries", "queries.jsonl").stdout)["probably_nothing"]
+        assert told is not None, "many queries are worth it"
+        with patch(estimate, side_effect=AssertionError):
+            assert json.loads(run("search", "index", "dog", "--json").stdout)["probably_nothing"] is told, "it is kept"
+
+    def test_results_are_printed_before_anything_is_estimated(self, run: Run, tmp_path: Path) -> None:
+        write_lines(tmp_path / "many.jsonl", [{"_id": str(n), "text": f"the cat sat {n}"} for n in range(25)])
+        run("index", "build", "many.jsonl", "--out", "index")
+        with patch("chamfer.search.background.kernel_scores", side_effect=DamagedError("the index is damaged")):
+            done = run("search", "index", "dog", "-k", "2")
+        assert (len(done.stdout.splitlines()), done.returncode) == (4, 2)
 
     def test_a_long_text_keeps_its_indent(self, capsys: pytest.CaptureFixture[str]) -> None:
         metadata = {"tags": ["a", "b"], "by": {"name": "Ada"}, "open": True, "title": "Owls"}
@@ -177,6 +204,16 @@ class TestSearch:
     def test_form_weights_and_depth_can_be_chosen(self, built: Run) -> None:
         arguments = ("--form", "cosine", "--weights", "idf", "--depth", "2", "--first-stage", "dense")
         assert found(built, DOCUMENTS["d5"], "-k", "1", *arguments) == ["d5"]
+
+    def test_a_mix_of_the_command_line_replaces_that_of_the_weights(self, built: Run, tmp_path: Path) -> None:
+        searcher = Searcher.open(tmp_path / "index")
+        for weights in ("uniform", "mix"):
+            done = built("search", "index", "a dog", "--json", "--weights", weights, "--mix", "3,0.5")
+            mixed = searcher.queries.resolve(weights).with_mix(Mix(3, 0.5))
+            expected = [hit.score for hit in searcher.search("a dog", weights=mixed)]
+            assert [hit["score"] for hit in json.loads(done.stdout)["hits"]] == expected
+        for wrong, told in (("3", "must be two numbers"), ("a,b", "must be two"), ("101,0", "to 100, not 101.0")):
+            assert_refused(built("search", "index", "a dog", "--mix", wrong), told)
 
     def test_a_document_without_text_scores_0(self, run: Run, tmp_path: Path) -> None:
         write_lines(tmp_path / "some.jsonl", [{"_id": "a", "text": ""}, {"_id": "b", "text": "the cat"}])

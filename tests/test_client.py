@@ -22,7 +22,18 @@ pytest.importorskip("httpx", reason="the extra chamfer[client] is not installed"
 
 import httpx
 
-from chamfer import AsyncClient, Client, Document, Encoder, Explanation, InputError, Searcher, TokenWeights, build_index
+from chamfer import (
+    AsyncClient,
+    Client,
+    Document,
+    Encoder,
+    Explanation,
+    InputError,
+    Mix,
+    Searcher,
+    TokenWeights,
+    build_index,
+)
 from chamfer.cli.app import main
 from chamfer.client import outcomes
 from chamfer.errors import InputWarning, ServerError, UnknownNameError
@@ -132,6 +143,36 @@ class TestParity:
         found, expected = (one.rerank(QUERY, documents, **settings) for one in (client, searcher))
         assert found.document_ids == expected.document_ids
         assert found.scores == pytest.approx(expected.scores, abs=1e-5)
+
+    def test_texts_whose_scores_are_cut_off_keep_the_order_of_the_server(
+        self, client: Client, searcher: Searcher
+    ) -> None:
+        heavy, texts = Mix(lexical=50), {"z": f"{QUERY} " * 3, "a": QUERY, "m": f"{QUERY} {QUERY} sleep", "b": QUERY}
+        expected = searcher.rerank(QUERY, texts, weights=searcher.queries.resolve("mix").with_mix(heavy))
+        assert expected.scores.count(1.0) > 1, "more than one is beyond the end of the scale"
+        assert list(expected.document_ids) != sorted(expected.document_ids)
+        found = client.rerank(QUERY, texts, weights="mix", mix=heavy)
+        assert found.document_ids == expected.document_ids
+        assert client.rerank(QUERY, texts, 2, weights="mix", mix=heavy).document_ids == expected.document_ids[:2]
+
+    def test_a_mix_replaces_that_of_the_weights(self, client: Client, searcher: Searcher) -> None:
+        mix = Mix(lexical=0.5, pooled=0.1)
+        weights = searcher.queries.resolve("idf").with_mix(mix)
+        assert client.search(QUERY, weights="idf", mix=mix) == searcher.search(QUERY, weights=weights)
+        assert client.search([QUERY], weights="idf", mix=mix) == searcher.search([QUERY], weights=weights)
+        assert client.explain(QUERY, "d1", weights="idf", mix=mix) == searcher.explain(QUERY, "d1", weights=weights)
+        assert client.explain(QUERY, weights="idf", mix=mix) == searcher.explain(QUERY, weights=weights)
+        with pytest.raises(InputError, match=r"mix must be a chamfer\.Mix, not float"):
+            client.search(QUERY, mix=0.5)  # type: ignore[call-overload]
+
+    @pytest.mark.parametrize("least", [-0.1, 1.5, float("nan"), "high", True])
+    @pytest.mark.parametrize("documents", [{"a": "a dog"}, []])
+    def test_an_impossible_lowest_score_is_refused_as_by_the_library(
+        self, client: Client, searcher: Searcher, documents: Any, least: Any
+    ) -> None:
+        for one in (client, searcher):
+            with pytest.raises(InputError, match="min_score must be from 0 to 1"):
+                one.rerank(QUERY, documents, min_score=least)
 
     def test_nothing_is_ranked_and_explained_without_asking(self, client: Client, searcher: Searcher) -> None:
         assert client.rerank(QUERY, {}) == searcher.rerank(QUERY, {})
@@ -441,7 +482,14 @@ class TestCommand:
         return call
 
     @pytest.mark.parametrize(
-        "arguments", [["-k", 2], ["--json"], ["--weights", "idf", "--min-score", "0.3"], ["--where", "length > 20"]]
+        "arguments",
+        [
+            ["-k", 2],
+            ["--json"],
+            ["--weights", "idf", "--min-score", "0.3"],
+            ["--where", "length > 20"],
+            ["--mix", "2,0"],
+        ],
     )
     def test_it_prints_what_a_search_of_the_index_prints(
         self, run: Callable[..., tuple[str, str]], server: Address, searcher: Searcher, arguments: list[object]

@@ -169,9 +169,18 @@ def same_as_on_the_cpu(
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize(("lists", "form"), [("all", "l2"), ("shared", "cosine"), ("own", "l2")])
-@pytest.mark.parametrize("size", [0, 0.1, 1e8], ids=["none", "as the scores", "far above them"])
-@pytest.mark.parametrize("holding", ["8 and 16 bits", "8 bits", "nothing"])
+# Every pair of what is held, sizes and lists; the other triples with --long.
+ADDED = [
+    pytest.param(
+        holding, size, lists, form, id=f"{holding}-{named}-{lists}-{form}", marks=[pytest.mark.long] * ((a + b + c) % 3)
+    )
+    for a, holding in enumerate(["8 and 16 bits", "8 bits", "nothing"])
+    for b, (named, size) in enumerate([("none", 0.0), ("as the scores", 0.1), ("far above them", 1e8)])
+    for c, (lists, form) in enumerate([("all", "l2"), ("shared", "cosine"), ("own", "l2")])
+]
+
+
+@pytest.mark.parametrize(("holding", "size", "lists", "form"), ADDED)
 def test_offsets_are_added_as_on_the_cpu(holding: str, size: float, lists: str, form: Form) -> None:
     documents = batch(np.random.default_rng(4).integers(0, 7, 60).tolist(), 24, 1)
     queries = batch([5, 17, 1], 24, 2, np.float32)

@@ -19,6 +19,7 @@ import pytest
 import typer.main
 
 import chamfer
+from chamfer.learn import adapter
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -32,6 +33,9 @@ EXAMPLES = [
     for place, (code, printed) in enumerate(EXAMPLE.findall(page.read_text()))
 ]
 
+# Every example is run without loading the model again, which takes seconds.
+LOAD_ONCE = cache(chamfer.Encoder.load)
+
 sys.path.insert(0, str(ROOT / "docs"))
 import docstrings  # noqa: E402 -- the extensions of the docs site are no package
 import generated  # noqa: E402
@@ -43,6 +47,7 @@ def test_an_example_prints_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(chamfer.Encoder, "load", LOAD_ONCE)
     shown = StringIO()
     with redirect_stdout(shown):
         exec(compile(code, "example", "exec"), {})
@@ -59,6 +64,8 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytes
     _write_collection(tmp_path / "scifact")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(chamfer.Encoder, "load", LOAD_ONCE)
+    monkeypatch.setattr(adapter, "STEPS", 10)  # 150 take long, and no number is checked
     shown = StringIO()
     with redirect_stdout(shown):
         exec(compile(code, "notebook", "exec"), {})
@@ -73,6 +80,7 @@ def test_the_recipe_runs_on_the_handbook(
     shutil.copytree(ROOT / "tests" / "handbook", tmp_path / "handbook")
     (tmp_path / "handbook" / "judged.csv").rename(tmp_path / "judged.csv")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(chamfer.Encoder, "load", LOAD_ONCE)
     names: dict[str, object] = {}
     for code, printed in EXAMPLE.findall(RECIPE.read_text()):
         exec(compile(code, "recipe", "exec"), names)
@@ -121,7 +129,6 @@ def _write_collection(folder: Path) -> None:
 
 # An indented block, and what it prints, if the page says so.
 SESSION = re.compile(r"((?:^    [^\n]*\n)+)(?:\n```\n(.*?)```)?", re.MULTILINE | re.DOTALL)
-LOAD_ONCE = cache(chamfer.Encoder.load)
 HERE_DOCUMENT = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END\n", re.MULTILINE | re.DOTALL)
 
 

@@ -115,6 +115,20 @@ class TestRuns:
         assert read_run(tmp_path / "out" / "run.trec") == rankings
         assert all(len(line.split(" ")) == 6 for line in (tmp_path / "out" / "run.trec").read_text().splitlines())
 
+    def test_documents_with_scores_that_were_cut_off_keep_their_order(self, tmp_path: Path) -> None:
+        scores = (1.0, 1.0, 1.0, float(np.nextafter(np.float32(1), np.float32(0))), 0.5, 0.5, 0.0, 0.0, 0.0)
+        ranking = Ranking("q", ("c", "a", "b", "h", "d", "e", "z", "y", "x"), scores)
+        write_run(tmp_path / "run.trec", [ranking])
+        [again] = read_run(tmp_path / "run.trec")
+        assert again.document_ids == ranking.document_ids
+        assert again.scores == pytest.approx(ranking.scores, abs=1e-6)
+        assert [again.scores[place] for place in (0, 4, 5, 6)] == [1.0, 0.5, 0.5, 0.0], "ties in order of ids stay"
+        narrow = np.array(again.scores, np.float32)
+        assert (np.diff(narrow[:4]) < 0).any(), "also for tools that read 32 bits"
+        unordered = Ranking("q", ("b", "a"), (1e300, 1e300))
+        write_run(tmp_path / "large.trec", [unordered])
+        assert read_run(tmp_path / "large.trec")[0].document_ids == ("b", "a")
+
     def test_the_score_decides_not_the_rank_column(self, tmp_path: Path) -> None:
         (tmp_path / "run.trec").write_text("q Q0 a 1 0.5 x\nq\tQ0\tb\t2\t0.9\tx\n")
         assert read_run(tmp_path / "run.trec") == [Ranking("q", ("b", "a"), (0.9, 0.5))]

@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ import pytest
 from chamfer import Collection, Encoder, Evaluation, InputError, Ranking, Searcher, TokenWeights, build_index, evaluate
 from chamfer.data.queries import words_of
 from chamfer.errors import InputWarning
+from chamfer.evaluate import evaluation as evaluations
 from chamfer.evaluate.changes import change_of
 from chamfer.evaluate.headline import headline
 from chamfer.evaluate.measures import MEASURES, meaning
-from chamfer.evaluate.significance import FEWEST_UNITS, Comparison, bootstrap_interval
+from chamfer.evaluate.significance import FEWEST_UNITS, Comparison, bootstrap_interval, compare
 from chamfer.explain.explanation import Explanation
 from chamfer.weights.learnt_queries import with_learnt_queries
 from chamfer.weights.mix import NOTHING, Mix
@@ -192,7 +194,7 @@ class TestChanges:
         again = pickle.loads(pickle.dumps(on_index))
         assert again.table() == on_index.table()
         change = next(filter(None, (again.explain(query, again["heavy"]) for query in again.texts)))
-        assert "not at hand any more" in change.unexplained
+        assert "no longer available" in change.unexplained
 
 
 def ranked(*documents: str) -> tuple[str, Ranking]:
@@ -239,7 +241,59 @@ class TestWhichDocument:
 
         change = change_of("q", {"a": 1}, ranked("a", "b"), ranked("b", "a"), explain)
         assert change is not None
-        assert change.unexplained == "document 'a' has no tokens, so its score has no words"
+        told = "document 'a' is not in the collection, or has no tokens, so its score has no words"
+        assert change.unexplained == told
+
+
+def interrupted(_done: int) -> None:
+    raise InterruptedError
+
+
+class TestUnits:
+    def test_queries_with_a_relevant_document_in_common_count_as_one(
+        self, encoder: Encoder, tmp_path: Path, on_collection: Evaluation
+    ) -> None:
+        assert (on_collection.units, on_collection.grouped_by) == (8, "document")
+        judged = {number: ({"cat-dog": 1} if int(number) < 4 else grades) for number, grades in JUDGED.items()}
+        half = replace(PETS, judgements={"test": judged})
+        found = evaluate(half, ["uniform", "idf"], encoder=encoder, cache=tmp_path)
+        assert (found.units, found.grouped_by, found.notes()) == (5, "document", [])
+
+    def test_where_that_would_leave_hardly_any_only_words_count_and_a_note_says_what_that_means(
+        self, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        judged = {number: ({"cat-dog": 1} if int(number) < 5 else grades) for number, grades in JUDGED.items()}
+        found = evaluate(
+            replace(PETS, judgements={"test": judged}), ["uniform", "idf"], encoder=encoder, cache=tmp_path
+        )
+        assert (found.units, found.grouped_by, found.as_json()["grouped_by"]) == (8, "text", "text")
+        assert found.notes() == [
+            "relevant documents connect 5 of 8 queries, too many to count as one, so in tests and intervals only "
+            "queries with the same words do; p-values may be too small"
+        ]
+
+    def test_each_comparison_is_computed_once(self, on_collection: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = list[int]()
+
+        def counted(*arguments: Any, **options: Any) -> Comparison:
+            calls.append(1)
+            return compare(*arguments, **options)
+
+        monkeypatch.setattr(evaluations, "compare", counted)
+        found = replace(on_collection)
+        for _ in range(2):
+            found.as_json()
+            found.table()
+            found.headline(found["heavy"])
+        assert len(calls) == len(found.systems) * len(MEASURES)
+
+    def test_comparisons_and_explanations_can_be_stopped(self, on_collection: Evaluation) -> None:
+        advances = list[int]()
+        found = replace(on_collection).made_json(3, advances.append)
+        changes = sum(len(system["changes"]) for system in found["systems"])
+        assert len(advances) >= len(found["systems"]) * len(MEASURES) + changes > changes > 0
+        with pytest.raises(InterruptedError):
+            replace(on_collection).made_json(3, interrupted)
 
 
 class TestInPlainWords:
@@ -250,7 +304,7 @@ class TestInPlainWords:
         assert few.endswith("could be chance (p = 0.250); these are too few queries to tell.")
         assert "On average, nothing is gained or lost." in headline("a", "b", Comparison(0.0, 1.0, 1, 3, 1), units=5)
         alike = headline("a", "b", Comparison(0.0, 1.0, 0, 1, 0), units=1)
-        assert alike == "a and b rank relevant documents alike in the top 10 of 1 query."
+        assert alike == "a and b rank relevant documents equally high in the top 10 for the only query."
 
     def test_every_measure_has_a_meaning(self) -> None:
         assert all("top 10" in meaning(name) for name in MEASURES)

@@ -38,6 +38,11 @@ def test_too_many_queries_are_not_recorded() -> None:
     assert LEARNT_QUERIES not in with_learnt_queries({}, ["", ""]), "words that are not known"
 
 
+def test_one_query_that_is_left_out_is_called_one_query(encoder: Encoder, tmp_path: Path) -> None:
+    found = evaluate(PETS, {"mine": learnt(encoder, "why do cats sleep")}, encoder=encoder, cache=tmp_path)
+    assert "1 query is left out, because weights were learnt from it" in found.notes()
+
+
 def test_candidates_and_runs_of_those_queries_are_left_out_too(encoder: Encoder, tmp_path: Path) -> None:
     mine = learnt(encoder, "why do cats sleep")
     run = [Ranking.of(query, ["birds", "cats"], [2.0, 1.0]) for query in PETS.queries]

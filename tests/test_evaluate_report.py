@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from chamfer import Collection, Encoder, Evaluation, evaluate
+from chamfer.evaluate.page import page_file
 from chamfer.evaluate.report import DATA, SCRIPT, report_page
 from chamfer.support.inlining import inlined
-from chamfer.support.page import page_file
 from tests.test_cli import full_disk
 
 HOSTILE = "</script><script>alert(1)</script><!--<script> & \u2028 @@evaluation@@"

@@ -4,7 +4,8 @@ import json
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from chamfer.index.tallies import Counts, Tally, added
 from chamfer.index.texts import Texts
 from chamfer.index.verify import verify
 from chamfer.index.writing import Writer, writing
+from chamfer.support.progress import Advance, Progress
 from tests.index_model import DIMENSIONS, settings_of
 from tests.test_passages import LENGTH, OVERLAP, corpus
 
@@ -108,6 +110,29 @@ def test_fields_say_kind_counts_frequent_values_and_range(tmp_path: Path) -> Non
     assert fields["mixed"].values == ((1, 1), (True, 1), ("2024-01-02", 1), ("1", 1))
     assert fields["author.name"].documents == 1
     assert list(fields.values()) == counted(EXAMPLES)
+
+
+def test_counting_shows_its_progress_segment_by_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = built(tmp_path / "index", [{"n": place} for place in range(30)], [{"n": 1}] * 7)
+    seen = list[object]()
+
+    @contextmanager
+    def progress(what: str, total: int) -> Iterator[Advance]:
+        seen.extend([what, total])
+        yield seen.append
+
+    asked = list[bool | None]()
+
+    def shown(chosen: bool | None) -> Progress:
+        asked.append(chosen)
+        return progress
+
+    monkeypatch.setattr("chamfer.index.index.shown", shown)
+    assert index.fields(progress=True)[0].documents == 37
+    assert (asked, seen[0], seen[1]) == ([True], "counting metadata fields of documents", 37)
+    assert sum(done for done in seen[2:] if isinstance(done, int)) == 37
+    index.fields()
+    assert asked == [True, None], "the usual choice: a bar where a person is watching"
 
 
 def test_documents_without_metadata_have_no_fields(tmp_path: Path) -> None:

@@ -98,6 +98,22 @@ def test_files_of_merged_segments_are_closed_at_once(tmp_path: Path, monkeypatch
         gc.enable()
 
 
+def test_a_part_of_a_merge_ends_by_the_size_of_its_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long documents follow each other if their ids are alike, and a mean over all documents knows nothing of that."""
+    monkeypatch.setattr(merging, "TEXT_BYTES", 1000)
+    with writing(tmp_path, settings_of("float16")) as writer:
+        for part in ("a", "b"):
+            long = [Document(f"long {n}{part}", "é" * 200, metadata={"n": "x" * 90}) for n in range(5)]
+            short = [Document(f"short {n}{part}", "text") for n in range(20)]
+            writer.add([*long, *short], batch(*[1] * 25))
+    snapshot = Snapshot.open(tmp_path)
+    merged = merging.merged_rows(snapshot.segments, snapshot.manifest.settings, None, None)
+    sizes = [len(rows.documents) for rows in merged]
+    assert sizes[:4] == [2, 2, 2, 2]
+    assert sizes[-1] >= 20
+    assert sum(sizes) == 50
+
+
 @pytest.mark.parametrize("precision", EXACT)
 def test_a_changed_index_ranks_like_a_fresh_one(tmp_path: Path, precision: Precision) -> None:
     generator = np.random.default_rng(5)

@@ -139,11 +139,11 @@ class TestLearning:
         mix = next(row for row in report.rows if row.name == "zero-shot mix")
         assert blended.ndcg > mix.ndcg + 0.1
 
-    def test_labels_that_say_nothing_move_rankings_little(self, corpus: Documents) -> None:
+    def test_labels_that_say_nothing_move_rankings_little(self, corpus: Documents, long: bool) -> None:
         moved, gained = [], []
         new = rotated_problem(corpus, 100, queries=100)
         base = quality(new, start().mix).mean()
-        for seed in range(3):
+        for seed in range(3 if long else 1):
             queries = rotated_problem(corpus, seed + 10, queries=40)
             gained.append(quality(new, fit_weights(queries, start(), folds=3).weights).mean() - base)
             generator = np.random.default_rng(seed)

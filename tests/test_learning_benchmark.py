@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from itertools import permutations
 from pathlib import Path
@@ -16,6 +17,8 @@ from chamfer.data.queries import words_of
 from chamfer.evaluate.setup import Setup
 from tests.problems import random_problem, uniform
 from tests.test_reproduce import write_tiny
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 THINGS = ("cat", "dog", "sky", "night", "day", "mat")
@@ -131,6 +134,7 @@ class TestLearning:
         monkeypatch.setattr(import_module("judged_splits"), "encoder_for", lambda folder, name: encoder)
         monkeypatch.setattr(import_module("campaign"), "_in_a_process", lambda job: job())
         monkeypatch.setattr(import_module("campaign"), "_limit_threads", lambda threads: None)
+        monkeypatch.setattr(import_module("campaign"), "_model", lambda name: encoder.model_fingerprint)
         return import_module("learning")
 
     @staticmethod
@@ -152,20 +156,38 @@ class TestLearning:
         assert len(systems["mix"]["by_seed"]["nDCG@10"]) == 2, "measured with one seed, and the same with the other"
         assert record["encoder"]["name"] == "tiny"
         assert len(record["seconds_learning"]) == len(record["reports"]) == record["seeds"] == 2
-        assert not (tmp_path / "out" / "partial").exists()
         assert "whole collection: all idf-soft" in capsys.readouterr().out
 
+    @pytest.fixture
+    def measured(self, learning: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """The seeds that are measured from now on, without learning anything."""
+        campaign, found = import_module("campaign"), list[int]()
+
+        def described() -> dict[str, Any]:
+            return {"name": "tiny", "model": campaign._model("tiny")}
+
+        def measure_seed(folder: Path, seed: int, **_: Any) -> dict[str, Any]:
+            found.append(seed)
+            return {"dataset": folder.name, "encoder": described(), "seed": seed}
+
+        def pool(seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+            return {"encoder": described(), "pooled": [one["seed"] for one in seeds]}
+
+        for name, stand_in in (("measure_seed", measure_seed), ("pool", pool), ("summary", str)):
+            monkeypatch.setattr(learning, name, stand_in)
+        return found
+
     def test_an_interrupted_run_keeps_its_finished_seeds(
-        self, learning: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, learning: ModuleType, measured: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write_tiny(tmp_path / "tiny", splits=("train", "dev", "test"))
-        whole, measured = learning.measure_seed, []
+        write_tiny(tmp_path / "tiny")
+        whole = learning.measure_seed
 
         def interrupted(folder: Path, seed: int, **given: Any) -> Any:
-            measured.append(seed)
-            if seed == 1 and len(measured) == 2:
+            found = whole(folder, seed, **given)
+            if len(measured) == 2:
                 raise MemoryError
-            return whole(folder, seed, **given)
+            return found
 
         monkeypatch.setattr(learning, "measure_seed", interrupted)
         with pytest.raises(SystemExit, match="tiny-1"):
@@ -176,17 +198,44 @@ class TestLearning:
         assert (tmp_path / "out" / "tiny.json").exists()
         self.run(learning, tmp_path, monkeypatch)
         assert measured == [0, 1, 1]
+        self.run(learning, tmp_path, monkeypatch, "--again")
+        assert measured == [0, 1, 1, 0, 1]
 
-    def test_seeds_of_another_version_are_measured_again(
-        self, learning: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    def test_more_seeds_are_added_to_those_that_are_there(
+        self, learning: ModuleType, measured: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write_tiny(tmp_path / "tiny", splits=("train", "dev", "test"))
-        older = learning.measure_seed(tmp_path / "tiny", 0, encoder="tiny", cache=tmp_path / "cache")
-        part = tmp_path / "out" / "partial" / "tiny-0.json"
-        part.parent.mkdir(parents=True)
-        part.write_text(json.dumps({"environment": {"commit": "older"}, **older, "splits": {"test": 0}}))
+        write_tiny(tmp_path / "tiny")
+        for seeds, expected in (("1", [0]), ("3", [0, 1, 2]), ("2", [0, 1, 2])):
+            self.run(learning, tmp_path, monkeypatch, "--seeds", seeds)
+            assert measured == expected
+        assert json.loads((tmp_path / "out" / "tiny.json").read_text())["pooled"] == [0, 1, 2]
+
+    def test_seeds_of_other_code_are_measured_again_when_more_are_asked_for(
+        self, learning: ModuleType, measured: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_tiny(tmp_path / "tiny")
         self.run(learning, tmp_path, monkeypatch)
-        assert json.loads((tmp_path / "out" / "tiny.json").read_text())["splits"]["test"] > 0
+        monkeypatch.setattr(import_module("campaign"), "code", lambda: "changed")
+        self.run(learning, tmp_path, monkeypatch)
+        assert measured == [0, 1], "a result stays until more is asked for"
+        self.run(learning, tmp_path, monkeypatch, "--seeds", "3")
+        assert measured == [0, 1, 0, 1, 2]
+
+    def test_results_of_another_model_are_measured_again(
+        self,
+        learning: ModuleType,
+        measured: list[int],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        write_tiny(tmp_path / "tiny")
+        self.run(learning, tmp_path, monkeypatch)
+        monkeypatch.setattr(import_module("campaign"), "_model", lambda name: "another")
+        self.run(learning, tmp_path, monkeypatch)
+        assert measured == [0, 1, 0, 1]
+        assert "tiny: was measured with another model, so it is measured again" in capsys.readouterr().out
+        assert json.loads((tmp_path / "out" / "tiny.json").read_text())["encoder"]["model"] == "another"
 
 
 def test_a_curve_pools_its_draws(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -42,6 +43,11 @@ def tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(BENCHMARKS)
     for name in ("table_means", "learning_tables", "evidence_cost_tables"):
         monkeypatch.setattr(import_module(name), "RESULTS", tmp_path)
+    seeds = import_module("seeds")
+    # Few samples: intervals are not what is tested.
+    monkeypatch.setattr(seeds, "compare", partial(seeds.compare, permutations=500))
+    for name in ("bootstrap_interval", "relative_interval"):
+        monkeypatch.setattr(seeds, name, partial(getattr(seeds, name), samples=100))
     return import_module("learning_tables")
 
 
@@ -164,6 +170,18 @@ def test_what_is_not_measured_yet_is_named(tables: ModuleType, tmp_path: Path) -
     assert tables.provenance(tables.MINILM).endswith("commit abc.")
 
 
+def test_a_commit_that_was_not_kept_is_named_as_such(tables: ModuleType) -> None:
+    said = import_module("table_means").commits_in(
+        {"environment": {"commit": commit}} for commit in ("fff", "e0a86d1", "fff")
+    )
+    assert said == "commits e0a86d1, which was not kept (its work is part of 027fb00) and fff"
+
+
+def test_readme_says_how_many_seeds_there_are(tables: ModuleType, tmp_path: Path) -> None:
+    write_record(tmp_path, "scifact", auto=(0.6, 0.6))
+    assert tables.short().endswith("\n\nMeasured with 2 seeds.")
+
+
 def test_curves_that_the_method_was_designed_on_come_last(tables: ModuleType, tmp_path: Path) -> None:
     known = {"gain_lowest": -0.1, "gain_highest": 0.2, "below": 0.1, "ndcg": 0.5, "recall": 0.6, "gain": 0.1}
     points = [{"queries": number, **known} for number in (0, 10)]
@@ -183,10 +201,11 @@ def test_costs_are_shown_relative_to_the_older_version(tables: ModuleType, tmp_p
         "sides": {name: {"milliseconds": time, "memory_mb": memory} for name, (time, memory) in sides.items()},
     }
     learning = {"queries": 800, "dataset": "scifact", "seconds": 100.0, "allocated_mb": {"before": 5, "highest": 1500}}
-    write(tmp_path / "evidence-cost.json", {"indexes": {"scifact": index}, "learning": learning})
+    found = {"environment": {"cores": 3}, "indexes": {"scifact": index}, "learning": learning}
+    write(tmp_path / "evidence-cost.json", found)
     cost = import_module("evidence_cost_tables").cost()
     assert "| scifact | 1,000 | mix | 4.20 | 1.05 | 206 | 1.03 |" in cost
-    assert "never holds more than 1,500 MB" in cost
+    assert "on 3 cores, and the process never holds more than 1,500 MB" in cost
 
 
 def test_overlaps_of_queries_are_shares(tables: ModuleType, tmp_path: Path) -> None:
@@ -201,7 +220,7 @@ def test_factors_are_compared_at_the_power_of_the_default_mix(
     mix_choice, mix_choice_tables = import_module("mix_choice"), import_module("mix_choice_tables")
     grid = product(mix_choice.POWERS, mix_choice.LEXICAL, mix_choice.POOLED)
     values = {mix_choice.grid_name(*one): 0.55 if one == default else 0.5 for one in grid}
-    values |= dict.fromkeys(mix_choice.names(), 0.5)
+    values |= dict.fromkeys(mix_choice.names()[:-1], 0.5)
     systems = {name: dict.fromkeys(("nDCG@10", "R@10"), value) for name, value in values.items()}
     write(tmp_path / "mix-choice" / folder / "a.json", {"systems": systems})
     power, lexical, pooled = default
@@ -209,4 +228,6 @@ def test_factors_are_compared_at_the_power_of_the_default_mix(
     assert table.count("+10.0 / +10.0") == 2, "in the grid, and among the powers"
     assert f"beside the factors {lexical:g} and {pooled:g}: " in table
     assert f"{power:g}: +10.0 / +10.0" in table
-    assert "| two nearest | +0.00%" in mix_choice_tables.left_out(f"mix-choice/{folder}")
+    left_out = mix_choice_tables.left_out(f"mix-choice/{folder}")
+    assert "| two nearest | +0.00%" in left_out
+    assert left_out.endswith("\n\nNot measured yet: standardised over candidates, 0.8.")

@@ -28,6 +28,8 @@ from chamfer.errors import InputWarning
 from chamfer.serve.app import create_app
 from tests.conftest import write_lines
 
+pytestmark = pytest.mark.usefixtures("few_steps")
+
 HERE = Path(__file__).parent
 BUILD, LEARN, EVALUATE, SEARCH, SERVE = re.findall(
     r"^    chamfer (.*faq-index/.*)$", (HERE.parent / "README.md").read_text(), re.M

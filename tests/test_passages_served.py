@@ -41,14 +41,8 @@ def folder(tmp_path: Path, encoder: Encoder) -> Path:
 
 
 @pytest.fixture
-def searcher(folder: Path, encoder: Encoder) -> Searcher:
-    return Searcher.open(folder, encoder=encoder)
-
-
-@pytest.fixture
-def client(searcher: Searcher) -> Iterator[TestClient]:
-    with TestClient(create_app(service_of(searcher), key="secret", writable=True), LOCAL, headers=KEY) as client:
-        yield client
+def served_with() -> dict[str, Any]:
+    return {"key": "secret", "writable": True}
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What a search, an explanation and a re-ranking say of an odd query, in the library, over HTTP and through clients."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,13 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 
 from starlette.testclient import TestClient
 
-from chamfer import Client, Encoder, Searcher, build_index, explain
+from chamfer import Client, Encoder, Searcher, explain
 from chamfer.encode.settings import Role
 from chamfer.errors import InputWarning
 from chamfer.index.splitting import split_index
 from chamfer.serve.app import create_app
 from chamfer.serve.limits import Limits
-from chamfer.serve.single import service_of
 from tests import checkpoints
-from tests.conftest import DOCUMENTS
 from tests.test_serve_sharded import SHARDS, served, shards_of
 from tests.threaded_server import serving
 
@@ -29,23 +27,6 @@ LONG = "why do cats sleep all day, and  why do dogs bark at night? " * 9
 FOREIGN = "почему кошки спят весь день"
 WHERE = "size > 20"
 TEXTS = ["a dog barks", "cats sleep"]
-
-
-@pytest.fixture
-def folder(encoder: Encoder, tmp_path: Path) -> Path:
-    build_index(tmp_path / "index", DOCUMENTS, encoder)
-    return tmp_path / "index"
-
-
-@pytest.fixture
-def searcher(folder: Path, encoder: Encoder) -> Searcher:
-    return Searcher.open(folder, encoder=encoder)
-
-
-@pytest.fixture
-def client(searcher: Searcher) -> Iterator[TestClient]:
-    with TestClient(create_app(service_of(searcher)), LOCAL) as client:
-        yield client
 
 
 def post(client: TestClient, path: str, **asked: Any) -> dict[str, Any]:

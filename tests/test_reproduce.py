@@ -21,6 +21,7 @@ from chamfer.data.queries import words_of
 from chamfer.data.ranking import Ranking
 from chamfer.data.runs import read_run
 from chamfer.evaluate.setup import Setup
+from chamfer.learn import adapter
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.presets import PRESETS, Preset
 from chamfer.reproduce import protocol
@@ -38,6 +39,8 @@ from chamfer.retrieve.stages import BM25
 from chamfer.weights.zero_shot import MIX
 from tests import checkpoints, problems
 from tests.checkpoints import WORDS
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 
 def write_tiny(folder: Path, *, queries: int = 12, splits: tuple[str, ...] = ("test",), seed: int = 0) -> Path:
@@ -106,7 +109,10 @@ def finished(data: Path, checkpoint: Path, tmp_path_factory: pytest.TempPathFact
 KILLED_HALFWAY = """
 import os, signal
 from chamfer.cli.app import main
+from chamfer.learn import adapter
 from chamfer.reproduce import protocol
+
+adapter.STEPS = {steps}
 
 write_run, written = protocol.write_run, []
 
@@ -234,7 +240,7 @@ class TestInterruptions:
 
     def test_a_killed_run_goes_on(self, finished: Path, data: Path, checkpoint: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        start = [sys.executable, "-c", KILLED_HALFWAY, *command(data, checkpoint, out)]
+        start = [sys.executable, "-c", KILLED_HALFWAY.format(steps=adapter.STEPS), *command(data, checkpoint, out)]
         killed = subprocess.run(start, capture_output=True, text=True, check=False)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         assert [(one["dataset"], one["setting"]) for one in running.read_results(out)] == [("scifact", "rerank")]

@@ -14,7 +14,7 @@ from chamfer import Collection
 from chamfer.cli.app import app
 from chamfer.data.collection import load_collection
 from chamfer.data.runs import read_run
-from chamfer.evaluate.ties import are_apart
+from chamfer.evaluate.groups import are_apart
 from chamfer.reproduce import run as running
 from chamfer.reproduce.capped_recall import measure_all
 from chamfer.reproduce.debates import with_debates
@@ -23,6 +23,8 @@ from chamfer.reproduce.saved_splits import QuerySplits
 from chamfer.reproduce.systems import APART, CHAMFER, FEW_SHOT, SYSTEMS
 from tests import checkpoints
 from tests.test_reproduce import command, write_tiny
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

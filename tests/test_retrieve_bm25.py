@@ -251,17 +251,24 @@ def test_postings_that_cannot_be_are_an_error_of_our_own(tmp_path: Path, name: s
     assert len(Postings.open(tmp_path, len(TEXTS)).find("cat")[0]) == 0
 
 
-def test_jax_keeps_no_gpu_memory_when_bm25s_imports_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chosen", [None, "true"])
+def test_jax_keeps_no_gpu_memory_when_bm25s_imports_it_and_the_environment_stays(
+    tmp_path: Path, chosen: str | None
+) -> None:
     """A stand-in for JAX tells what the real one would have read when it was imported."""
+    variable = "XLA_PYTHON_CLIENT_PREALLOCATE"
+    environment = {name: value for name, value in os.environ.items() if name != variable}
     (tmp_path / "jax").mkdir()
     (tmp_path / "jax" / "__init__.py").write_text(
-        "import os\nprint(os.environ.get('XLA_PYTHON_CLIENT_PREALLOCATE'))\nraise ImportError\n"
+        f"import os\nprint(os.environ.get({variable!r}))\nraise ImportError\n"
     )
     told = subprocess.run(
-        [sys.executable, "-c", "import chamfer.retrieve.bm25"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", f"import chamfer.retrieve.bm25, os; print('then', os.environ.get({variable!r}))"],
+        env={**environment, "PYTHONPATH": str(tmp_path)} | ({} if chosen is None else {variable: chosen}),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert set(told.stdout.split()) == {"false"}
+    during, after = told.stdout.split("then")
+    assert set(during.split()) == {chosen or "false"}
+    assert after.strip() == str(chosen)

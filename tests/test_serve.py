@@ -55,19 +55,13 @@ def folder(encoder: Encoder, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def searcher(folder: Path, encoder: Encoder) -> Searcher:
-    return Searcher.open(folder, encoder=encoder)
+def served_with() -> dict[str, Any]:
+    return {"hosts": ()}
 
 
 @pytest.fixture
 def service(searcher: Searcher) -> Service:
     return Service(IndexBackend(searcher), Versions("idf-soft", "idf-soft"))
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[TestClient]:
-    with TestClient(create_app(service, hosts=()), LOCAL) as client:
-        yield client
 
 
 def test_a_searcher_is_served_with_its_own_weights(folder: Path, encoder: Encoder, tmp_path: Path) -> None:
@@ -953,6 +947,10 @@ class TestAround:
                 assert operation["summary"], path
                 assert {"200", "401", "422", "429"} <= set(operation["responses"]), path
         assert set(described["paths"]) >= {"/search", "/rerank", "/explain", "/weights", "/health", "/metrics"}
+
+    def test_every_schema_has_a_plain_name_of_its_own(self, client: TestClient) -> None:
+        names = client.get("/openapi.json").json()["components"]["schemas"]
+        assert [name for name in names if not name.isalnum()] == [], "two models with one name get longer ones"
 
 
 class TestBatches:

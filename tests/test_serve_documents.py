@@ -5,7 +5,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 
 from starlette.testclient import TestClient
 
-from chamfer import Document, Encoder, Index, InputError, Searcher, build_index
+from chamfer import Document, Encoder, Index, InputError, build_index
 from chamfer.index.manifest import read_manifest
 from chamfer.index.merging import FAN
 from chamfer.index.segment import SegmentWriter
@@ -25,7 +25,6 @@ from chamfer.serve.app import create_app
 from chamfer.serve.limits import Limits
 from chamfer.serve.schemas.documents import MOST_DOCUMENTS
 from chamfer.serve.service import Service
-from chamfer.serve.single import service_of
 from tests.conftest import DOCUMENTS
 
 QUERY = "why do cats sleep"
@@ -46,14 +45,8 @@ def folder(built: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def service(folder: Path, encoder: Encoder) -> Service:
-    return service_of(Searcher.open(folder, encoder=encoder))
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[TestClient]:
-    with TestClient(create_app(service, key="secret", writable=True), LOCAL, headers=KEY) as client:
-        yield client
+def served_with() -> dict[str, Any]:
+    return {"key": "secret", "writable": True}
 
 
 def put(client: TestClient, *documents: dict[str, Any]) -> Any:

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,20 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed")
 
+import httpx
 from starlette.testclient import TestClient
 
-from chamfer import Encoder, Searcher, TokenWeights, build_index, evaluate
+from chamfer import Encoder, Searcher, TokenWeights, evaluate
 from chamfer.evaluate import on_index
 from chamfer.serve import evaluating
 from chamfer.serve.app import create_app
 from chamfer.serve.limits import BODY_VALUES, Limits
 from chamfer.serve.schemas.evaluation import MOST_COMPARED, MOST_EVALUATED
 from chamfer.serve.service import Service
-from chamfer.serve.single import service_of
-from tests.conftest import DOCUMENTS
+from tests.threaded_server import serving
 
 LOCAL = "http://localhost"
+WAITING = "chamfer_waiting "
 RAW = {"content-type": "application/octet-stream"}
 JUDGED = """query,document,relevance
 why do cats sleep,d4,2
@@ -75,28 +75,6 @@ UNREADABLE: list[tuple[str | bytes, str, int, str]] = [
         "up to 1,000",
     ),
 ]
-
-
-@pytest.fixture
-def folder(encoder: Encoder, tmp_path: Path) -> Path:
-    build_index(tmp_path / "served", DOCUMENTS, encoder)
-    return tmp_path / "served"
-
-
-@pytest.fixture
-def searcher(folder: Path, encoder: Encoder) -> Searcher:
-    return Searcher.open(folder, encoder=encoder)
-
-
-@pytest.fixture
-def service(searcher: Searcher) -> Service:
-    return service_of(searcher)
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[TestClient]:
-    with TestClient(create_app(service), LOCAL) as client:
-        yield client
 
 
 def send(client: TestClient, content: str | bytes, name: str = "judged.csv", **params: Any) -> Any:
@@ -161,6 +139,10 @@ class TestAnswers:
             ("version 1 (mix)", 1),
         ]
         assert found["measures"][found["main"]] == "how high relevant documents are ranked in the top 10"
+
+    def test_what_is_needed_is_said(self, client: TestClient) -> None:
+        needs = {"refusal": None, "most_queries": MOST_EVALUATED, "most_weights": MOST_COMPARED}
+        assert client.get("/evaluate").json() == needs
 
     def test_versions_are_named_by_number_and_counted_once(self, client: TestClient, encoder: Encoder) -> None:
         client.put("/weights", json={"weights": "idf", "name": "my idf"})
@@ -316,6 +298,41 @@ class TestMeanwhile:
             while not ended and time.monotonic() < deadline:
                 time.sleep(0.01)
         assert [type(error).__name__ for error in ended] == ["AbandonedError"]
+
+    def test_evaluations_whose_clients_have_gone_make_room_for_the_next_one(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, begun, stopped = service.evaluate, list[float](), list[float]()
+
+        def watched(asked: Any, is_abandoned: Any) -> Any:
+            begun.append(time.monotonic())
+            while not stopped and time.monotonic() < begun[0] + 10:
+                if is_abandoned():
+                    stopped.append(time.monotonic())
+                time.sleep(0.01)
+            return real(asked, is_abandoned)
+
+        monkeypatch.setattr(service, "evaluate", watched)
+        body = json.dumps({"judgements": JUDGEMENTS}).encode()
+        head = b"POST /evaluate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        sent = head + b"content-length: %d\r\n\r\n" % len(body) + body
+        with serving(create_app(service, hosts=()), Limits()) as server:
+
+            def waiting() -> str:
+                [line] = [one for one in httpx.get(f"{server.url}/metrics").text.split("\n") if one.startswith(WAITING)]
+                return line.removeprefix(WAITING)
+
+            with server.connect() as first, server.connect() as second:
+                first.sendall(sent)
+                while not begun:
+                    time.sleep(0.01)
+                second.sendall(sent)
+                while waiting() != "1.0":
+                    time.sleep(0.01)
+            answer = httpx.post(f"{server.url}/evaluate", json={"judgements": JUDGEMENTS}, timeout=20)
+            assert (answer.status_code, len(stopped), len(begun)) == (200, 1, 2), "the second one never begins"
+            counted = httpx.get(f"{server.url}/metrics").text
+        assert 'chamfer_requests_total{path="/evaluate",status="499"} 2.0' in counted
 
     def test_notes_of_another_thread_are_not_taken_for_its_own(self, client: TestClient, encoder: Encoder) -> None:
         weights = TokenWeights.uniform(encoder.vocabulary)

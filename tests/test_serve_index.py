@@ -1,7 +1,6 @@
 """``/index``: what the server says of its index is what the library says, on shards too, and after every change."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from chamfer.errors import InputWarning
 from chamfer.index import field_writing
 from chamfer.index.shards import owner_of
 from chamfer.index.splitting import split_index
-from chamfer.serve import described
+from chamfer.serve import description
 from chamfer.serve.app import create_app
 from chamfer.serve.limits import Limits
 from chamfer.serve.service import Service
-from chamfer.serve.single import service_of
 from chamfer.serve.state import DAMAGED
 from tests.conftest import DOCUMENTS
 from tests.test_passages import LENGTH, OVERLAP, corpus
@@ -46,14 +44,8 @@ def folder(encoder: Encoder, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def service(folder: Path, encoder: Encoder) -> Service:
-    return service_of(Searcher.open(folder, encoder=encoder))
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[TestClient]:
-    with TestClient(create_app(service, key="secret", writable=True), LOCAL, headers=KEY) as client:
-        yield client
+def served_with() -> dict[str, Any]:
+    return {"key": "secret", "writable": True}
 
 
 def asked(client: TestClient, path: str = "/index") -> dict[str, Any]:
@@ -112,13 +104,13 @@ def test_a_flood_of_requests_is_answered_from_memory(
 ) -> None:
     made: list[int] = []
 
-    real = described.describe
+    real = description.describe
 
     def counted(*given: Any) -> Any:
         made.append(given[-1])
         return real(*given)
 
-    monkeypatch.setattr(described, "describe", counted)
+    monkeypatch.setattr(description, "describe", counted)
     first = asked(client)
     assert [asked(client) for _ in range(20)] == [first] * 20
     assert made == [20]

@@ -40,11 +40,6 @@ def folder(encoder: Encoder, tmp_path: Path) -> Path:
     return tmp_path / "things"
 
 
-@pytest.fixture
-def searcher(folder: Path, encoder: Encoder) -> Searcher:
-    return Searcher.open(folder, encoder=encoder)
-
-
 def client_of(searcher: Searcher, weights: str | TokenWeights) -> TestClient:
     return TestClient(create_app(Service(IndexBackend(searcher), Versions(weights, "first")), hosts=()), LOCAL)
 
@@ -95,7 +90,7 @@ class TestVerdict:
             assert found["ndcg_after"] > found["ndcg_before"]
             assert found["p_value"] < 0.05
             assert found["sentence"].startswith(
-                f"Better than now: relevant documents rank higher on {found['better']} of"
+                f"Better than the weights in use: relevant documents rank higher on {found['better']} of"
             )
             listed = client.get("/weights").json()["versions"][0]
             assert (listed["origin"], listed["learnt_from"], listed["verdict"]) == ("learnt", len(many), "better")
@@ -154,20 +149,38 @@ class TestVerdict:
                 0.01,
                 20,
                 "better",
-                "Better than now: relevant documents rank higher on 7 of 12 queries, and lower on 2.",
+                "Better than the weights in use: relevant documents rank higher on 7 of 12 queries, and lower on 2.",
             ),
-            (0.2, 0.3, 7, "not better", "Not clearly better than now: keep marking. About 90 more judged queries"),
-            (0.0, 1.0, 60, "not better", "Not better than now: keep marking. About 40 more judged queries"),
-            (-0.1, 0.3, 99, "not better", "Not better than now: keep marking. About 10 more judged queries"),
+            (
+                0.2,
+                0.3,
+                7,
+                "not better",
+                "Not clearly better than the weights in use: keep marking. About 90 more judged queries",
+            ),
+            (
+                0.0,
+                1.0,
+                60,
+                "not better",
+                "No better than the weights in use: keep marking. About 40 more judged queries",
+            ),
+            (
+                -0.1,
+                0.3,
+                99,
+                "not better",
+                "No better than the weights in use: keep marking. About 10 more judged queries",
+            ),
             (
                 0.0,
                 1.0,
                 120,
                 "not better",
-                "Not better than now, as far as 120 queries can tell: keep the weights in use.",
+                "No better than the weights in use, as far as 120 queries can tell: keep those.",
             ),
-            (-0.2, 0.01, 60, "worse", "Worse than now: keep the weights in use. About 40 more judged queries"),
-            (-0.2, 0.01, 160, "worse", "Worse than now: keep the weights in use."),
+            (-0.2, 0.01, 60, "worse", "Worse than the weights in use: keep those. About 40 more judged queries"),
+            (-0.2, 0.01, 160, "worse", "Worse than the weights in use: keep those."),
         ],
     )
     def test_the_sentence_claims_no_more_than_was_measured(

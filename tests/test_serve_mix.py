@@ -1,5 +1,6 @@
 """Evidence beside the tokens behind HTTP: from an index and from shards, in searches, explanations and versions."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ pytest.importorskip("fastapi", reason="the extra chamfer[serve] is not installed
 
 from starlette.testclient import TestClient
 
-from chamfer import Encoder, Searcher, TokenWeights
+from chamfer import Encoder, Searcher, TokenWeights, build_index
+from chamfer.index.example_queries import examples_of
+from chamfer.index.snapshot import Snapshot
 from chamfer.index.splitting import split_index
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
+from chamfer.serve.sharded import scatter as scattering
 from chamfer.serve.sharded.reader import ShardReader
 from chamfer.serve.sharded.shard import ANY
 from chamfer.serve.single import service_of
@@ -27,6 +31,8 @@ from tests.test_shards import build_changed
 QUERY = "why do cats sleep at night"
 LOCAL = "http://localhost"
 SENT = {"lexical": MIX.lexical, "pooled": MIX.pooled}
+
+pytestmark = pytest.mark.usefixtures("estimated_at_once")
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +203,20 @@ class TestVersions:
         assert answer.status_code == 422
         assert "give at least one token, or a mix" in answer.json()["message"]
 
+    def test_an_explanation_keeps_the_order_of_the_search_where_scores_are_cut_off(
+        self, encoder: Encoder, tmp_path: Path
+    ) -> None:
+        texts = {f"d{n}": "cat " * (9 - n) + "dog" for n in range(8, 0, -1)} | {f"e{n}": "the sky" for n in range(9)}
+        build_index(tmp_path / "repeated", texts, encoder)
+        asked = {"query": "cat", "k": 5, "mix": {"lexical": 50.0}}
+        with TestClient(create_app(Searcher.open(tmp_path / "repeated", encoder=encoder)), LOCAL) as client:
+            hits = client.post("/search", json=asked).json()["hits"]
+            documents = client.post("/explain", json=asked).json()["documents"]
+        assert [one["score"] for one in hits].count(1.0) > 1, "some are cut off"
+        found = [one["id"] for one in hits]
+        assert [one["id"] for one in documents if one["id"] in found] == found
+        assert [one["score"] for one in documents] == sorted((one["score"] for one in documents), reverse=True)
+
     def test_every_version_shows_its_mix(self, whole: TestClient) -> None:
         whole.put("/weights", json={"weights": "idf-soft"})
         listed = whole.put("/weights", json={"weights": "mix"}).json()["versions"]
@@ -263,11 +283,52 @@ class TestShards:
             assert level == pytest.approx(searcher.unrelated_score(weights), abs=0.15), "from other samples"
         with patch.object(ShardReader, "_ask", side_effect=AssertionError):
             assert reader.unrelated_score(weights) == level, "estimated once"
+
+    def test_an_estimate_without_a_shard_holds_until_the_shard_is_back(
+        self, shards: dict[str, Threads], tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(scattering, "LOOK", 0.05)
+        backend = backend_of(tmp_path / "shards", shards, encoder, seconds=5)
+        reader = backend.reader
+        whole = reader.unrelated_score("mix")
         shards["shard-01"].fault = fail
-        assert reader.unrelated_score("idf") is not None
-        with patch.object(ShardReader, "_ask", autospec=True, side_effect=ShardReader._ask) as asked:
-            assert reader.unrelated_score("idf") is not None
-        assert asked.called, "estimated again until all shards answer"
+        partial = reader.unrelated_score("idf")
+        assert partial is not None
+        with patch.object(ShardReader, "_ask", side_effect=AssertionError):
+            assert reader.knows_unrelated_score("idf")
+            assert [reader.unrelated_score("idf") for _ in range(3)] == [partial] * 3
+            assert reader.unrelated_score("mix") == whole, "known of all shards"
+        shards["shard-01"].fault = lambda replica: None
+        stop = time.monotonic() + 10
+        while backend.missing_shards() and time.monotonic() < stop:
+            time.sleep(0.02)
+        assert not reader.knows_unrelated_score("idf")
+        assert reader.unrelated_score("idf") != partial
+        assert reader.knows_unrelated_score("idf")
+        backend.close()
+
+    def test_filtered_searches_without_a_shard_do_not_describe_the_others_again(
+        self, sharded: TestClient, shards: dict[str, Threads], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shards["shard-01"].fault = fail
+        asked = {"query": QUERY, "where": "number < 12"}
+        described, looked, real = list[str](), list[object](), Threads.ask
+
+        def ask(self: Threads, method: str, *arguments: Any) -> Any:
+            described.extend([method] * (method == "describe"))
+            return real(self, method, *arguments)
+
+        def look(index: Snapshot) -> list[str]:
+            looked.append(index)
+            return examples_of(index)
+
+        monkeypatch.setattr(Threads, "ask", ask)
+        monkeypatch.setattr("chamfer.serve.sharded.shard.examples_of", look)
+        assert all(sharded.post("/search", json=asked).json()["partial"] for _ in range(4))
+        assert sharded.get("/index").json()["missing_shards"] == ["shard-01"]
+        assert len(described) == 2, "once each"
+        shards["shard-00"].shards[0].describe(shards["shard-00"].shards[0].versions[0])
+        assert len(looked) <= 3, "once by each replica"
 
     def test_lexical_evidence_is_that_of_the_whole_corpus(self, sharded: TestClient, whole: TestClient) -> None:
         for query in (QUERY, "blue sky", "the dog barks at night", "zebra"):

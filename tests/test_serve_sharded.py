@@ -38,6 +38,8 @@ QUERY = "why do cats sleep"
 LOCAL = "http://localhost"
 SHARDS = 3
 
+pytestmark = pytest.mark.usefixtures("estimated_at_once")
+
 
 class Answering:
     """A future, as Ray's responses are asked."""
@@ -228,6 +230,10 @@ class TestTheSameInterface:
         judgements = [{"query": "blue sky", "relevant": ["d3"]}]
         answer = client.post("/evaluate", json={"judgements": judgements})
         assert (answer.status_code, "cannot be evaluated on shards" in answer.json()["message"]) == (409, True)
+        headers = {"content-type": "application/octet-stream"}
+        answer = client.post("/evaluate/file", content=b"query,document\ncat,d001\n", headers=headers)
+        assert (answer.status_code, "cannot be evaluated on shards" in answer.json()["message"]) == (409, True)
+        assert client.get("/evaluate").json()["refusal"] == answer.json()["message"]
 
     def test_learning_is_refused_in_one_sentence(self, client: TestClient) -> None:
         judgements = [{"query": QUERY, "relevant": ["d004"]}, {"query": "blue sky", "relevant": ["d001"]}]

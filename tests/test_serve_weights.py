@@ -17,7 +17,8 @@ from chamfer.index.splitting import split_index
 from chamfer.serve.app import create_app
 from chamfer.serve.service import Service
 from chamfer.serve.single import IndexBackend
-from chamfer.serve.token_table import TokenTables, spelled
+from chamfer.serve.spellings import spelled
+from chamfer.serve.token_table import TokenTables
 from chamfer.serve.versions import Versions
 from chamfer.tokens.vocabulary import Vocabulary
 from tests.test_mixed_scores import mixed

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
@@ -51,10 +52,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
     folder = tmp_path_factory.mktemp("page")
     build_index(folder / "index", DOCUMENTS, Encoder.load("minilm"))
-    command = [str(Path(sys.executable).with_name("chamfer")), "serve", str(folder / "index"), "--port", "0"]
-    with (folder / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+    with serving(folder / "index", folder / "log") as running:
+        yield running
+
+
+@contextmanager
+def serving(index: Path, log: Path) -> Iterator[Server]:
+    """Serve an index."""
+    command = [str(Path(sys.executable).with_name("chamfer")), "serve", str(index), "--port", "0"]
+    with log.open("w") as written, subprocess.Popen(command, stdout=written, stderr=written) as process:
         try:
-            yield Server(_address(process, folder / "log"))
+            yield Server(_address(process, log))
         finally:
             process.terminate()
 

@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip install playwright")
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.browser.conftest import Server
-from tests.browser.looking import mark_relevant, search
+from tests.browser.looking import mark_relevant, search, shown, weight
 from tests.browser.test_looks import NARROW, SCREENS, check_accessible, check_width
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def evaluate(page: Page, tmp_path: Path, *names: str) -> Locator:
 @pytest.fixture
 def saved(page: Page, tmp_path: Path) -> Path:
     """A report that was saved in the view."""
-    evaluate(page, tmp_path, "IDF idf", "IDF and evidence mix")
+    evaluate(page, tmp_path, "IDF", "Mix")
     with page.expect_download() as started:
         page.get_by_role("button", name="Save as a file").click()
     assert started.value.suggested_filename == "evaluation-index.html"
@@ -92,7 +92,7 @@ def check_result(result: Page | Locator) -> None:
         re.compile(r"^mix ranks relevant documents higher than uniform for 1 query and")
     )
     expect(headlines.last).to_have_text(
-        re.compile(r"^idf ranks .* for 0 queries and lower for 3; for 5, nothing changes in the top 10. The mean loss")
+        re.compile(r"^idf ranks .* for no query and lower for 3; for 5, nothing changes in the top 10. The mean loss")
     )
     expect(result.locator(".tally").last).to_have_text("= 5▼ 3")
     charts = result.locator(".measure")
@@ -131,9 +131,7 @@ def check_explanation(result: Page | Locator) -> None:
     expect(query).to_have_attribute("aria-expanded", "true")
     why = result.locator(".why-row:visible")
     expect(why.locator(".because")).to_have_text(
-        re.compile(
-            r"^diabetes, which is relevant, falls from rank 1 to 2; [\w-]+, which was not judged, overtakes it\."
-        )
+        re.compile(r"^Relevant diabetes falls from 1 to 2, below [\w-]+ \(not judged\)\.")
     )
     expect(why.locator(".moved-document").first).to_contain_text("relevant, grade 2")
     expect(why.locator(".moved-document mark").first).to_be_visible()
@@ -153,7 +151,7 @@ def check_explanation(result: Page | Locator) -> None:
 
 
 def test_a_file_is_measured_and_the_result_can_be_filtered_and_explained(page: Page, tmp_path: Path) -> None:
-    result = evaluate(page, tmp_path, "IDF idf", "IDF and evidence mix")
+    result = evaluate(page, tmp_path, "IDF", "Mix")
     expect(result).to_be_focused()
     expect(page.locator("#notice")).to_have_text("")
     check_result(result)
@@ -183,7 +181,7 @@ def test_a_report_of_the_library_is_the_one_that_the_page_saves(saved: Path) -> 
 
 
 def test_a_lost_query_leads_to_the_search_view_with_its_weights(page: Page, tmp_path: Path) -> None:
-    result = evaluate(page, tmp_path, "IDF idf")
+    result = evaluate(page, tmp_path, "IDF")
     result.get_by_role("button", name="sugar in the blood").click()
     result.get_by_role("link", name="Look at this query in the search view").click()
     expect(page).to_have_url(re.compile(r"/\?q=sugar\+in\+the\+blood&weights=idf$"))
@@ -191,6 +189,90 @@ def test_a_lost_query_leads_to_the_search_view_with_its_weights(page: Page, tmp_
     expect(page.locator("#weighting")).to_have_value("idf")
     page.go_back()
     expect(page.locator("#evaluation .why-row:visible")).to_have_count(1)
+
+
+def test_a_lost_query_of_a_version_that_is_not_in_use_leads_there_too(
+    page: Page, server: Server, tmp_path: Path
+) -> None:
+    version = server.ask("PUT", "/weights", {"weights": "idf"})["version"]
+    server.ask("POST", "/weights/use", {"version": 1})
+    choose_file(page, tmp_path)
+    page.get_by_role("checkbox", name="In use").uncheck()
+    page.get_by_role("checkbox", name=re.compile(f"^Version {version} ")).check()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    result = page.locator("#evaluation")
+    result.get_by_role("button", name="sugar in the blood").click()
+    result.get_by_role("link", name="Look at this query in the search view").click()
+    expect(page).to_have_url(re.compile(rf"/\?q=sugar\+in\+the\+blood&weights={version}$"))
+    expect(page.locator("#weighted .card").first).to_be_visible()
+    expect(page.locator("#weighting option:checked")).to_have_text(f"version {version}")
+    hits = server.ask("POST", "/search", {"query": "sugar in the blood", "k": 10, "weights": "idf"})["hits"]
+    assert shown(page, "weighted") == [hit["id"] for hit in hits]
+    weight(page, "sugar").fill("3")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Reset", exact=True)).to_be_enabled()
+    expect(page.get_by_role("button", name="Save weights")).to_be_disabled()
+
+
+QUERIES_JSONL = "\n".join(
+    json.dumps({"_id": f"q{n}", "text": text, "metadata": {}})
+    for n, text in enumerate(
+        ["sugar in the blood", "how long is rice cooked", "\u201cquoted\u201d, with a comma; and less pain in the head"]
+    )
+)
+QRELS = "query-id\tcorpus-id\tscore\nq0\tdiabetes\t2\nq1\trice\t1\nq2\tmigraine\t1\n"
+TREC = "q0 0 diabetes 2\nq1 0 rice 1\nq2 0 migraine 1\n"
+
+
+@pytest.mark.parametrize(("name", "qrels"), [("test.tsv", QRELS), ("test.qrels", TREC)], ids=["beir", "trec"])
+def test_a_collection_is_measured_from_its_queries_and_judgements(page: Page, name: str, qrels: str) -> None:
+    page.goto("/?view=evaluate")
+    files = [("corpus.jsonl", '{"_id": "x", "text": "y"}'), (name, qrels), ("queries.jsonl", QUERIES_JSONL)]
+    page.get_by_label("Judged file").set_input_files(
+        [FilePayload(name=file, mimeType="text/plain", buffer=content.encode()) for file, content in files]
+    )
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    expect(page.locator("#evaluation .measured-on")).to_contain_text(": 3 queries, 59 documents.")
+    assert any("with a comma; and less pain" in row for row in rows(page.locator("#evaluation")))
+
+
+def test_files_that_do_not_belong_together_are_told(page: Page) -> None:
+    page.goto("/?view=evaluate")
+
+    def choose(**files: str) -> None:
+        sent = [
+            FilePayload(name=name.replace("_", "."), mimeType="", buffer=text.encode()) for name, text in files.items()
+        ]
+        page.get_by_label("Judged file").set_input_files(sent)
+        page.get_by_role("button", name="Evaluate", exact=True).click()
+
+    choose(test_tsv=QRELS, dev_tsv=QRELS)
+    expect(page.locator("#notice")).to_contain_text("queries.jsonl and one file of judgements")
+    choose(test_tsv=QRELS + "q9\tmoon\t1\n", queries_jsonl=QUERIES_JSONL)
+    expect(page.locator("#notice")).to_have_text("test.tsv judges the query “q9”, which queries.jsonl does not have.")
+    choose(test_tsv=QRELS, queries_jsonl=QUERIES_JSONL + '\n{"_id": 3}')
+    expect(page.locator("#notice")).to_have_text("Line 4 of queries.jsonl needs an _id and a text.")
+
+
+def test_documents_are_called_by_their_titles_where_they_have_some(page: Page, tmp_path: Path) -> None:
+    def titled(route: Any) -> None:
+        response = route.fetch()
+        content = response.json()
+        for system in content["systems"]:
+            for change in system["changes"]:
+                change["relevant"]["title"] = " ".join(change["relevant"]["text"].split()[:3])
+        route.fulfill(response=response, json=content)
+
+    page.route("**/evaluate/file?*", titled)
+    result = evaluate(page, tmp_path, "IDF")
+    result.get_by_role("button", name="sugar in the blood").click()
+    why = result.locator(".why-row:visible")
+    expect(why.locator(".because")).to_contain_text("Relevant In type 2 falls from 1 to 2, below brittle (not judged)")
+    expect(why.locator(".moved-document strong").first).to_have_text("In type 2")
+    expect(why.locator(".moved-document .id").first).to_have_text("diabetes")
+    expect(why.locator(".excerpt").first).to_have_text(re.compile("^diabetes the body answers"))
+    expect(why.locator(".excerpt mark").first).to_have_text("diabetes")
+    expect(why.locator("caption")).to_contain_text("Evidence for In type 2 (right) and brittle (left)")
 
 
 def test_marks_on_the_page_can_be_measured(page: Page, server: Server) -> None:
@@ -204,9 +286,9 @@ def test_marks_on_the_page_can_be_measured(page: Page, server: Server) -> None:
     expect(page.get_by_role("radio", name="Your 2 marks, for 2 queries with a relevant document")).to_be_checked()
     page.get_by_role("button", name="Evaluate", exact=True).click()
     result = page.locator("#evaluation")
-    expect(result.locator(".measured-on")).to_contain_text("2 judged queries (judgements), 59 documents")
+    expect(result.locator(".measured-on")).to_contain_text("Measured on your marks: 2 queries, 59 documents.")
     expect(result.locator(".headline p")).to_have_count(1)
-    expect(result.get_by_text("So few queries have no intervals.")).to_be_visible()
+    expect(result.get_by_text("Too few queries for confidence intervals.")).to_be_visible()
     assert server.ask("GET", "/weights")["version"] == 1, "measuring changes nothing"
 
 
@@ -242,20 +324,25 @@ def test_a_file_can_be_dropped(page: Page) -> None:
     page.dispatch_event("#drop", "drop", {"dataTransfer": transfer})
     expect(page.locator("#drop")).to_have_class("drop")
     page.get_by_role("button", name="Evaluate", exact=True).click()
-    expect(page.locator("#evaluation .measured-on")).to_contain_text("8 judged queries (dropped.csv)")
+    expect(page.locator("#evaluation .measured-on")).to_contain_text(
+        "Measured on dropped.csv: 8 queries, 59 documents."
+    )
 
 
 def test_weights_are_chosen_with_the_keyboard_and_the_baseline_follows(page: Page, tmp_path: Path) -> None:
     choose_file(page, tmp_path)
     run = page.get_by_role("button", name="Evaluate", exact=True)
     expect(run).to_be_enabled()
-    uniform, used = page.get_by_role("checkbox", name="Uniform"), page.get_by_role("checkbox", name="In use: version 1")
+    uniform, used = (
+        page.get_by_role("checkbox", name="Uniform", exact=True),
+        page.get_by_role("checkbox", name="In use: version 1"),
+    )
     expect(uniform).to_be_checked()
     expect(page.get_by_label("Baseline")).to_have_value("uniform")
     uniform.press("Space")
     expect(page.get_by_label("Baseline")).to_have_value("current")
     expect(run).to_be_disabled()
-    page.get_by_role("checkbox", name="Softened IDF").press("Space")
+    page.get_by_role("checkbox", name="Softened IDF", exact=True).press("Space")
     run.press("Enter")
     expect(page.locator("#evaluation .headline p")).to_have_text(re.compile("than version 1"))
     expect(used).to_be_checked()
@@ -277,9 +364,9 @@ def test_while_it_runs_a_line_says_so(page: Page, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", SCREENS.values(), ids=SCREENS, indirect=True)
 def test_axe_finds_nothing_in_the_view(page: Page, tmp_path: Path) -> None:
     page.goto("/?view=evaluate")
-    expect(page.get_by_role("checkbox", name="IDF idf", exact=True)).to_be_visible()
+    expect(page.get_by_role("checkbox", name="IDF", exact=True)).to_be_visible()
     check_accessible(page)
-    result = evaluate(page, tmp_path, "IDF idf", "IDF and evidence mix")
+    result = evaluate(page, tmp_path, "IDF", "Mix")
     result.get_by_role("button", name="less pain in the head").click()
     check_accessible(page)
 
@@ -294,7 +381,7 @@ def test_axe_finds_nothing_in_a_report(report: Page) -> None:
 def test_a_narrow_view_never_scrolls_sideways(page: Page, tmp_path: Path) -> None:
     page.goto("/?view=evaluate")
     check_width(page)
-    result = evaluate(page, tmp_path, "IDF idf", "IDF and evidence mix")
+    result = evaluate(page, tmp_path, "IDF", "Mix")
     result.get_by_role("button", name="less pain in the head").click()
     check_width(page)
 

@@ -1,12 +1,13 @@
 """Filters: fields of the index with their values and counts, ranges, and expressions."""
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip install playwright")
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Server
 from tests.browser.corpus import DOCUMENTS
@@ -16,6 +17,7 @@ from tests.browser.test_looks import check_accessible
 
 def open_panel(page: Page) -> None:
     page.get_by_role("button", name="Filter", exact=True).click()
+    expect(page.locator("#facets")).to_have_attribute("aria-busy", "false")
     expect(page.locator("#facets fieldset").first).to_be_visible()
 
 
@@ -61,6 +63,85 @@ def test_a_range_of_numbers(page: Page, server: Server) -> None:
         page.get_by_role("group", name=re.compile("^year")).get_by_role("button", name="Apply").click()
     expect(page.locator("#view-search")).to_have_attribute("aria-busy", "false")
     assert shown(page, "weighted") == found(server, "year >= 2000 and year <= 2012")
+
+
+def test_a_second_range_replaces_the_first_and_an_empty_one_removes_it(page: Page, server: Server) -> None:
+    search(page)
+    chips = page.locator("#filter-chips")
+    for lowest, highest, expected in (
+        ("2000", "2012", "year >= 2000 and year <= 2012"),
+        ("", "1999", "year <= 1999"),
+        ("1995", "", "year >= 1995"),
+    ):
+        open_panel(page)
+        page.get_by_role("spinbutton", name="year: at least").fill(lowest)
+        page.get_by_role("spinbutton", name="year: at most").fill(highest)
+        with page.expect_response("**/explain"):
+            page.get_by_role("group", name=re.compile("^year")).get_by_role("button", name="Apply").click()
+        expect(chips.get_by_role("button")).to_have_count(1)
+        expect(chips.locator("code")).to_have_text(expected)
+        expect(page.locator("#view-search")).to_have_attribute("aria-busy", "false")
+        assert shown(page, "weighted") == found(server, expected)
+    open_panel(page)
+    expect(page.get_by_role("spinbutton", name="year: at least")).to_have_value("1995")
+    page.get_by_role("spinbutton", name="year: at least").fill("")
+    with page.expect_response("**/explain"):
+        page.get_by_role("group", name=re.compile("^year")).get_by_role("button", name="Apply").click()
+    expect(chips.get_by_role("button")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "topic = 'health' or year > 2000",
+        "topic in ('health', 'sky') and year > 2000",
+        "topic = 'health' and not year = 1",
+    ],
+)
+def test_a_tick_leaves_a_typed_filter_alone(page: Page, typed: str) -> None:
+    page.goto(f"/?{urlencode({'q': QUERY, 'where': typed})}")
+    expect(page.locator("#weighted .card").first).to_be_visible()
+    open_panel(page)
+    expect(page.get_by_role("checkbox", name=re.compile("^health"))).not_to_be_checked()
+    with page.expect_response("**/explain"):
+        page.get_by_role("checkbox", name=re.compile("^health")).check()
+    expect(page.locator("#filter-chips code")).to_have_text([typed, "topic = 'health'"])
+    with page.expect_response("**/explain"):
+        page.get_by_role("checkbox", name=re.compile("^health")).uncheck()
+    expect(page.locator("#filter-chips code")).to_have_text([typed])
+
+
+def test_the_last_day_of_a_range_is_in_it_with_its_times(page: Page) -> None:
+    field = {
+        "name": "day",
+        "kind": "date",
+        "documents": 59,
+        "several": False,
+        "distinct": 20,
+        "exact": True,
+        "values": [],
+        "lowest": "2020-01-01",
+        "highest": "2024-12-31T09:30:00Z",
+    }
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json={**response.json(), "fields": [field]})
+
+    page.route("**/index", answer)
+    search(page)
+    open_panel(page)
+    page.get_by_label("day: at least").fill("2024-01-01")
+    page.get_by_label("day: at most").fill("2024-12-31")
+    page.get_by_role("group", name=re.compile("^day")).get_by_role("button", name="Apply").click()
+    chips = page.locator("#filter-chips code")
+    expect(chips).to_have_text(["day >= '2024-01-01' and day < '2025-01-01'"])
+    open_panel(page)
+    expect(page.get_by_label("day: at most")).to_have_value("2024-12-31")
+    page.get_by_label("day: at least").fill("")
+    page.get_by_label("day: at most").fill("2024-02-28")
+    page.get_by_role("group", name=re.compile("^day")).get_by_role("button", name="Apply").click()
+    expect(chips).to_have_text(["day < '2024-02-29'"])
 
 
 def test_filters_add_up_and_are_removed_by_a_click(page: Page, server: Server) -> None:

@@ -51,7 +51,7 @@ def outcome(**changes: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "version": 1,
         "verdict": "better",
-        "sentence": "Better than now: relevant documents rank higher.",
+        "sentence": "Better than the weights in use: relevant documents rank higher.",
         "left_out": [],
         "queries": 2,
         "held_out": True,
@@ -120,7 +120,8 @@ def test_weights_that_are_no_better_are_listed_but_nobody_is_invited_to_use_them
     learnt = page.locator("#learnt")
     expect(learnt.get_by_role("heading", level=2)).to_have_text(
         re.compile(
-            r"^Not (clearly )?better than now: keep marking\. About 100 more judged queries are usually needed\.$"
+            r"^(No|Not clearly) better than the weights in use: keep marking\. "
+            r"About 100 more judged queries are usually needed\.$"
         ),
         timeout=60_000,
     )
@@ -137,7 +138,7 @@ def test_weights_that_are_no_better_are_listed_but_nobody_is_invited_to_use_them
     page.get_by_role("link", name="Weights", exact=True).click()
     listed = page.locator(".version").first
     expect(listed).to_contain_text("Learnt from 3 judged queries")
-    expect(listed).to_contain_text("Not better than the weights in use then")
+    expect(listed).to_contain_text("Not better than the weights it was compared with")
     assert not INTERNAL.search(page.locator("main").inner_text())
 
 
@@ -148,7 +149,9 @@ def test_weights_that_are_better_can_be_used(page: Page, server: Server) -> None
     answer_with(page, outcome(version=newest))
     page.get_by_role("button", name="Learn weights").click()
     learnt = page.locator("#learnt")
-    expect(learnt.get_by_role("heading", level=2)).to_have_text("Better than now: relevant documents rank higher.")
+    expect(learnt.get_by_role("heading", level=2)).to_have_text(
+        "Better than the weights in use: relevant documents rank higher."
+    )
     for name, value in (("get better", "1"), ("get worse", "1"), ("stay the same", "0"), ("nDCG@10", "0.700 → 0.750")):
         expect(learnt.locator(".figure", has_text=name).locator("strong")).to_contain_text(value)
     expect(learnt.locator(".compared-query").first).to_contain_text("how long is rice cooked")
@@ -174,7 +177,9 @@ def test_figures_on_the_queries_that_were_learnt_from_say_so(page: Page) -> None
     answer_with(page, outcome(verdict="not compared", sentence=sentence, held_out=False, known=2))
     page.get_by_role("button", name="Learn weights").click()
     learnt = page.locator("#learnt")
-    expect(learnt).to_contain_text("Measured on the queries that were learnt from, which flatters the new weights.")
+    expect(learnt).to_contain_text(
+        "Measured on the queries that were learnt from, so the new weights look better than they are."
+    )
     expect(learnt.get_by_role("button", name=re.compile("[Uu]se"))).to_have_count(0)
     page.get_by_role("button", name="Learn again").click()
     expect(learnt).to_be_focused()

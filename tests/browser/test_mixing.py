@@ -137,12 +137,12 @@ def test_each_result_shows_what_each_part_brought(page: Page, server: Server) ->
     brought = {part["name"]: part["contribution"] for part in first["evidence"]}
     bar = card(page, "weighted", first["id"]).locator(".score-bar")
     told = f"overall meaning {brought['pooled']:.3f}, exact terms {brought['lexical']:.3f}"
-    expect(bar).to_have_attribute("aria-label", re.compile(rf"^made of words 0\.\d+, {re.escape(told)}$"))
+    expect(bar).to_have_attribute("aria-label", re.compile(rf"^words 0\.\d+, {re.escape(told)}$"))
     widths = bar.locator("> *").evaluate_all("parts => parts.map(part => part.getBoundingClientRect().width)")
     whole = bar.evaluate("bar => bar.getBoundingClientRect().width")
     assert sum(widths) / whole == pytest.approx(first["score"], abs=0.02)
     uniform = card(page, "uniform", shown(page, "uniform")[0]).locator(".score-bar")
-    expect(uniform).to_have_attribute("aria-label", re.compile(r"^made of words 0\.\d+$"))
+    expect(uniform).to_have_attribute("aria-label", re.compile(r"^words 0\.\d+$"))
 
 
 def test_reasons_name_what_the_evidence_brought(page: Page) -> None:

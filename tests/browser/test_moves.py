@@ -75,39 +75,121 @@ def test_pointing_at_a_result_marks_its_line_and_its_twin(page: Page) -> None:
     expect(card(page, "weighted", name)).to_have_class(re.compile("twin"))
 
 
-def test_one_sentence_says_what_rose_and_why(page: Page) -> None:
-    search(page)
-    change(page)
-    story = page.locator("#story")
-    expect(story).to_have_text(re.compile(r"^\S+ rises from \d+ to \d+ because helps counts 5\.\d times as much\.$"))
-    name = story.locator("strong").inner_text()
-    before, after = re.findall(r"\d+", story.inner_text())[:2]
-    assert shown(page, "weighted")[int(after) - 1] == name
-    assert int(before) > int(after)
+def served_with(page: Page, weights: dict[str, float], *, evidence: bool) -> None:
+    """Answer with these weights, and 1 for all other tokens; evidence counts for one document, if at all."""
 
-
-def test_the_sentence_names_evidence_if_that_lifted_a_result(page: Page) -> None:
     def answer(route: Any) -> None:
         response = route.fetch()
         content = response.json()
         for token in content["tokens"]:
-            token["weight"] = 1.0
+            token["weight"] = weights.get(token["text"], 1.0)
         for place, document in enumerate(content["documents"]):
             for part in document["evidence"]:
-                part["value"] = part["perfect"] * (part["name"] == "lexical" and place == 5)
+                part["value"] = part["perfect"] * (evidence and part["name"] == "lexical" and place == 5)
         route.fulfill(response=response, json=content)
 
     page.route("**/explain", answer)
+
+
+def test_one_sentence_says_what_rose_and_why(page: Page) -> None:
+    served_with(page, {"helps": 9.0}, evidence=False)
     search(page)
-    expect(page.locator("#story")).to_contain_text(re.compile("because exact terms count too"))
+    count = page.locator("#words .piece").count() + 1  # both special tokens have one line
+    share, equal = round(100 * 9 / (8 + count)), round(100 / count)
+    story = page.locator("#story")
+    expect(story).to_have_text(
+        re.compile(rf"^\S+ rises from \d+ to \d+ because helps has {share}% of the weight instead of {equal}%\.$")
+    )
+    name = story.locator("strong").inner_text()
+    before, after = re.findall(r"\d+", story.inner_text())[:2]
+    assert shown(page, "weighted")[int(after) - 1] == name
+    assert shown(page, "uniform")[int(before) - 1] == name
+    assert int(before) > int(after)
+
+
+def test_a_rise_that_a_word_caused_is_told_rather_than_one_by_evidence(page: Page) -> None:
+    served_with(page, {"helps": 9.0}, evidence=True)
+    search(page)
+    expect(page.locator("#story")).to_contain_text("because helps has")
+
+
+def test_the_sentence_names_evidence_if_that_lifted_a_result_and_the_best_word_beside_it(page: Page) -> None:
+    served_with(page, {"hip": 1.01}, evidence=True)
+    search(page)
+    expect(page.locator("#story")).to_contain_text(
+        re.compile(r"because exact terms are counted as well( and \w+ (counts more|counts less|matches it better))?\.$")
+    )
+
+
+def test_a_change_by_the_user_is_told_with_what_it_moved(page: Page) -> None:
+    search(page)
+    before = shown(page, "weighted")
+    weighed = word(page, "helps").locator(".value").inner_text()
+    change(page)
+    after = shown(page, "weighted")
+    story = page.locator("#story")
+    told = re.compile(
+        rf"^You raised helps from {re.escape(weighed)} to 9\.00: "
+        r"\S+ (?:rises from (\d+) to (\d+)|enters the top 10 at (\d+))(?: \((\d+) with uniform weights\))?\.$"
+    )
+    expect(story).to_have_text(told)
+    name, found = story.locator("strong").inner_text(), told.match(story.inner_text())
+    assert found is not None
+    was, now, entered, uniform = (int(part or 0) for part in found.groups())
+    assert after[(now or entered) - 1] == name
+    assert (before[was - 1] == name) if was else name not in before
+    assert uniform != was, "the rank in the other column is told where it differs"
+    beside = shown(page, "uniform")
+    rank = uniform or was
+    assert (beside[rank - 1] == name) if 0 < rank <= len(beside) else name not in beside
+
+
+def test_less_weight_is_told_by_the_result_that_loses(page: Page) -> None:
+    search(page)
+    weight(page, "hip").fill("0")
+    page.keyboard.press("Enter")
+    expect(page.locator("#story")).to_have_text(
+        re.compile(r"^You lowered hip from 1\.\d\d to 0\.00: \S+ (falls from \d+ to \d+|drops out of the top 10)")
+    )
+
+
+def test_two_changes_are_told_and_more_are_counted(page: Page) -> None:
+    search(page)
+    for name, value in (("hip", "0"), ("helps", "2")):
+        weight(page, name).fill(value)
+        page.keyboard.press("Enter")
+    story = page.locator("#story")
+    expect(story).to_contain_text(
+        re.compile(r"^You raised helps from 1\.\d\d to 2\.00 and lowered hip from 1\.\d\d to 0\.00: ")
+    )
+    weight(page, "the").fill("3")
+    page.keyboard.press("Enter")
+    expect(story).to_contain_text("You changed 3 words: ")
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(story).not_to_contain_text("You")
+
+
+def test_a_change_that_moves_nothing_says_so(page: Page) -> None:
+    search(page)
+    weighed = word(page, "hip").locator(".value").inner_text()
+    weight(page, "hip").fill(f"{float(weighed) + 0.001}")
+    page.keyboard.press("Enter")
+    expect(page.locator("#story")).to_contain_text("You raised hip from")
+    expect(page.locator("#story")).to_contain_text("no result in the top 10 moves.")
+
+
+def test_a_change_of_the_mix_is_told(page: Page) -> None:
+    search(page)
+    with page.expect_response("**/explain"):
+        page.get_by_role("slider", name="words, against overall meaning").press("PageDown")
+    expect(page.locator("#story")).to_contain_text(
+        re.compile(r"^You (raised overall meaning|lowered all words) from \d+% to \d+%: ")
+    )
 
 
 def test_equal_rankings_are_called_that(page: Page) -> None:
-    page.goto("/?q=moon+tides&weights=idf-soft")
-    expect(page.locator("#weighted .card").first).to_be_visible()
-    for name in ("moon", "tides", "special tokens"):
-        weight(page, name).fill("1")
-        page.keyboard.press("Enter")
+    served_with(page, {}, evidence=False)
+    search(page, "moon tides")
     assert shown(page, "uniform") == shown(page, "weighted")
     expect(page.locator("#story")).to_have_text("Both rankings have the same top 10.")
     expect(page.locator("#lines path")).to_have_count(0)
@@ -119,7 +201,7 @@ def test_moves_are_announced_once_a_weight_rests(page: Page) -> None:
     change(page)
     stayed, entered, left = moved(page)
     results = "1 result" if len(stayed) == 1 else f"{len(stayed)} results"
-    told = f"{results} moved, {len(entered)} entered the top 10, {len(left)} left it."
+    told = f"{results} moved, {len(entered)} entered and {len(left)} left the top 10."
     assert page.locator("#moves").inner_text() != told, "a screen reader should not talk while a weight moves"
     expect(page.get_by_role("status").and_(page.locator("#moves"))).to_have_text(told)
 
@@ -135,7 +217,7 @@ def test_badges_say_how_far_and_who_is_new_or_gone(page: Page) -> None:
     expect(badge).to_contain_text(f"▲{places}")
     expect(badge).to_contain_text(f"up {places} from rank {before.index(name) + 1} with uniform weights")
     expect(card(page, "weighted", entered[0]).locator(".badge")).to_contain_text("▲ new")
-    expect(card(page, "uniform", left[0]).locator(".badge")).to_contain_text("leaves")
+    expect(card(page, "uniform", left[0]).locator(".badge")).to_contain_text("drops out")
 
 
 @pytest.mark.parametrize("page", [{"viewport": {"width": 390, "height": 844}}], indirect=True)
@@ -144,4 +226,4 @@ def test_one_column_has_no_lines(page: Page) -> None:
     word(page, "against").focus()
     page.keyboard.press("PageUp")
     expect(page.locator("#lines path")).to_have_count(0)
-    expect(page.locator("#story")).to_contain_text("rises from")
+    expect(page.locator("#story")).to_contain_text("You raised against from")

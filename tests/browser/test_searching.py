@@ -86,15 +86,15 @@ def test_a_long_text_is_shortened_to_what_matched_and_can_be_shown_whole(page: P
     expect(text).to_contain_text("what helps against osteoporosis")
     expect(text).to_contain_text("…")
     assert len(text.inner_text()) < 250
-    doctor.get_by_role("button", name="full text of village-doctor").click()
+    doctor.get_by_role("button", name="Show all of village-doctor").click()
     assert len(text.inner_text()) > 1000
-    doctor.get_by_role("button", name="less of village-doctor").click()
+    doctor.get_by_role("button", name="Show less of village-doctor").click()
     assert len(text.inner_text()) < 250
 
 
 def test_more_results_are_loaded_when_asked_for(page: Page, server: Server) -> None:
     search(page)
-    expect(page.locator("#pool")).to_have_text(re.compile(r"^10 of \d+ candidates · \d+ ms$"))
+    expect(page.locator("#pool")).to_have_text(re.compile(r"^10 of \d+ loaded · \d+ ms$"))
     for count in (20, 30):
         page.get_by_role("button", name="Load more").click()
         expect(page.locator("#weighted .card:visible")).to_have_count(count)
@@ -172,7 +172,14 @@ def test_a_search_without_results_says_so(page: Page) -> None:
     )
     page.goto("/?q=x")
     expect(page.locator("#told")).to_have_text("No documents found.")
-    expect(page.locator("#columns")).to_be_hidden()
+    for rest in ("#columns", "#changes-line", "#more-line"):
+        expect(page.locator(rest)).to_be_hidden()
+
+
+def test_a_filter_that_no_document_passes_is_named(page: Page) -> None:
+    page.goto("/?q=rice&where=topic+%3D+'nothing'")
+    expect(page.locator("#told p").last).to_have_text("No document passes the filter.")
+    expect(page.locator("#changes-line")).to_be_hidden()
 
 
 def test_a_card_says_which_passage_of_a_long_document_it_shows(page: Page) -> None:

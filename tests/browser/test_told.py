@@ -1,6 +1,7 @@
 """What a reader must know of an answer stands above the results."""
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need: pip in
 
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.conftest import Server, Watch
 from tests.browser.looking import search
 
 
@@ -36,10 +38,48 @@ def test_missing_shards_are_told_above_the_results(page: Page) -> None:
 
 def test_a_query_that_was_cut_says_where(page: Page) -> None:
     page.goto("/?q=" + "+".join(f"osteoporosis{n}" for n in range(200)))
-    told = page.locator("#told")
+    told = page.locator("#told p").first
     expect(told).to_have_text(
-        re.compile(r"^The query is longer than the model reads. It did not read “\S+ osteoporosis\d+ .*…”\.$")
+        re.compile(r"^The query is too long for the model; it ignored “\S+ osteoporosis\d+ .*…”\.$")
     )
+
+
+def test_nonsense_is_told_to_find_probably_nothing(page: Page, server: Server) -> None:
+    asked = {"query": "asdf qwer", "k": 20}
+    deadline = time.monotonic() + 60
+    # The first questions begin the estimate of what unrelated texts score, and do not wait for it.
+    while server.ask("POST", "/explain", asked)["probably_nothing"] is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    told = page.locator("#told")
+    search(page, "asdf qwer")
+    expect(told).to_have_text("Probably nothing here: no document scores higher than unrelated text does.")
+    with page.expect_response("**/explain"):
+        page.get_by_role("button", name="Load more").click()
+    expect(page.locator("#weighted .card:visible")).to_have_count(20)
+    expect(told).to_contain_text("Probably nothing here")
+    search(page)
+    expect(told).to_be_empty()
+
+
+def test_a_server_that_does_not_know_yet_is_asked_once_more(page: Page, watch: Watch) -> None:
+    page.route("**/explain", changed(probably_nothing=None), times=1)
+    search(page, "asdf qwer")
+    expect(page.locator("#told")).to_be_empty()
+    expect(page.locator("#told")).to_have_text(
+        "Probably nothing here: no document scores higher than unrelated text does."
+    )
+    assert sum(url.endswith("/explain") for url in watch.requests) == 2
+
+
+def test_a_server_that_never_knows_is_not_asked_again(page: Page, watch: Watch) -> None:
+    page.route("**/explain", changed(probably_nothing=None))
+    with page.expect_response(lambda answer: (answer.request.post_data_json or {}).get("k") == 1):
+        search(page, "asdf qwer")
+    page.get_by_role("searchbox", name="Query").fill("qwer asdf")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(3500)
+    assert sum(url.endswith("/explain") for url in watch.requests) == 3
 
 
 def test_notes_of_the_server_are_told(page: Page) -> None:

@@ -75,17 +75,6 @@ def test_a_word_is_dragged_by_touch_and_the_first_result_stays_in_view(page: Pag
     expect(word(page, "against")).to_have_attribute("aria-valuetext", re.compile(r"^2\.\d\d, was"))
 
 
-@pytest.mark.parametrize("page", [{"viewport": {"width": 1280, "height": 720}}], indirect=True)
-def test_three_results_of_each_column_are_in_view_while_a_weight_moves(page: Page) -> None:
-    search(page)
-    word(page, "against").click()
-    for column in ("uniform", "weighted"):
-        bottoms = page.locator(f"#{column} .card:visible").evaluate_all(
-            "cards => cards.map(card => card.getBoundingClientRect().bottom)"
-        )
-        assert sum(bottom <= 720 for bottom in bottoms) >= 3
-
-
 def test_nothing_but_the_results_moves_while_a_weight_does(page: Page) -> None:
     search(page)
     box = word(page, "against").bounding_box()
@@ -119,7 +108,7 @@ def test_a_move_is_drawn_within_fifty_milliseconds_with_a_hundred_results(page: 
     page.goto(f"/?q={QUERY.replace(' ', '+')}&shown=100")
     expect(page.locator("#weighted .card:visible")).to_have_count(100)
     word(page, "against").focus()
-    # From the key until everything is laid out anew; the fastest of several, because the machine may be busy.
+    # From the key until everything is laid out anew; the median of several, because the machine may be busy.
     took = page.evaluate(
         """async () => {
           const word = document.activeElement, times = [];
@@ -130,7 +119,7 @@ def test_a_move_is_drawn_within_fifty_milliseconds_with_a_hundred_results(page: 
             times.push(performance.now() - started);
             await new Promise(requestAnimationFrame);
           }
-          return Math.min(...times);
+          return times.sort((a, b) => a - b)[10];
         }"""
     )
     assert took <= 50
@@ -216,8 +205,27 @@ def test_saving_weights_makes_a_new_version_after_confirmation(page: Page, serve
     expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is now in use\."))
     expect(page.get_by_role("button", name="Reset", exact=True)).to_be_disabled()
     expect(weight(page, "hip")).to_have_value("3.00")
+    expect(page).to_have_url(re.compile(r"\?q=[^&]*$"))
     [hip] = server.ask("GET", "/weights/tokens?contains=hip&limit=1")["tokens"]
     assert (hip["token"], hip["weight"], hip["origin"]) == ("hip", 3.0, "edited")
+
+
+@pytest.mark.parametrize("value", ["2.89", "0.07", "123.456"])
+def test_saved_weights_are_not_changed_ones_any_more(page: Page, value: str) -> None:
+    """The server rounds them to 32 bits, and an address to 6 digits."""
+    search(page)
+    for name in ("osteoporosis", "hip"):
+        weight(page, name).fill(value)
+        page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("weight="))
+    page.get_by_role("button", name="Save weights").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is now in use\."))
+    expect(page.get_by_role("button", name="Save weights")).to_be_disabled()
+    expect(page.locator(".word.changed")).to_have_count(0)
+    expect(page.locator("#story")).not_to_contain_text("You")
+    page.wait_for_timeout(400)  # the address is written after a rest
+    expect(page).to_have_url(re.compile(r"\?q=[^&]*$"))
 
 
 def test_a_token_that_a_query_has_twice_has_one_weight_at_both_places(page: Page, server: Server) -> None:

@@ -68,7 +68,7 @@ def test_a_word_is_found_with_its_pieces_documents_and_origin(page: Page, watch:
     box.fill("osteoporosis")
     expect(page.locator(".token-table")).to_have_count(1)
     expect(page.locator(".token-table caption")).to_have_text(
-        re.compile(r"“osteoporosis” is read in 5 pieces: os …te …op …oro …sis\.")
+        re.compile(r"“osteoporosis” is split into 5 pieces: os …te …op …oro …sis\.")
     )
     assert [row[:2] for row in rows(page, "“osteoporosis”")] == [
         [piece, "2"] for piece in ("os", "…te", "…op", "…oro", "…sis")
@@ -126,13 +126,26 @@ def test_versions_say_what_made_them_and_how_they_differ(page: Page, server: Ser
     page.goto("/?view=weights")
     first = page.locator(".version").first
     expect(first).to_contain_text(f"Version {edited - 1}, changed by hand")
-    expect(first).to_contain_text(
-        f"Differs from version {edited - 1} in “hip” 1.00 → 2.50; in overall meaning 0 → 0.25."
-    )
+    expect(first).to_contain_text(f"Compared with version {edited - 1}, “hip” 1.00 → 2.50; overall meaning 0 → 0.25.")
     first.get_by_text("Compare with the one in use").click()
     expect(first.locator(".change-list li").first).to_contain_text("hip")
     expect(first.locator(".change-list li").first).to_contain_text("→ 2.50")
-    expect(first).to_contain_text(f"Version {edited} differs in ")
+    expect(first.locator(".change-details")).to_contain_text(re.compile(r"\d+ tokens changed: .*; most of all “"))
+
+
+def test_changes_that_are_not_saved_go_with_the_version_that_they_were_made_to(page: Page, server: Server) -> None:
+    server.ask("PUT", "/weights", {"weights": "uniform"})
+    server.ask("POST", "/weights/use", {"version": 1})
+    page.goto("/?view=weights")
+    page.get_by_label("Find a word").fill("hip")
+    box = page.get_by_role("spinbutton", name="weight of hip", exact=True)
+    box.fill("3.5")
+    page.keyboard.press("Tab")
+    expect(page.locator("#edits")).to_be_visible()
+    page.get_by_role("button", name="Use version").first.click()
+    expect(notice(page)).to_contain_text("is now in use")
+    expect(page.locator("#edits")).to_be_hidden()
+    expect(box).not_to_have_value("3.5")
 
 
 def test_an_earlier_version_can_be_used_again(page: Page, server: Server) -> None:
@@ -140,7 +153,13 @@ def test_an_earlier_version_can_be_used_again(page: Page, server: Server) -> Non
     weighted = page.locator("#weighted .card:visible .score").all_text_contents()
     page.get_by_role("link", name="Weights", exact=True).click()
     page.get_by_role("button", name="Uniform", exact=True).click()
-    expect(notice(page)).to_have_text(re.compile(r"Created version \d+ of the weights; it is now in use\."))
+    question = page.get_by_role("dialog", name="Use these weights?")
+    expect(question).to_contain_text("uses it right away, for everyone")
+    question.get_by_role("button", name="Cancel").click()
+    assert server.ask("GET", "/weights")["version"] == 1
+    page.get_by_role("button", name="Uniform", exact=True).click()
+    question.get_by_role("button", name="Save").click()
+    expect(notice(page)).to_have_text(re.compile(r"Version \d+ of the weights is now in use\."))
     newest = server.ask("GET", "/weights")["version"]
     used = page.locator("#versions [aria-current]")
     expect(used).to_contain_text(str(newest))

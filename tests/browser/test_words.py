@@ -47,7 +47,7 @@ def test_hovering_a_word_lights_up_what_it_matched(page: Page) -> None:
         assert lit(page, column, "hip-fracture") == "hip"
         assert lit(page, column, "bone-density") == "hips"
         match = card(page, column, "hip-fracture").locator(".match")
-        expect(match).to_contain_text(re.compile(r"^hip · cosine 0\.\d\d · brings 0\.\d+ \(\d+%\)$"))
+        expect(match).to_contain_text(re.compile(r"^hip · similarity 0\.\d\d · adds 0\.\d+ \(\d+% of the score\)$"))
     expect(page.locator("#inspector")).to_contain_text("hip · close match in")
     page.mouse.move(0, 0)
     expect(page.locator("mark.lit")).to_have_count(0)
@@ -66,6 +66,35 @@ def test_all_matches_glow_softly_while_no_word_is_pointed_at(page: Page) -> None
     heats = card(page, "weighted", "hip-fracture").locator("mark").evaluate_all(f"marks => marks.map({HEAT})")
     assert 0 < max(heats) < 0.7
     assert len(set(heats)) > 1
+
+
+def test_raising_one_word_does_not_fade_what_the_others_matched(page: Page) -> None:
+    search(page)
+
+    def heats() -> dict[str, float]:
+        marks = card(page, "weighted", "bone-density").locator("mark")
+        return marks.evaluate_all(f"marks => Object.fromEntries(marks.map(mark => [mark.textContent, ({HEAT})(mark)]))")  # type: ignore[no-any-return]
+
+    before = heats()
+    weight(page, "what").fill("40")
+    page.keyboard.press("Enter")
+    word(page, "what").click()
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
+    assert heats()["Osteoporosis"] == before["Osteoporosis"] > 0
+
+
+def test_whole_words_are_marked_and_punctuation_is_not(page: Page) -> None:
+    search(page)
+    texts = page.locator(".card mark").all_text_contents()
+    assert texts
+    assert not [text for text in texts if not re.search(r"\w", text)], "punctuation alone"
+    slows = card(page, "weighted", "bone-density").locator("mark", has_text="s").all_text_contents()
+    assert not [text for text in slows if len(text) == 1]
+    search(page, "bone")
+    word(page, "bone").hover()
+    for text in page.locator(".card mark.lit").all_text_contents():
+        assert re.fullmatch(r"\w+", text)
 
 
 def test_pointing_at_a_word_moves_the_excerpt_to_its_match_and_nothing_else(page: Page) -> None:
@@ -171,3 +200,5 @@ def test_a_title_is_a_headline_whose_matches_are_highlighted_there(page: Page) -
     expect(own.locator(".text")).to_have_text(re.compile("^most patients"))
     expect(own.locator(".card-head .id")).to_have_text("hip-fracture")
     assert "hip-fracture" in shown(page, "weighted")
+    above = shown(page, "weighted")[shown(page, "weighted").index("hip-fracture") - 1]
+    expect(card(page, "weighted", above).locator(".ask")).to_have_text("Why above After a fracture of the hip?")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chamfer.cli.checks import is_given, is_index, refuse_for_index
+from chamfer.cli.checks import check_output, is_given, is_index, refuse_for_index
 from chamfer.cli.options import (
     WEIGHTS_HELP,
     AllowEmpty,
@@ -100,8 +100,8 @@ def evaluate(
     chosen = parse_special(special)
     if save_runs is not None and save_runs.exists() and not save_runs.is_dir():
         raise InputError(f"--save-runs needs a folder, but {save_runs} is a file")
-    if html is not None and html.is_dir():
-        raise InputError(f"--html needs the name of a file, but {html} is a folder")
+    if html is not None:
+        check_output(html)
     for name in weights:
         check_file(name, form)
     check_stage(first_stage)

@@ -23,7 +23,7 @@ from chamfer.cli.options import (
 from chamfer.cli.terminal import print_json, progress_bar, results, resumable, say, say_truncated
 from chamfer.encode.settings import MINILM
 from chamfer.errors import InputError
-from chamfer.evaluate.ties import DOCUMENT
+from chamfer.evaluate.groups import DOCUMENT
 from chamfer.kernels.form import DEFAULT_FORM
 from chamfer.learn.recipe_names import AUTO, NAMES, check_recipe
 from chamfer.learn.splits import FOLDS
@@ -99,7 +99,7 @@ def learn(
     Example: chamfer learn index/ --qrels judged.csv --hold-out 0.3 --out learnt.safetensors
     """
     from chamfer.data.collection import Collection, load_collection
-    from chamfer.evaluate.ties import groups_of
+    from chamfer.evaluate.groups import groups_of
     from chamfer.learn.presets import preset_from
     from chamfer.learn.splits import splits_to_learn_from
     from chamfer.support.plots import check_plot

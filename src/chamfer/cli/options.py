@@ -1,7 +1,7 @@
 """Options that several commands share, so that they mean and read the same everywhere."""
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -13,6 +13,9 @@ from chamfer.kernels.form import Form
 from chamfer.retrieve.stages import choices
 from chamfer.weights.special import AUTO, Special
 from chamfer.weights.zero_shot import NAMES
+
+if TYPE_CHECKING:
+    from chamfer.weights.mix import Mix
 
 
 def checked_address(address: str | None) -> str | None:
@@ -63,6 +66,15 @@ Delimiter: TypeAlias = Annotated[
 ]
 WEIGHTS_HELP = f"Token weights: {', '.join(NAMES)}, or a weights file."
 WeightsName: TypeAlias = Annotated[str, typer.Option("--weights", help=WEIGHTS_HELP, metavar="NAME")]
+MixOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--mix",
+        help="Factors of BM25 and of mean vectors, such as 0.05,0.4, instead of those of the weights.",
+        show_default="the weights'",
+        metavar="LEXICAL,POOLED",
+    ),
+]
 FirstStage: TypeAlias = Annotated[
     str,
     typer.Option("--first-stage", help=f"First stage: {choices()}.", metavar="NAME"),
@@ -134,6 +146,17 @@ RayAddress: TypeAlias = Annotated[
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def parse_mix(text: str) -> "Mix":
+    """Read the value of ``--mix``."""
+    from chamfer.weights.mix import Mix
+
+    try:
+        lexical, pooled = map(float, text.split(","))
+    except ValueError:
+        raise InputError(f"--mix must be two numbers, such as 0.05,0.4, not {text!r}") from None
+    return Mix(lexical, pooled)
 
 
 def parse_special(text: str) -> Special:

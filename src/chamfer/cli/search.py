@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from chamfer.cli.checks import check_query
-from chamfer.cli.options import FirstStage, FormOption, MinScore, WeightsName, Where
+from chamfer.cli.options import FirstStage, FormOption, MinScore, MixOption, WeightsName, Where, parse_mix
 from chamfer.cli.terminal import results, say, say_truncated
 from chamfer.data.queries import queries_from
 from chamfer.errors import InputError
@@ -30,7 +30,7 @@ SNIPPET_LENGTH = 300
 INDENT = " " * 4
 
 
-PROBABLY_NOTHING = "note: probably nothing here: no document scores better than unrelated ones do"
+PROBABLY_NOTHING = "note: probably nothing here: no document scores higher than unrelated text"
 
 Find = Callable[[list[str]], "list[Hits]"]
 """Answers a list of queries."""
@@ -55,6 +55,7 @@ def search(
         typer.Option("--depth", min=1, help="Candidates to score exactly.", show_default="depends on the first stage"),
     ] = None,
     where: Where = None,
+    mix: MixOption = None,
     min_score: MinScore = 0.0,
     form: FormOption = DEFAULT_FORM,
     server: Annotated[
@@ -84,6 +85,7 @@ def search(
         raise InputError("give either a query or --queries FILE")
     if query is not None:
         check_query(query)
+    chosen = None if mix is None else parse_mix(mix)
     asked = {"query": query} if query is not None else queries_from(queries or Path()).texts
 
     if server is not None:
@@ -97,7 +99,7 @@ def search(
         with Client(server, key=os.environ.get(VARIABLE) or None) as client:
 
             def ask(texts: list[str]) -> "list[Hits]":
-                return client.search(texts, k, weights=named, where=where, min_score=min_score)
+                return client.search(texts, k, weights=named, where=where, mix=chosen, min_score=min_score)
 
             _print_all(asked, ask, None, as_json=as_json or queries is not None)
         return
@@ -114,11 +116,14 @@ def search(
     from chamfer.search.searcher import Searcher
 
     searcher = Searcher.open(index, weights=weights, first_stage=first_stage, form=form)
+    weighting = None if chosen is None else searcher.queries.resolve(weights).with_mix(chosen)
 
     def find(texts: list[str]) -> "list[Hits]":
-        return searcher.search(texts, k, depth=depth, where=where, min_score=min_score)
+        return searcher.search(texts, k, weights=weighting, depth=depth, where=where, min_score=min_score)
 
-    _print_all(asked, find, searcher.encoder.query_length, as_json=as_json or queries is not None)
+    # An estimate of what unrelated texts score takes longer than one search, so it is worth it if it can be kept.
+    judged = chosen is None and (queries is not None or searcher.levels.is_kept(weights))
+    _print_all(asked, find, searcher.encoder.query_length, as_json=as_json or queries is not None, judged=judged)
 
 
 def _was_typed(context: typer.Context, name: str) -> bool:
@@ -127,24 +132,22 @@ def _was_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_json: bool) -> None:
-    """Answer queries by id, a batch at a time."""
+def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_json: bool, judged: bool = True) -> None:
+    """Answer queries by id, a batch at a time; if ``judged``, say whether there is probably nothing."""
     ids, truncated = list(asked), 0
     for start in range(0, len(ids), QUERY_BATCH):
         batch = ids[start : start + QUERY_BATCH]
         for identifier, hits in zip(batch, find([asked[one] for one in batch]), strict=True):
             truncated += hits.query_was_truncated
             if as_json:
-                sys.stdout.write(json.dumps(_as_json(identifier, hits), ensure_ascii=False) + "\n")
+                nothing = hits.probably_nothing if judged else None
+                answer = {"id": identifier, "hits": [_hit(hit) for hit in hits], "probably_nothing": nothing}
+                sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
             else:
                 print_hits(hits)
-                if hits and hits.probably_nothing:
+                if hits and judged and hits.probably_nothing:  # which may take a moment, after the results
                     say(PROBABLY_NOTHING)
     say_truncated("queries", truncated, len(ids), length)
-
-
-def _as_json(identifier: str, hits: "Hits") -> dict[str, Any]:
-    return {"id": identifier, "hits": [_hit(hit) for hit in hits], "probably_nothing": hits.probably_nothing}
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chamfer.data.documents import Passage
-from chamfer.data.ranking import Ranking, rank_texts
+from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError, ServerError
 from chamfer.explain.explanation import Explanation
 from chamfer.explain.matches import EvidencePart, Match
@@ -79,11 +79,13 @@ def _match(token: Json, matched: Json) -> Match:
     return Match(**{name: both[name] for name in Match._fields} | {"span": span})
 
 
-def ranking(documents: Mapping[str, str] | Sequence[str], k: int | None, min_score: float, answer: Json) -> Ranking:
-    """The ranking of the texts that were sent."""
-    scores = {one["index"]: one["relevance_score"] for one in answer["results"]}
-    ranking = rank_texts(documents, lambda texts: [scores[place] for place in range(len(texts))], k=k)
-    return ranking.at_least(min_score)
+def ranking(ids: Sequence[str], k: int | None, min_score: float, answer: Json) -> Ranking:
+    """The server's ranking of the texts that were sent; it also knows of what scores cut off."""
+    results = answer["results"]
+    if sorted(one["index"] for one in results) != [*range(len(ids))]:
+        raise ValueError(f"{len(results)} results for {len(ids)} texts")
+    ordered = tuple(ids[one["index"]] for one in results)
+    return Ranking("query", ordered[:k], tuple(one["relevance_score"] for one in results[:k])).at_least(min_score)
 
 
 def fields(answer: Json) -> Fields:

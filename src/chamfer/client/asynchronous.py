@@ -16,6 +16,7 @@ from chamfer.errors import InputWarning
 from chamfer.explain.explanation import Explanation
 from chamfer.index.field_counts import LISTED_VALUES, Fields
 from chamfer.search.hits import DEFAULT_K, Hits
+from chamfer.weights.mix import Mix
 
 if TYPE_CHECKING:
     import httpx
@@ -78,6 +79,7 @@ class AsyncClient:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> Hits: ...
 
@@ -90,6 +92,7 @@ class AsyncClient:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> list[Hits]: ...
 
@@ -101,10 +104,11 @@ class AsyncClient:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> Hits | list[Hits]:
         """See :meth:`chamfer.Client.search`."""
-        settings = Searching(k, offset, weights, where, min_score)
+        settings = Searching(k, offset, weights, where, min_score, mix)
         if isinstance(query, str):
             return await self._ask(questions.search(query, settings))
         found = list[Hits]()
@@ -114,25 +118,37 @@ class AsyncClient:
         return found
 
     @overload
-    async def explain(self, query: str, document: str, *, weights: str | None = None) -> Explanation: ...
+    async def explain(
+        self, query: str, document: str, *, weights: str | None = None, mix: Mix | None = None
+    ) -> Explanation: ...
 
     @overload
     async def explain(
-        self, query: str, document: list[str] | None = None, *, weights: str | None = None
+        self,
+        query: str,
+        document: list[str] | None = None,
+        *,
+        weights: str | None = None,
+        mix: Mix | None = None,
     ) -> list[Explanation]: ...
 
     async def explain(
-        self, query: str, document: str | list[str] | None = None, *, weights: str | None = None
+        self,
+        query: str,
+        document: str | list[str] | None = None,
+        *,
+        weights: str | None = None,
+        mix: Mix | None = None,
     ) -> Explanation | list[Explanation]:
         """See :meth:`chamfer.Client.explain`."""
         if document is None:
-            return await self._ask(questions.explain_best(query, weights))
+            return await self._ask(questions.explain_best(query, weights, mix))
         if isinstance(document, str):
-            [explanation] = await self._ask(questions.explain(query, [document], weights))
+            [explanation] = await self._ask(questions.explain(query, [document], weights, mix))
             return explanation
         if not document:
             return []
-        return await self._ask(questions.explain(query, document, weights))
+        return await self._ask(questions.explain(query, document, weights, mix))
 
     async def rerank(
         self,
@@ -141,12 +157,12 @@ class AsyncClient:
         k: int | None = None,
         *,
         weights: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> Ranking:
         """See :meth:`chamfer.Client.rerank`."""
-        if not documents:
-            return Ranking("query", (), ())
-        return await self._ask(questions.rerank(query, documents, k, weights=weights, min_score=min_score))
+        question = questions.rerank(query, documents, k, weights=weights, mix=mix, min_score=min_score)
+        return await self._ask(question) if documents else Ranking("query", (), ())
 
     async def fields(self, values: int = LISTED_VALUES) -> Fields:
         """See :meth:`chamfer.Client.fields`."""

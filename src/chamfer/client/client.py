@@ -1,4 +1,4 @@
-"""`Client`: a server's index, with the methods of `Searcher`."""
+"""`Client`: search, explain and rerank as a `Searcher` does, on a server's index."""
 
 import time
 import warnings
@@ -16,6 +16,7 @@ from chamfer.errors import InputWarning
 from chamfer.explain.explanation import Explanation
 from chamfer.index.field_counts import LISTED_VALUES, Fields
 from chamfer.search.hits import DEFAULT_K, Hits
+from chamfer.weights.mix import Mix
 
 if TYPE_CHECKING:
     import httpx
@@ -26,7 +27,11 @@ Result = TypeVar("Result")
 
 
 class Client:
-    """Asks a running ``chamfer serve``, with the methods and results of :class:`chamfer.Searcher`.
+    """Asks a running ``chamfer serve``; searches, explains and ranks texts as :class:`chamfer.Searcher` does.
+
+    What the HTTP interface does not offer is missing: ``unrelated_score``, ``refreshed``, and in ``search`` the
+    arguments ``among``, ``first_stage`` and ``depth``. Weights are named. ``mix`` replaces their mix, where a searcher
+    takes ``weights.with_mix(...)``.
 
     Connections are kept and used again; close the client, or use it in a ``with`` block. Several threads may share one.
     What the server refuses is an ``InputError`` with the server's sentence; a server that cannot be reached, that fails
@@ -79,6 +84,7 @@ class Client:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> Hits: ...
 
@@ -91,6 +97,7 @@ class Client:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> list[Hits]: ...
 
@@ -102,6 +109,7 @@ class Client:
         offset: int = 0,
         weights: str | None = None,
         where: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> Hits | list[Hits]:
         """Find the top ``k`` documents for one query, or for each of several.
@@ -115,13 +123,14 @@ class Client:
             offset: number of better documents to skip: with ``k=10``, ``offset=10`` is the second page.
             weights: name of weights to use instead of those that the server uses, such as ``uniform``.
             where: filter on metadata, as in ``year > 2020 and lang = 'en'``.
+            mix: how much evidence counts, instead of the mix of the weights.
             min_score: leave out documents that score less.
 
         Returns:
             :class:`chamfer.Hits`, best first; a list of them for a list of queries. An ``InputWarning`` repeats what
             the server notes about the request.
         """
-        settings = Searching(k, offset, weights, where, min_score)
+        settings = Searching(k, offset, weights, where, min_score, mix)
         if isinstance(query, str):
             return self._ask(questions.search(query, settings))
         found = list[Hits]()
@@ -131,15 +140,27 @@ class Client:
         return found
 
     @overload
-    def explain(self, query: str, document: str, *, weights: str | None = None) -> Explanation: ...
+    def explain(
+        self, query: str, document: str, *, weights: str | None = None, mix: Mix | None = None
+    ) -> Explanation: ...
 
     @overload
     def explain(
-        self, query: str, document: list[str] | None = None, *, weights: str | None = None
+        self,
+        query: str,
+        document: list[str] | None = None,
+        *,
+        weights: str | None = None,
+        mix: Mix | None = None,
     ) -> list[Explanation]: ...
 
     def explain(
-        self, query: str, document: str | list[str] | None = None, *, weights: str | None = None
+        self,
+        query: str,
+        document: str | list[str] | None = None,
+        *,
+        weights: str | None = None,
+        mix: Mix | None = None,
     ) -> Explanation | list[Explanation]:
         """Explain the score of a document: what each query token matched, and what that contributed.
 
@@ -147,18 +168,19 @@ class Client:
             query: query text.
             document: id of a document that has tokens, or a list of ids; by default the top two documents.
             weights: name of weights to use instead of those that the server uses.
+            mix: how much evidence counts, instead of the mix of the weights.
 
         Returns:
             An :class:`chamfer.Explanation`; a list of them for a list of ids.
         """
         if document is None:
-            return self._ask(questions.explain_best(query, weights))
+            return self._ask(questions.explain_best(query, weights, mix))
         if isinstance(document, str):
-            [explanation] = self._ask(questions.explain(query, [document], weights))
+            [explanation] = self._ask(questions.explain(query, [document], weights, mix))
             return explanation
         if not document:
             return []
-        return self._ask(questions.explain(query, document, weights))
+        return self._ask(questions.explain(query, document, weights, mix))
 
     def rerank(
         self,
@@ -167,6 +189,7 @@ class Client:
         k: int | None = None,
         *,
         weights: str | None = None,
+        mix: Mix | None = None,
         min_score: float = 0.0,
     ) -> Ranking:
         """Rank texts for a query as if they were documents of the server's index.
@@ -176,14 +199,14 @@ class Client:
             documents: texts by id, or a list of texts, which get their positions ``"0"``, ``"1"``, ... as ids.
             k: number of texts to return; all if not given.
             weights: name of weights to use instead of those that the server uses.
+            mix: how much evidence counts, instead of the mix of the weights.
             min_score: leave out texts that score less.
 
         Returns:
             A :class:`chamfer.Ranking`, best first.
         """
-        if not documents:
-            return Ranking("query", (), ())
-        return self._ask(questions.rerank(query, documents, k, weights=weights, min_score=min_score))
+        question = questions.rerank(query, documents, k, weights=weights, mix=mix, min_score=min_score)
+        return self._ask(question) if documents else Ranking("query", (), ())
 
     def fields(self, values: int = LISTED_VALUES) -> Fields:
         """The metadata fields of the server's index with counts; see :meth:`chamfer.Index.fields`.

@@ -25,8 +25,9 @@ def docstring_collection(most: int | None = None, *, without: Container[str] = (
     """
     found: dict[str, tuple[str, str]] = {}
     seen: set[str] = set()
-    for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
-        module = _module_name(path)
+    library = Path(sysconfig.get_paths()["stdlib"])
+    for path in sorted(library.rglob("*.py")):
+        module = _module_name(path.relative_to(library))
         if module is None or module.partition(".")[0] in without:
             continue
         for name, docstring in _docstrings(path, module):
@@ -62,8 +63,8 @@ def split_docstring(docstring: str) -> tuple[str, str]:
 
 
 def _module_name(path: Path) -> str | None:
-    """The dotted name of a public module, or None for private ones, tests and tools."""
-    parts = path.relative_to(sysconfig.get_paths()["stdlib"]).with_suffix("").parts
+    """The dotted name of a public module at a path in the library, or None for private ones, tests and tools."""
+    parts = path.with_suffix("").parts
     if parts[0] not in sys.stdlib_module_names or any(part in ("test", "tests", "idlelib") for part in parts):
         return None
     public = [part for part in parts if part != "__init__"]

@@ -1,5 +1,6 @@
 """Judged queries: judgements together with the texts of their queries."""
 
+import reprlib
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -72,8 +73,8 @@ class UnknownDocuments(NamedTuple):
             name: name of the corpus.
         """
         return (
-            f"{len(self.ids)} of {self.judged} judged documents are not in {name}, such as {self.ids[0]!r}, so no "
-            "search can find them"
+            f"{len(self.ids)} of {self.judged} judged documents are not in {name}, such as "
+            f"{reprlib.repr(self.ids[0])}, so no search can find them"
         )
 
 
@@ -101,7 +102,8 @@ def check_documents(judgements: Judgements, known: Container[str], example: str 
     if unknown.judged and len(unknown.ids) == unknown.judged:
         raise UnknownNameError(
             f"none of the {unknown.judged} judged documents is in {name}: judgements have ids such as "
-            f"{unknown.ids[0]!r}, documents have ids such as {example!r}; judge documents by the ids that {name} has"
+            f"{reprlib.repr(unknown.ids[0])}, documents have ids such as {reprlib.repr(example)}; judge documents by "
+            f"the ids that {name} has"
         )
     if unknown.ids:
         note(unknown.note(name))

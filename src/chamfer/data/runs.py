@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
 from chamfer.support.files import atomic_write
@@ -17,13 +19,26 @@ SIGNS = {ord(space): chr(sign) for sign, space in SPACES.items()}
 
 
 def format_run(rankings: Iterable[Ranking], *, k: int | None = None, tag: str = "chamfer") -> Iterator[str]:
-    """Yield one line ``query Q0 document rank score tag`` for each of the top ``k`` documents."""
+    """Yield one line ``query Q0 document rank score tag`` for each of the top ``k`` documents.
+
+    Tools that read runs sort by score, so a document that would change places gets the next lower number of 32 bits:
+    one of several that score 0 or 1, where scores are cut off.
+    """
     tag = tag.translate(SIGNS)
     for ranking in rankings:
         query = ranking.query_id.translate(SIGNS)
         pairs = zip(ranking.document_ids[:k], ranking.scores[:k], strict=True)
+        before, last = "", math.inf
         for rank, (document, score) in enumerate(pairs, start=1):
+            if score > last or (score == last and document < before):
+                score = _next_below(last)
+            before, last = document, score
             yield f"{query} Q0 {document.translate(SIGNS)} {rank} {score!r} {tag}\n"
+
+
+def _next_below(score: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.nextafter(np.float32(score), np.float32(-np.inf)))
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, k: int | None = None, tag: str = "chamfer") -> None:

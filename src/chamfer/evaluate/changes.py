@@ -1,6 +1,7 @@
 """Why a query was won or lost: the relevant document that moved most, the one that passed it, and the words."""
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ Explain = Callable[[str, str, Sequence[str]], Sequence[Explanation | None] | Non
 None stands for a system without token weights, and for a document without tokens.
 """
 
-# Characters of a text that are shown behind its last match.
+# Characters of a text that are shown after its last match.
 BEHIND = 200
 
 
@@ -34,10 +35,12 @@ class MovedDocument(NamedTuple):
     """Its title and text, up to the last match; empty if no score is explained."""
     marks: tuple[tuple[int, int, float], ...] = ()
     """Where words of the query match: start, stop, and strength from 0 to 1."""
+    title: str = ""
+    """Its title, if the index has one."""
 
 
 class Gap(NamedTuple):
-    """What one word of the query, or one piece of evidence, says for the relevant document and against the other."""
+    """How much one word of the query, or one piece of evidence, favours the relevant document over the other."""
 
     text: str
     """The word, ``special tokens``, or the name of the evidence."""
@@ -136,7 +139,7 @@ def _passed(relevant: str, grades: Mapping[str, int], ranks: tuple[dict[str, int
 def _explained(change: Change, baseline: str, system: str, explain: Explain | None) -> Change:
     assert change.other is not None
     if explain is None:
-        return change._replace(unexplained="the documents are not at hand any more, so no score is explained")
+        return change._replace(unexplained="the documents are no longer available, so scores cannot be explained")
     ids = [change.relevant.id, change.other.id]
     pairs = [explain(name, change.query, ids) for name in (baseline, system)]
     if pairs == [None, None]:
@@ -145,7 +148,8 @@ def _explained(change: Change, baseline: str, system: str, explain: Explain | No
         one for one, *each in zip(ids, *(pair for pair in pairs if pair is not None), strict=True) if None in each
     ]
     if unknown:
-        return change._replace(unexplained=f"document {unknown[0]!r} has no tokens, so its score has no words")
+        told = f"document {reprlib.repr(unknown[0])} is not in the collection, or has no tokens"
+        return change._replace(unexplained=f"{told}, so its score has no words")
     before, after = map(_without_none, pairs)
     shown = after or before
     assert shown is not None
@@ -201,6 +205,7 @@ def _with_text(document: MovedDocument, explanation: Explanation) -> MovedDocume
     return document._replace(
         text=text[: max((stop for _, stop, _ in matches), default=0) + BEHIND],
         marks=tuple((start, stop, round(strength / strongest, 3)) for start, stop, strength in matches),
+        title=explanation.title,
     )
 
 

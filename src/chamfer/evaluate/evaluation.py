@@ -12,6 +12,7 @@ from chamfer.data.judged import UnknownDocuments
 from chamfer.data.judgements import Judgements
 from chamfer.errors import UnknownNameError
 from chamfer.evaluate.changes import Change, Explain, change_of
+from chamfer.evaluate.groups import Grouping, group_judged
 from chamfer.evaluate.headline import headline
 from chamfer.evaluate.measures import MAIN, MEASURES, meaning
 from chamfer.evaluate.notes import notes_on
@@ -19,9 +20,9 @@ from chamfer.evaluate.outcomes import Outcome, outcomes_of
 from chamfer.evaluate.report import EXPLAINED, report_on
 from chamfer.evaluate.significance import FEWEST_UNITS, Bootstrap, Comparison, Interval, compare
 from chamfer.evaluate.system import System
-from chamfer.evaluate.ties import Grouping, group_judged
 from chamfer.support.files import write_text
 from chamfer.support.notebook import Row, table
+from chamfer.support.progress import Advance
 
 # Digits of measures in JSON.
 DIGITS = 6
@@ -48,7 +49,7 @@ class Evaluation:
         unknown: judged documents that are not in the corpus.
         left_out: number of queries that were not measured, because weights were learnt from them.
         explainer: explains the score of a document, given a system, a query and ids of documents; None if the documents
-            are not at hand any more.
+            are no longer available.
 
     >>> from chamfer import Collection, evaluate
     >>> pets = Collection(
@@ -63,7 +64,7 @@ class Evaluation:
     >>> evaluation.against_baseline(evaluation["idf-soft"], "nDCG@10").difference
     0.0
     >>> evaluation.headline(evaluation["idf-soft"])
-    'idf-soft and uniform rank relevant documents alike in the top 10 of all 2 queries.'
+    'idf-soft and uniform rank relevant documents equally high in the top 10 for both queries.'
     """
 
     dataset: str
@@ -99,8 +100,17 @@ class Evaluation:
 
     @property
     def units(self) -> int:
-        """Number of queries that are independent: those that share words or a relevant document count as one."""
+        """Number of queries that tests and intervals take as independent; see :attr:`grouped_by`."""
         return self._grouping.groups
+
+    @property
+    def grouped_by(self) -> str:
+        """What makes several queries one unit: ``document``, their words or a relevant document; ``text``, words only.
+
+        It is ``text`` where relevant documents connect more than half of the queries. These would all be one unit, and
+        hardly any difference could be told from chance; now p-values may be too small, which a note says.
+        """
+        return self._grouping.by
 
     @property
     def others(self) -> list[System]:
@@ -114,8 +124,11 @@ class Evaluation:
             system: one of the systems, such as ``evaluation["idf-soft"]``.
             measure_name: name of a measure, such as ``nDCG@10``.
         """
-        values = self._baseline.values[measure_name]
-        return compare(system.values[measure_name], values, groups=self._grouping.labels)
+        key = system.name, measure_name
+        if key not in self._comparisons:
+            values = self._baseline.values[measure_name]
+            self._comparisons[key] = compare(system.values[measure_name], values, groups=self._grouping.labels)
+        return self._comparisons[key]
 
     def interval(self, system: System, measure_name: str) -> Interval | None:
         """Return the 95% interval of a system's mean difference to the baseline; None with too few :attr:`units`.
@@ -171,6 +184,7 @@ class Evaluation:
             settings=self.settings,
             unknown=self.unknown,
             left_out=self.left_out,
+            connected=self._grouping.why,
         )
         return list(found)
 
@@ -221,11 +235,16 @@ class Evaluation:
         Args:
             explained: number of the worst losses, and of the best wins, of each system to explain.
         """
+        return self.made_json(explained, lambda _: None)
+
+    def made_json(self, explained: int, advance: Advance) -> dict[str, Any]:
+        """Internal: the same, and call ``advance`` before every comparison and explanation, which may take long."""
         return {
             "dataset": self.dataset,
             "split": self.split,
             "queries": self.queries,
             "units": self.units,
+            "grouped_by": self.grouped_by,
             "left_out": self.left_out,
             "unknown": len(self.unknown.ids),
             "documents": self.documents,
@@ -236,12 +255,15 @@ class Evaluation:
             "main": MAIN,
             "measures": {name: meaning(name) for name in MEASURES},
             "judged": [{"id": query, "text": text} for query, text in self.texts.items()],
-            "systems": [self._system_json(system, explained) for system in self.systems],
+            "systems": [self._system_json(system, explained, advance) for system in self.systems],
             "seconds": round(self.seconds, 1),
         }
 
-    def _system_json(self, system: System, explained: int) -> dict[str, Any]:
-        compared = {name: self.against_baseline(system, name)._asdict() for name in MEASURES}
+    def _system_json(self, system: System, explained: int, advance: Advance) -> dict[str, Any]:
+        compared = {}
+        for name in MEASURES:
+            advance(1)
+            compared[name] = self.against_baseline(system, name)._asdict()
         return {
             "name": system.name,
             "label": system.label,
@@ -251,22 +273,30 @@ class Evaluation:
                 name: {**one, "interval": self.interval(system, name)} for name, one in compared.items()
             },
             "values": {name: values.round(DIGITS).tolist() for name, values in system.values.items()},
-            "changes": [change.as_json() for change in self._changes(system, explained)],
+            "changes": [change.as_json() for change in self._changes(system, explained, advance)],
             "answered": system.answered,
             "made": dict(system.made),
         }
 
-    def _changes(self, system: System, explained: int) -> list[Change]:
+    def _changes(self, system: System, explained: int, advance: Advance) -> list[Change]:
         """The explanations of the worst losses, worst first, then of the best wins, best first."""
         outcomes = self.outcomes(system)
         lost = [one.query for one in outcomes if one.happened == "lost"][:explained]
         won = [one.query for one in reversed(outcomes) if one.happened == "won"][:explained]
-        changes = (self.explain(query, system) for query in (*lost, *won))
+        changes = []
+        for query in (*lost, *won):
+            advance(1)
+            changes.append(self.explain(query, system))
         return [change for change in changes if change is not None]
 
     @cached_property
     def _baseline(self) -> System:
         return self[self.baseline]
+
+    @cached_property
+    def _comparisons(self) -> dict[tuple[str, str], Comparison]:
+        """By system and measure, once asked for: with a thousand queries, each takes a third of a second."""
+        return {}
 
     @cached_property
     def _grouping(self) -> Grouping:

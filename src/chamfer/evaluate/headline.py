@@ -19,11 +19,11 @@ the top 10. The mean gain is unlikely to be chance (p = 0.003).'
     """
     top = f"the top {cutoff(MAIN)}"
     if compared.ties == compared.queries:
-        return f"{system} and {baseline} rank relevant documents alike in {top} of {_queries(compared.ties, 'all ')}."
+        return f"{system} and {baseline} rank relevant documents equally high in {top} for {_all(compared.ties)}."
     same = f"; for {compared.ties}, nothing changes in {top}" if compared.ties else f" in {top}"
     counts = (
         f"{system} ranks relevant documents higher than {baseline} for {_queries(compared.wins)} and lower for "
-        f"{compared.losses}{same}."
+        f"{compared.losses or 'none'}{same}."
     )
     return f"{counts} {_chance(compared, units)}"
 
@@ -47,5 +47,9 @@ def _chance(compared: Comparison, units: int) -> str:
     return f"The mean {what} could be chance ({p_text(compared.p_value)}){few}."
 
 
-def _queries(count: int, kind: str = "") -> str:
-    return "1 query" if count == 1 else f"{kind}{count} queries"
+def _all(count: int) -> str:
+    return {1: "the only query", 2: "both queries"}.get(count, f"all {count} queries")
+
+
+def _queries(count: int) -> str:
+    return {0: "no query", 1: "1 query"}.get(count, f"{count} queries")

@@ -61,7 +61,7 @@ def check_in_index(index: Index | Searcher, judgements: Judgements) -> None:
     snapshot = index.index if isinstance(index, Searcher) else index.snapshot
     found = snapshot.find({document for grades in judgements.values() for document in grades})
     some = np.arange(min(1, len(snapshot))) if snapshot.live is None else np.flatnonzero(snapshot.live)
-    check_documents(judgements, found, next(iter(snapshot.ids(some[:1])), None), snapshot.folder.name)
+    check_documents(judgements, found, next(iter(snapshot.ids(some[:1])), None), snapshot.name)
 
 
 def open_searcher(

@@ -21,8 +21,12 @@ def notes_on(
     settings: Mapping[str, Any],
     unknown: UnknownDocuments,
     left_out: int,
+    connected: str,
 ) -> Iterator[str]:
-    """Yield the notes on an evaluation; the arguments are those of :class:`chamfer.Evaluation`."""
+    """Yield the notes on an evaluation; the arguments are those of :class:`chamfer.Evaluation`.
+
+    ``connected`` is why queries with a relevant document in common do not count as one; empty if they do.
+    """
     for what, total in (("queries", len(texts)), ("documents", documents)):
         if truncated.get(what):
             length = settings["query_length" if what == "queries" else "document_length"]
@@ -30,7 +34,13 @@ def notes_on(
     if unknown.ids:
         yield unknown.note(dataset)
     if left_out:
-        yield f"{left_out} queries are left out, because weights were learnt from them"
+        were = "1 query is" if left_out == 1 else f"{left_out} queries are"
+        yield f"{were} left out, because weights were learnt from {'it' if left_out == 1 else 'them'}"
+    if connected:
+        yield (
+            f"{connected}, too many to count as one, so in tests and intervals only queries with the same words do; "
+            "p-values may be too small"
+        )
     for system in systems:
         without = len(texts) - system.answered
         if without and not system.is_weighting:  # a weighting answers whenever its candidates do

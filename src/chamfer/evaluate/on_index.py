@@ -73,7 +73,7 @@ def evaluate_index(
     rankings, truncated = _search(searcher, judged, own, weightings, first_stage, depth, progress)
     grades = {query: judgements[query] for query in judged}
     return Evaluation(
-        dataset=index.folder.name,
+        dataset=index.name,
         split=split,
         texts=judged,
         judgements=grades,

@@ -7,8 +7,8 @@ import json
 from functools import cache
 from typing import Any
 
+from chamfer.evaluate.page import page_file
 from chamfer.support.inlining import inlined
-from chamfer.support.page import page_file
 
 EXPLAINED = 10
 """Worst losses, and best wins, of each system that are explained unless another number is given."""

@@ -179,6 +179,6 @@ class Explanation:
         return [*self.matches, *self.evidence]
 
     def _share(self, parts: Sequence[Match | EvidencePart]) -> float:
-        """Of what was brought to the score; a token that points away from its match brings nothing."""
+        """Of what was contributed to the score; a token that points away from its match contributes nothing."""
         whole = math.fsum(max(part.contribution, 0.0) for part in self._parts)
         return math.fsum(max(part.contribution, 0.0) for part in parts) / whole if whole else 0.0

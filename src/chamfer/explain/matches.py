@@ -31,7 +31,7 @@ class Match(NamedTuple):
     distance: float
     """Distance of the two tokens; in the form ``cosine``, minus their cosine."""
     contribution: float
-    """What the match brings to the score: nothing at the distance of unrelated vectors, most for equal ones. All
+    """What the match contributes to the score: nothing at the distance of unrelated vectors, most for equal ones. All
     contributions, of tokens and of evidence, add up to the score."""
 
 
@@ -64,7 +64,7 @@ class EvidencePart(NamedTuple):
     perfect: float
     """The value for the query's own text, which is a perfect match."""
     contribution: float
-    """What it brings to the score."""
+    """What it contributes to the score."""
 
 
 class Difference(NamedTuple):

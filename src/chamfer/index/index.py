@@ -197,13 +197,14 @@ class Index:
         """Number of documents and tokens, settings and sizes."""
         return describe(self._folder)
 
-    def fields(self, values: int = LISTED_VALUES) -> Fields:
+    def fields(self, values: int = LISTED_VALUES, *, progress: bool | None = None) -> Fields:
         """The metadata fields with counts: kind, number of documents, most frequent values, range of numbers and dates.
 
         What is counted is kept beside the index, so that only new documents are counted the next time.
 
         Args:
             values: number of values of each field, up to 1,000.
+            progress: show a progress bar; by default, if stderr is a terminal.
 
         Returns:
             A list of fields, the most frequent one first. A document in passages counts once; those that were deleted
@@ -218,7 +219,7 @@ class Index:
         >>> year.name, year.kind, year.documents, year.lowest, year.values[0].value, year.values[0].documents
         ('year', 'number', 3, 2021, 2023, 2)
         """
-        return fields_of_tally(self.snapshot.tally, checked_count(values))
+        return fields_of_tally(self.snapshot.count_fields(shown(progress)), checked_count(values))
 
     def example_queries(self, count: int = EXAMPLES) -> list[str]:
         """A few queries to try: titles of documents, spread over the index, or beginnings of texts that have none.

@@ -15,7 +15,6 @@ from chamfer.index.manifest import Entry
 from chamfer.index.rows import Rows, gather, recoded
 from chamfer.index.segment import Segment
 from chamfer.index.settings import Settings
-from chamfer.index.texts import TEXTS
 from chamfer.index.trained import Trained, sample_size, train_kept
 from chamfer.support.sampling import draw
 from chamfer.tokens.batch import offsets_of, parts
@@ -23,7 +22,7 @@ from chamfer.tokens.batch import offsets_of, parts
 # This many segments of similar size are merged into one, so that a document is copied at most once per power of eight.
 # Large segments are not merged, so that the time to add a document does not grow with the index.
 FAN, LARGE = 8, 2**17
-# Bytes of texts, about, that are in memory during a merge.
+# Bytes of texts and metadata, about, that are in memory during a merge, or one document if it is longer.
 TEXT_BYTES = 2**22
 
 
@@ -82,7 +81,7 @@ def merged_rows(
     places = np.concatenate(alive)[order]
     lengths = np.concatenate([segment.columns[LENGTHS_FILE] for segment in segments])
     starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
-    for part in _of_few_texts(parts(offsets_of(lengths[starts[owner] + places])), segments):
+    for part in _of_few_texts(parts(offsets_of(lengths[starts[owner] + places])), segments, owner, places):
         columns = gather([segment.source for segment in segments], owner[part], places[part], settings)
         if before is not None and learnt is not None:
             columns = recoded(columns, settings, before, learnt)
@@ -93,13 +92,24 @@ def merged_rows(
         del rows, columns  # before the next part is read
 
 
-def _of_few_texts(whole: Iterable[slice], segments: Sequence[Segment]) -> Iterator[slice]:
-    """Parts of a merge, divided further where texts are so long that those of a part would fill memory."""
-    size = sum(file.bytes for segment in segments for file in segment.content if file.name == TEXTS)
-    most = max(1, TEXT_BYTES * sum(map(len, segments)) // max(1, size))
+def _of_few_texts(
+    whole: Iterable[slice],
+    segments: Sequence[Segment],
+    owner: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+) -> Iterator[slice]:
+    """Parts of a merge, divided further where texts are so long that those of a part would fill memory.
+
+    Every text counts with its own size: long ones often follow each other, because their ids are alike.
+    """
     for part in whole:
-        for start in range(part.start, part.stop, most):
-            yield slice(start, min(start + most, part.stop))
+        sizes = np.empty(part.stop - part.start, np.int64)
+        for number, segment in enumerate(segments):
+            chosen = np.flatnonzero(owner[part] == number)
+            sizes[chosen] = segment.database.sizes(places[part][chosen])
+            segment.database.forget()  # SQLite kept the last two megabytes
+        for few in parts(offsets_of(sizes), TEXT_BYTES):
+            yield slice(part.start + few.start, part.start + few.stop)
 
 
 def _documents(

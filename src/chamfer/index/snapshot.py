@@ -24,6 +24,7 @@ from chamfer.index.soundness import Soundness, discard_damaged, is_small
 from chamfer.index.tallies import Tally
 from chamfer.index.trained import Trained
 from chamfer.support.devices import CPU
+from chamfer.support.progress import Progress, quiet
 from chamfer.support.strings import list_of_strings
 from chamfer.tokens.batch import TokenBatch
 from chamfer.weights.frequencies import DocumentFrequencies
@@ -199,9 +200,26 @@ class Snapshot:
     @cached_property
     def tally(self) -> Tally:
         """How many live documents have each metadata field, and each of its values."""
+        return self.count_fields(quiet)
+
+    def count_fields(self, progress: Progress) -> Tally:
+        """The same, showing the progress: what is not kept yet of large segments may take minutes to count.
+
+        Args:
+            progress: shows the progress.
+        """
         self.check()
-        counted = [SegmentFields(segment) for segment in self.segments]
-        return Tally.sum([one.tally for one in counted], counted)
+        counted, tallies = [SegmentFields(segment) for segment in self.segments], list[Tally]()
+        with progress("counting metadata fields of documents", len(self)) as advance:
+            for segment, one in zip(self.segments, counted, strict=True):
+                tallies.append(one.tally)
+                advance(len(segment))
+        return Tally.sum(tallies, counted)
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, also if it was opened as ``.``."""
+        return self.folder.resolve().name
 
     def has_field(self, name: str, kind: str | None = None) -> bool:
         """Whether a document, deleted or not, has a metadata field, with a value of one kind if a kind is given."""

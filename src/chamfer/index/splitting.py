@@ -156,7 +156,7 @@ def _write(index: Snapshot, chosen: list[list[Places]], folder: Path, number: in
         write_counts(folder / FREQUENCIES, counts),
         manifest.documents,
         tuple(parts),
-        (index.folder.resolve().name, manifest.version),
+        (index.name, manifest.version),
         None if manifest.settings.passages is None else manifest.rows,
     )
 

@@ -47,6 +47,9 @@ VALUES = """
     GROUP BY kind, value ORDER BY kind, value LIMIT ?
 """
 VALUES_AT_A_TIME = 5000
+# Bytes of a text and of metadata; newer versions of SQLite know them without reading the value.
+BYTES = "octet_length({})" if sqlite3.sqlite_version_info >= (3, 43) else "length(CAST({} AS BLOB))"
+SIZE = " + ".join(f"ifnull({BYTES.format(column)}, 0)" for column in ("text", "metadata"))
 
 
 class ValueRow(NamedTuple):
@@ -148,6 +151,10 @@ class Texts:
     def ids(self, places: npt.NDArray[np.integer]) -> list[str]:
         """The ids at some places, in the given order."""
         return [identifier for (identifier,) in self._at(places, "id")]
+
+    def sizes(self, places: npt.NDArray[np.integer]) -> list[int]:
+        """Bytes of the text and metadata of each document at some places, in the given order."""
+        return [size for (size,) in self._at(places, SIZE)]
 
     def places(self, ids: Iterable[str]) -> dict[str, list[int]]:
         """The places of those ids that are in the segment: one, or one for each passage in order."""

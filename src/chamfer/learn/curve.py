@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.evaluate.ties import DOCUMENT, group
+from chamfer.evaluate.groups import DOCUMENT, group
 from chamfer.learn.auto import fit_auto
 from chamfer.learn.folds import folds_if_possible
 from chamfer.learn.judged import JudgedQuery

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.errors import InputError
-from chamfer.evaluate.ties import DOCUMENT, group
+from chamfer.evaluate.groups import DOCUMENT, group
 from chamfer.learn.auto import Blended, fit_auto
 from chamfer.learn.folds import Fold, FoldWeights, cross_validation, fit_folds, folds_if_possible, measure_folds
 from chamfer.learn.judged import JudgedQuery

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.errors import InputError
+from chamfer.evaluate.groups import DOCUMENT, group
 from chamfer.evaluate.measures import MAIN_MEASURES
-from chamfer.evaluate.ties import DOCUMENT, group
 from chamfer.learn.fitting import fit_configurations, sequences_of
 from chamfer.learn.judged import JudgedQuery
 from chamfer.learn.quality import Quality, quality
@@ -78,7 +78,7 @@ def cross_validation(
     Args:
         queries: judged queries.
         folds: number of folds.
-        group_by: what queries of different folds do not share; see :func:`chamfer.evaluate.ties.group`.
+        group_by: what queries of different folds do not share; see :func:`chamfer.evaluate.groups.group`.
         decided: whether that was decided on more queries, of which these are some.
         seed: random seed.
     """

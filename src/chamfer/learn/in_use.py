@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from chamfer.data.judgements import Judgements
+from chamfer.evaluate.groups import group
 from chamfer.evaluate.significance import Comparison, compare
-from chamfer.evaluate.ties import group
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_index import JudgedCandidates, judge_in_index
 from chamfer.learn.quality import quality, ranked
@@ -18,7 +18,7 @@ from chamfer.weights.learnt_queries import learnt_from
 from chamfer.weights.token_weights import TokenWeights
 
 
-class Moved(NamedTuple):
+class RelevantDocument(NamedTuple):
     """The rank of a relevant document, from 1, before and after; None where neither search finds it."""
 
     id: str
@@ -26,7 +26,7 @@ class Moved(NamedTuple):
     after: int | None
 
 
-class Compared(NamedTuple):
+class ComparedQuery(NamedTuple):
     """One judged query, with the weights in use and with learnt ones."""
 
     query_id: str
@@ -34,7 +34,7 @@ class Compared(NamedTuple):
     """nDCG@10 with the weights in use."""
     after: float
     """nDCG@10 with learnt weights."""
-    moved: Sequence[Moved]
+    moved: Sequence[RelevantDocument]
 
 
 class AgainstUse(NamedTuple):
@@ -42,7 +42,7 @@ class AgainstUse(NamedTuple):
 
     held_out: bool
     """Whether each query was searched with weights that were learnt without it, in the same way as the result."""
-    queries: Sequence[Compared]
+    queries: Sequence[ComparedQuery]
     comparison: Comparison | None
     """Paired test on nDCG@10; None if no query was held out."""
     known: int
@@ -77,7 +77,7 @@ def against_use(
     new = [(weights, [query for query in own if query not in known]) for weights, own in learnt.report.folds]
     held_out = any(own for _, own in new)
     parts = new if held_out else [(learnt.weights, taught)]
-    compared: list[Compared] = []
+    compared: list[ComparedQuery] = []
     with progress("comparing with the weights in use", sum(len(own) for _, own in parts)) as advance:
         for weights, own in parts:
             asked = {query: judgements[query] for query in own}
@@ -100,7 +100,7 @@ def _compared(
     weights: TokenWeights,
     in_use: TokenWeights,
     advance: Advance,
-) -> list[Compared]:
+) -> list[ComparedQuery]:
     def counted(_what: str, _total: int) -> AbstractContextManager[Advance]:
         return nullcontext(advance)
 
@@ -113,9 +113,9 @@ def _compared(
     for one, other in zip(before, after, strict=True):
         relevant = [document for document, grade in judgements[one.query.query_id].items() if grade > 0]
         ranks, later = _ranks(one, in_use), _ranks(other, weights)
-        moved = [Moved(document, ranks.get(document), later.get(document)) for document in relevant]
+        moved = [RelevantDocument(document, ranks.get(document), later.get(document)) for document in relevant]
         [(ndcg, _)], [(then, _)] = quality([one.query], in_use).tolist(), quality([other.query], weights).tolist()
-        found.append(Compared(one.query.query_id, ndcg, then, moved))
+        found.append(ComparedQuery(one.query.query_id, ndcg, then, moved))
     return found
 
 

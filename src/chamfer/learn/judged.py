@@ -12,7 +12,7 @@ import numpy.typing as npt
 from chamfer.cache.corpus import EncodedCorpus
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
-from chamfer.evaluate.ties import Ties
+from chamfer.evaluate.groups import Ties
 from chamfer.kernels import dispatch
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.vectors import CandidateVectors, CorpusVectors

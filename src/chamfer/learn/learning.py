@@ -7,9 +7,9 @@ from chamfer.data.judgements import JudgementSource
 from chamfer.data.queries import QuerySource
 from chamfer.encode.encoder import Encoder
 from chamfer.errors import InputError
+from chamfer.evaluate.groups import DOCUMENT, groups_of
 from chamfer.evaluate.judged_data import GIVEN, Data, index_of, judged_in_index, open_collection, open_searcher
 from chamfer.evaluate.setup import open_setup
-from chamfer.evaluate.ties import DOCUMENT, groups_of
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.learnt import Learnt
 from chamfer.learn.on_collection import learn_collection

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any, NamedTuple, Self
 
+from chamfer.evaluate.groups import Grouping, are_apart, group
 from chamfer.evaluate.measures import MAIN, MAIN_MEASURES
 from chamfer.evaluate.significance import Comparison, compare
-from chamfer.evaluate.ties import Grouping, are_apart, group
 from chamfer.learn.judged import JudgedQuery, LeftOut
 from chamfer.learn.quality import Quality, quality
 from chamfer.learn.report import LearningReport
@@ -114,7 +114,7 @@ class MeasuredQueries(NamedTuple):
         return cls(queries, queries, queries)
 
     def apart(self, learnt_from: Sequence[JudgedQuery]) -> Self:
-        """Those that share nothing with the queries learnt from; see :func:`chamfer.evaluate.ties.are_apart`."""
+        """Those that share nothing with the queries learnt from; see :func:`chamfer.evaluate.groups.are_apart`."""
         kept = are_apart(self.learnt, learnt_from)
         return type(self)(*(list(compress(queries, kept)) for queries in self))
 
@@ -133,7 +133,7 @@ def measure_held_out(
         queries: held-out queries with their minima, for each of the weights.
         weights: learnt weights.
         start: weights that need no labels.
-        group_by: what makes several queries one unit of the paired tests; see :func:`chamfer.evaluate.ties.group`.
+        group_by: what makes several queries one unit of the paired tests; see :func:`chamfer.evaluate.groups.group`.
         kept_apart: the groups that kept queries on one side, if the queries were divided.
     """
     if not queries.learnt:

@@ -5,9 +5,9 @@ from itertools import compress
 
 from chamfer.data.judgements import Judgements
 from chamfer.data.ranking import Ranking
+from chamfer.evaluate.groups import DOCUMENT, Grouping, Ties, are_new, group, groups_of
 from chamfer.evaluate.rankings import find_candidates
 from chamfer.evaluate.setup import Setup
-from chamfer.evaluate.ties import DOCUMENT, Grouping, Ties, are_new, group, groups_of
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, judged_minima, teachable
 from chamfer.learn.learnt import Learnt, MeasuredQueries, measure_held_out

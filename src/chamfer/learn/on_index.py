@@ -8,8 +8,8 @@ import numpy as np
 
 from chamfer.data.judgements import Judgements
 from chamfer.errors import InputError
+from chamfer.evaluate.groups import DOCUMENT, Grouping, Ties, group
 from chamfer.evaluate.own_documents import own_documents
-from chamfer.evaluate.ties import DOCUMENT, Grouping, Ties, group
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery, grades_of, ideal_grades, teachable
 from chamfer.learn.learnt import Learnt, MeasuredQueries, measure_held_out
@@ -118,7 +118,7 @@ def learn_index(
     encoder, index = searcher.encoder, searcher.index
     passages = None if index.settings.passages is None else index.frequencies.documents
     whole = None if passages is None else len(searcher)
-    made_from = origin(index.folder.name, encoder, documents=whole, passages=passages)
+    made_from = origin(index.name, encoder, documents=whole, passages=passages)
     start = Start.counted(index.frequencies, encoder, made_from, learnt_from=len(learnt_from), form=searcher.form)
     learnt, report = fit_weights(
         learnt_from,

@@ -57,7 +57,7 @@ def verdict_on_use(comparison: Comparison | None, queries: int, *, known: int = 
         known: number of them that the weights in use were learnt from, too.
 
     >>> verdict_on_use(Comparison(0.0, 1.0, wins=1, ties=4, losses=1), 6).sentence
-    'Not better than now: keep marking. About 90 more judged queries are usually needed.'
+    'No better than the weights in use: keep marking. About 90 more judged queries are usually needed.'
     """
     if comparison is None:
         why = "those were learnt from the same queries" if known else "no judged query could be held out"
@@ -68,12 +68,12 @@ def verdict_on_use(comparison: Comparison | None, queries: int, *, known: int = 
     if found == BETTER:
         wins, losses = comparison.wins, comparison.losses
         on = f"{wins} of {_queries(comparison.queries)}, and lower on {losses or 'none'}"
-        return Verdict("better", f"Better than now: relevant documents rank higher on {on}.")
+        return Verdict("better", f"Better than the weights in use: relevant documents rank higher on {on}.")
     if found == WORSE:
-        return Verdict("worse", f"Worse than now: keep the weights in use.{more}")
-    not_better = "Not better than now" if found == NO_BETTER else "Not clearly better than now"
+        return Verdict("worse", f"Worse than the weights in use: keep those.{more}")
+    not_better = f"{'No' if found == NO_BETTER else 'Not clearly'} better than the weights in use"
     if not needed:
-        return Verdict("not better", f"{not_better}, as far as {_queries(queries)} can tell: keep the weights in use.")
+        return Verdict("not better", f"{not_better}, as far as {_queries(queries)} can tell: keep those.")
     return Verdict("not better", f"{not_better}: keep marking.{more}")
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from chamfer.data.collection import Collection
-from chamfer.evaluate.ties import DOCUMENT
+from chamfer.evaluate.groups import DOCUMENT
 
 ARGUANA = "arguana"
 DEBATE = "debate"

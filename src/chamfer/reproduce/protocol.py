@@ -12,12 +12,12 @@ import numpy.typing as npt
 from chamfer.data.collection import Collection
 from chamfer.data.runs import write_run
 from chamfer.encode.encoder import Encoder
+from chamfer.evaluate.groups import are_apart, group
 from chamfer.evaluate.measures import DEPTH as MEASURED
 from chamfer.evaluate.measures import PerQuery
 from chamfer.evaluate.rankings import without_own_document
 from chamfer.evaluate.setup import Setup
 from chamfer.evaluate.significance import Bootstrap, Groups, compare
-from chamfer.evaluate.ties import are_apart, group
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.learn.fit import fit_weights
 from chamfer.learn.judged import JudgedQuery

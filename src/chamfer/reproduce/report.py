@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from chamfer.evaluate.collection_means import FEWEST, mean_interval
+from chamfer.evaluate.groups import DOCUMENT, TEXT
 from chamfer.evaluate.significance import SIGNIFICANCE, holm
-from chamfer.evaluate.ties import DOCUMENT, TEXT
 from chamfer.reproduce.datasets import DATASETS
 from chamfer.reproduce.doubts import doubts, is_doubtful
 from chamfer.reproduce.paper import (

@@ -11,7 +11,7 @@ from chamfer.data.collection import Collection
 from chamfer.data.judgements import DEV, TEST, TRAIN, Judgements
 from chamfer.data.queries import words_of
 from chamfer.errors import InputError
-from chamfer.evaluate.ties import Ties
+from chamfer.evaluate.groups import Ties
 from chamfer.learn.splits import sample, split_queries
 from chamfer.reproduce.debates import DEBATE, with_debates
 from chamfer.reproduce.paper import MOST_QUERIES

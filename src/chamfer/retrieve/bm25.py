@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-import bm25s
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.data.ranking import Ranking
 from chamfer.errors import InputError
+from chamfer.retrieve.bm25_engine import bm25s
 from chamfer.retrieve.postings import Postings, TextSegment
 from chamfer.retrieve.stage import Candidates, Queries, Stage
 from chamfer.retrieve.word_counts import K1, B, WordCounts, half_of, idf

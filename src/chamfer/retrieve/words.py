@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-import bm25s
 import Stemmer
+
+from chamfer.retrieve.bm25_engine import bm25s
 
 
 def words_of(texts: Sequence[str]) -> list[list[str]]:

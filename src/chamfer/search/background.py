@@ -5,6 +5,7 @@ the index, for each weighting, and hold until the index has twice or half as man
 """
 
 import json
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -13,10 +14,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from chamfer.errors import DamagedError, InputError
 from chamfer.index.derived import DERIVED
 from chamfer.index.manifest import Manifest
 from chamfer.index.signed import checksum
 from chamfer.kernels.form import Form
+from chamfer.retrieve.ranker import Ranker
+from chamfer.retrieve.unrelated import kernel_scores, spans_of
+from chamfer.search.query_encoder import QueryEncoder
 from chamfer.support.files import unfinished_name
 from chamfer.support.plain_json import parse_json
 from chamfer.support.records import from_json
@@ -62,6 +67,75 @@ class Estimate:
 @dataclass(frozen=True)
 class _List:
     estimates: tuple[Estimate, ...]
+
+
+class Levels:
+    """What unrelated texts score in an index, for any weights.
+
+    Args:
+        ranker: ranks the documents of the index.
+        encoder: encodes queries for it.
+    """
+
+    def __init__(self, ranker: Ranker, encoder: QueryEncoder) -> None:
+        self._ranker, self._encoder = ranker, encoder
+        self._known: dict[str, float | None] = {}  # an index that cannot be written keeps nothing
+
+    def of(self, weights: str | TokenWeights) -> float | None:
+        """The score that one in a hundred unrelated pairs reaches; None if there are too few documents.
+
+        Args:
+            weights: the weights of the queries.
+        """
+        if self.knows(weights):
+            return self._known.get(self._key(weights))
+        key, index, level = self._key(weights), self._ranker.index, self._estimated(weights)
+        if level is not None:
+            keep_level(index.folder, Estimate(key, index.manifest.documents, level))
+        self._known[key] = level
+        return level
+
+    def knows(self, weights: str | TokenWeights) -> bool:
+        """Whether nothing has to be estimated, because the level is here or beside the index, or there can be none.
+
+        Args:
+            weights: the weights of the queries.
+        """
+        index = self._ranker.index
+        documents = index.manifest.documents
+        if documents < FEWEST:
+            return True
+        key = self._key(weights)
+        if key not in self._known and (level := read_level(index.folder, key, documents)) is not None:
+            self._known[key] = level
+        return key in self._known
+
+    def is_kept(self, weights: str | TokenWeights) -> bool:
+        """Whether no other process has to estimate it again.
+
+        Args:
+            weights: the weights of the queries.
+        """
+        folder = self._ranker.index.folder
+        derived = folder / DERIVED
+        return self.knows(weights) or os.access(derived if derived.exists() else folder, os.W_OK)
+
+    def _key(self, weights: str | TokenWeights) -> str:
+        encoder = self._encoder
+        return key_of(encoder.resolve(weights), weights, encoder.form, self._ranker.index.manifest)
+
+    def _estimated(self, weights: str | TokenWeights) -> float | None:
+        ranker, spans = self._ranker, spans_of(self._ranker.index)
+        if not spans:
+            return None
+        queries = self._encoder.encode([span.text for span in spans], weights)
+        try:
+            found = kernel_scores(ranker.index, ranker.evidence, queries, [span.document for span in spans])
+        except DamagedError:
+            raise
+        except InputError:  # weights that are too large for some of these, though not for the query at hand
+            return None
+        return level_of(scale.scores(scores) for scale, scores in zip(ranker.scales(queries), found, strict=True))
 
 
 def level_of(scores: Iterable[npt.NDArray[np.floating]]) -> float | None:

@@ -1,6 +1,6 @@
 """What a search returns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -29,6 +29,10 @@ BATCH_QUERIES, BATCH_HITS = 32, 100
 
 # Characters of a text that are shown in a notebook.
 SHOWN_CHARACTERS = 300
+
+
+Finding = bool | Callable[[], bool | None] | None
+"""Whether there is probably nothing; None if unknown; or a function that finds out, which may take long."""
 
 
 class Hit(NamedTuple):
@@ -65,9 +69,7 @@ class Hits(list[Hit]):
         hits: the documents.
         query_read: number of characters of the query that the model read, if it was longer than that; BM25 counts
             the words of all of it. None if the model read it all.
-        probably_nothing: whether the index probably has nothing on the query, because its best document scores no
-            better than unrelated ones do. None if that is not known: of an index of fewer than 20 documents, and on
-            later pages.
+        probably_nothing: see :attr:`probably_nothing`; or a function that finds out.
 
     >>> hits = Hits([Hit("a", 0.75, "Paris is the capital of France.", {})])
     >>> [hit.id for hit in hits if hit.score > 0.5]
@@ -77,10 +79,26 @@ class Hits(list[Hit]):
     """
 
     def __init__(
-        self, hits: Iterable[Hit] = (), *, query_read: int | None = None, probably_nothing: bool | None = None
+        self, hits: Iterable[Hit] = (), *, query_read: int | None = None, probably_nothing: Finding = None
     ) -> None:
         super().__init__(hits)
-        self.query_read, self.probably_nothing = query_read, probably_nothing
+        self.query_read, self._probably_nothing = query_read, probably_nothing
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what is found, not what finds it, which has an index and a model behind it."""
+        return {**self.__dict__, "_probably_nothing": self.probably_nothing}
+
+    @property
+    def probably_nothing(self) -> bool | None:
+        """Whether the index probably has nothing on the query: its best document scores no better than unrelated ones.
+
+        None if unknown: for an index of fewer than 20 documents, on later pages, and in an answer of a server that has
+        not estimated yet what unrelated texts score. The first question may take a second or two, see
+        :meth:`chamfer.Searcher.unrelated_score`.
+        """
+        if callable(self._probably_nothing):
+            self._probably_nothing = self._probably_nothing()
+        return self._probably_nothing
 
     @property
     def query_was_truncated(self) -> bool:
@@ -122,7 +140,7 @@ def make_hits(
     scores: npt.NDArray[np.floating],
     *,
     query_read: int | None = None,
-    probably_nothing: bool | None = None,
+    probably_nothing: Finding = None,
 ) -> Hits:
     """Pair documents with their scores.
 
@@ -130,7 +148,7 @@ def make_hits(
         documents: best first.
         scores: ``(documents,)`` from 0 to 1.
         query_read: number of characters of the query that the model read, if it was longer.
-        probably_nothing: see :func:`probably_nothing`.
+        probably_nothing: see :class:`Hits`.
     """
     hits = (
         Hit(document.id, float(score), document.text, dict(document.metadata), document.title, document.passage)

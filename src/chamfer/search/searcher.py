@@ -22,7 +22,8 @@ from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.retrieve.ranker import Ranker, page_notes, whole
 from chamfer.retrieve.stage import Candidates, Queries
 from chamfer.retrieve.stages import AUTO
-from chamfer.search.finding import Levels, find_hits
+from chamfer.search.background import Levels
+from chamfer.search.finding import find_hits
 from chamfer.search.hits import COMPARED, DEFAULT_K, Hits, checked_score
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.rerank import score_texts
@@ -62,7 +63,8 @@ class Searcher:
         self.ranker = Ranker(index, first_stage=first_stage)
         """Internal: ranks documents, given by their places."""
         self.ranker.evidence.open(self.queries.resolve(weights).mix)
-        self._levels = Levels(self.ranker, self.queries)
+        self.levels = Levels(self.ranker, self.queries)
+        """Internal: what unrelated texts score."""
 
     @classmethod
     def open(
@@ -208,7 +210,8 @@ class Searcher:
         searched, counts = self.index.count(allowed), [len(one.after(offset).places) for one in ranked]
         for note in notes + [note for count in counts for note in page_notes(count, k, offset, searched)]:
             warnings.warn(note, InputWarning, stacklevel=2)
-        level = None if offset else self.unrelated_score(weights)  # as of a server, which lacks the best one then
+        # Later pages know nothing, as those of a server, which lacks the best document then.
+        level = (lambda: None) if offset else (lambda: self.unrelated_score(weights))
         hits = find_hits(self.ranker, queries, ranked, offset=offset, min_score=least, level=level)
         return hits[0] if isinstance(query, str) else hits
 
@@ -258,12 +261,13 @@ class Searcher:
     def unrelated_score(self, weights: str | TokenWeights | None = None) -> float | None:
         """The score that one in a hundred unrelated texts reaches; None for an index of fewer than 20 documents.
 
-        It is estimated when it is first needed, and kept until the index has twice or half as many documents.
+        It is estimated when it is first asked for, also by :attr:`chamfer.Hits.probably_nothing`, in a second or two,
+        and kept with the index, if that can be written, until there are twice or half as many documents.
 
         Args:
             weights: weights to use instead of the searcher's own.
         """
-        return self._levels.of(self.queries.weights if weights is None else weights)
+        return self.levels.of(self.queries.weights if weights is None else weights)
 
     def rerank(
         self,

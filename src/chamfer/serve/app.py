@@ -79,8 +79,8 @@ def create_app(
         refreshing = asyncio.create_task(_refresh(service, queues))
         yield
         refreshing.cancel()
-        service.backend.close()
         await asyncio.to_thread(queues.close)
+        await asyncio.to_thread(service.close)
 
     app = FastAPI(
         title="chamfer",

@@ -155,7 +155,14 @@ class Reader(Protocol):
         """
 
     def unrelated_score(self, weights: str | TokenWeights) -> float | None:
-        """The score that one in a hundred unrelated texts reaches, see :class:`chamfer.search.finding.Levels`.
+        """The score that one in a hundred unrelated texts reaches, see :class:`chamfer.search.background.Levels`.
+
+        Args:
+            weights: the weights of the queries.
+        """
+
+    def knows_unrelated_score(self, weights: str | TokenWeights) -> bool:
+        """Whether :meth:`unrelated_score` answers at once.
 
         Args:
             weights: the weights of the queries.
@@ -203,6 +210,10 @@ class Backend(Protocol):
 
     def learn(self, versions: Versions, asked: LearnRequest, progress: Progress) -> LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
+
+    @property
+    def unmeasurable(self) -> str | None:
+        """Why weights can never be evaluated here, in one sentence; None if they can."""
 
     def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
         """Compare weights on judged queries.

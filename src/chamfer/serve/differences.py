@@ -6,7 +6,7 @@ import numpy.typing as npt
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.schemas.fields import MixFields
 from chamfer.serve.schemas.weights import ChangedToken, ChangesResponse, Difference
-from chamfer.serve.token_table import spelled
+from chamfer.serve.spellings import spelled
 from chamfer.serve.versions import WeightsVersion
 from chamfer.weights.names import mix_of
 from chamfer.weights.token_weights import TokenWeights

@@ -25,7 +25,7 @@ from chamfer.support.progress import Advance
 from chamfer.weights.token_weights import TokenWeights
 
 
-class Compared(NamedTuple):
+class ChosenWeights(NamedTuple):
     """Weights to compare, by the names to show, and the numbers of those that are versions."""
 
     weights: Mapping[str, str | TokenWeights]
@@ -33,7 +33,7 @@ class Compared(NamedTuple):
     baseline: str | None
 
 
-def compared(versions: Versions, asked: Sequence[str | int], baseline: str | int | None) -> Compared:
+def compared(versions: Versions, asked: Sequence[str | int], baseline: str | int | None) -> ChosenWeights:
     """Find the weights that a request names; those that are named twice count once.
 
     Args:
@@ -55,7 +55,7 @@ def compared(versions: Versions, asked: Sequence[str | int], baseline: str | int
 
     for one in asked:
         named(one)
-    return Compared(weights, numbers, None if baseline is None else named(baseline))
+    return ChosenWeights(weights, numbers, None if baseline is None else named(baseline))
 
 
 def name_of(version: WeightsVersion) -> str:
@@ -99,7 +99,8 @@ def evaluate(searcher: Searcher, asked: Asked, is_abandoned: Callable[[], bool])
         split=asked.split,
         progress=until_abandoned,
     )
-    found = evaluation.as_json(explained=EXPLAINED)
+    with until_abandoned("comparing", 0) as advance:
+        found = evaluation.made_json(EXPLAINED, advance)
     found["settings"]["encoder"] = public_name(found["settings"]["encoder"])
     found["notes"] = list(dict.fromkeys([*notes, *found["notes"]]))
     for system in found["systems"]:

@@ -1,7 +1,7 @@
 """The files of the page, read once at import, so that a name in a request never reaches the file system."""
 
+from chamfer.evaluate.page import FOLDER, KINDS
 from chamfer.evaluate.report import report_page
-from chamfer.support.page import FOLDER, KINDS
 
 PAGE: dict[str, tuple[bytes, str]] = {
     entry.name: (entry.read_bytes(), KINDS[entry.name.rpartition(".")[2]])

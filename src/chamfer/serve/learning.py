@@ -22,9 +22,9 @@ from chamfer.serve.schemas.learning import (
     Judgement,
     LearnRequest,
     LearnResponse,
-    MovedDocument,
+    RelevantDocument,
 )
-from chamfer.serve.token_table import spelled
+from chamfer.serve.spellings import spelled
 from chamfer.serve.versions import VERDICT, Versions
 from chamfer.support.progress import Progress, quiet
 from chamfer.tokens.unread import is_read
@@ -72,7 +72,7 @@ def learn(searcher: Searcher, versions: Versions, asked: LearnRequest, progress:
                 query=one.query_id,
                 ndcg_before=one.before,
                 ndcg_after=one.after,
-                documents=[MovedDocument(**moved._asdict()) for moved in one.moved],
+                documents=[RelevantDocument(**moved._asdict()) for moved in one.moved],
             )
             for one in against.queries
         ],

@@ -14,7 +14,7 @@ from chamfer.errors import DamagedError, InputError, UnknownNameError
 from chamfer.index.filter_errors import FilterSyntaxError
 from chamfer.index.filters import SlowFilterError
 from chamfer.serve.backend import LostError, UnwritableError
-from chamfer.serve.batches import BusyError
+from chamfer.serve.batches import AbandonedError, BusyError
 from chamfer.serve.documents import LargeBatchError, TwiceError
 from chamfer.serve.judged_files import LargeFileError
 from chamfer.serve.schemas import evaluation, rerank, weights
@@ -48,6 +48,9 @@ DESCRIPTIONS = {
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Message, "description": description} for status, description in DESCRIPTIONS.items()
 }
+
+# What metrics count a request as whose client has gone; nginx uses the same number, which HTTP leaves free.
+GONE = 499
 
 NOT_JSON = "the request body is not valid JSON"
 
@@ -94,6 +97,7 @@ def answer_problems(app: FastAPI) -> None:
     on(BusyError, lambda error: _problem(429, "too many requests are waiting; try again later", **later))
     on(SlowFilterError, lambda error: _problem(503, str(error), **later))
     on(LostError, lambda error: _problem(503, str(error), **later))
+    on(AbandonedError, lambda error: _problem(GONE, "the client has stopped waiting"))
     on(OSError, _failed_file)
     on(HTTPException, lambda error: _problem(error.status_code, _of_framework(error)))
     on(RequestValidationError, lambda error: _problem(*_first_mistake(error)))

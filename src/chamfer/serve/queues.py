@@ -1,12 +1,14 @@
 """The queues in front of the worker threads."""
 
 import asyncio
+from asyncio import FIRST_COMPLETED
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any, TypeVar
 
-from chamfer.serve.batches import Batches
+from chamfer.serve.asgi import Receive
+from chamfer.serve.batches import AbandonedError, Batches
 from chamfer.serve.limits import Limits
 from chamfer.serve.metrics import Metrics
 from chamfer.serve.service import Service, settings_of
@@ -70,20 +72,33 @@ class Queues:
             executor.shutdown(wait=True, cancel_futures=True)
 
 
-async def ask_until_abandoned(queue: Batches[Call, Any], work: Callable[[Callable[[], bool]], Answer]) -> Answer:
-    """Wait for work that can find out whether somebody still waits for it.
+async def ask_until_abandoned(
+    queue: Batches[Call, Any], work: Callable[[Callable[[], bool]], Answer], receive: Receive
+) -> Answer:
+    """Wait for work until it is done, the client has gone, or the time is up; then nothing of it stays in the queue.
 
     Args:
         queue: the queue to put it in.
         work: does it, given a function that returns whether it is abandoned.
+        receive: the next event of the connection, once the body has been read.
     """
     is_abandoned = Event()
+    asking: asyncio.Task[Answer] = asyncio.create_task(queue.ask(lambda: work(is_abandoned.is_set)))
+    leaving = asyncio.create_task(_disconnected(receive))
     try:
-        answer: Answer = await queue.ask(lambda: work(is_abandoned.is_set))
-    except asyncio.CancelledError:
+        await asyncio.wait((asking, leaving), return_when=FIRST_COMPLETED)
+        if not asking.done():
+            raise AbandonedError
+        return asking.result()
+    finally:
         is_abandoned.set()
-        raise
-    return answer
+        asking.cancel()  # drops what has not begun; what runs asks whether it is abandoned
+        leaving.cancel()
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _call_all(calls: Sequence[Call]) -> list[Any]:

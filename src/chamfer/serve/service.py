@@ -15,7 +15,8 @@ from chamfer.search.hits import Hit, make_hits, probably_nothing
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.search.rerank import score_texts
 from chamfer.serve.backend import Asked, Backend, Reader
-from chamfer.serve.doing import Doing
+from chamfer.serve.estimates import Estimates
+from chamfer.serve.learning_progress import LearningProgress
 from chamfer.serve.limits import FILTER_COMPARISONS, FILTER_PATTERN, FILTER_SECONDS
 from chamfer.serve.schemas import explain as explain_schemas
 from chamfer.serve.schemas import learning as learning_schemas
@@ -75,7 +76,13 @@ class Service:
     """
 
     def __init__(self, backend: Backend, versions: Versions) -> None:
-        self.backend, self.versions, self.doing = backend, versions, Doing()
+        self.backend, self.versions, self.learning = backend, versions, LearningProgress()
+        self._estimates = Estimates()
+
+    def close(self) -> None:
+        """Stop background work."""
+        self.backend.close()
+        self._estimates.close()
 
     @property
     def queries(self) -> QueryEncoder:
@@ -112,7 +119,7 @@ class Service:
         found = reader.find([queries], asked.k, where, asked.offset)
         # Later pages lack the best document, and nothing is estimated for a mix of one request.
         problem = self.backend.problem
-        level = None if asked.offset or asked.mix is not None else reader.unrelated_score(weights)
+        level = None if asked.offset or asked.mix is not None else self._estimates.level(reader, weights)
         return [
             search_schemas.SearchResponse(
                 hits=[_found(hit) for hit in make_hits(ranked.documents, scores) if hit.score >= asked.min_score],
@@ -184,19 +191,26 @@ class Service:
         self, asked: explain_schemas.ExplainRequest, version: WeightsVersion, reader: Reader
     ) -> explain_schemas.ExplainResponse:
         where = _filter(asked.where)
-        encoder, weights = reader.queries.encoder, reader.queries.resolve(weights_for(asked.weights, version))
+        name = asked.weights
+        if isinstance(name, int):
+            version, name = self.versions.find(name), "current"
+        chosen = weights_for(name, version)
+        encoder, weights = reader.queries.encoder, reader.queries.resolve(chosen)
         query = _with_mix(reader.queries.encode([asked.query], weights), asked.mix)
         uniform = query._replace(weights=np.ones_like(query.weights), mix=NOTHING)
         if weights.adapter is not None:
             uniform = reader.queries.encode([asked.query], UNIFORM)
-        missing, notes = set[str](), list[str]()
-        ids, passages = list(dict.fromkeys(asked.ids or ())), dict[str, int]()
+        missing, notes, nothing = set[str](), list[str](), None
+        ids, ranked, passages = list(dict.fromkeys(asked.ids or ())), list[str](), dict[str, int]()
         if asked.ids is None:
             found = reader.find([query, uniform], asked.k, where)
             missing.update(found.missing)
             notes += found.notes
             ids = list(dict.fromkeys(document.id for ranked in found.rankings for document in ranked.documents))
             shown = found.rankings[0].documents
+            ranked = [document.id for document in shown]
+            if asked.mix is None:  # nothing is estimated for a mix of one request
+                nothing = probably_nothing(found.scores[0], self._estimates.level(reader, chosen))
             passages = {one.id: one.passage.number for one in shown if one.passage is not None}
             where = None  # these documents pass it, and it may have taken all the time that it has
         explained = reader.explain([query] if weights.adapter is None else [query, uniform], ids, where, passages)
@@ -207,12 +221,13 @@ class Service:
             query=asked.query,
             query_was_truncated=query.read[0] is not None,
             query_read=query.read[0],
+            probably_nothing=nothing,
             notes=notes,
             form=reader.queries.form,
-            weights=number_of(asked.weights, version),
+            weights=number_of(name, version),
             mix=MixFields.of(query.mix),
             tokens=_query_tokens(query, weights, encoder.vocabulary),
-            documents=sorted(documents, key=lambda one: (-one.score, one.id)),
+            documents=_in_order(documents, ranked),
             stale=problem is not None,
             partial=bool(missing),
             missing_shards=sorted(missing),
@@ -220,8 +235,8 @@ class Service:
 
     def learn(self, asked: learning_schemas.LearnRequest) -> learning_schemas.LearnResponse:
         """Learn weights from judgements, as a version that is not in use yet."""
-        with self.doing:
-            return self.backend.learn(self.versions, asked, self.doing.progress)
+        with self.learning:
+            return self.backend.learn(self.versions, asked, self.learning.progress)
 
     def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
         """Compare weights on judged queries."""
@@ -300,6 +315,18 @@ def _explained(
         evidence=[explain_schemas.EvidencePart(**part._asdict()) for part in explanation.evidence],
         distances=explain_schemas.DistanceRange(unrelated=UNRELATED[explanation.form], equal=EQUAL[explanation.form]),
     )
+
+
+def _in_order(
+    documents: Sequence[explain_schemas.ExplainedDocument], ranked: Sequence[str]
+) -> list[explain_schemas.ExplainedDocument]:
+    """Documents by their scores, those that a search found in its order: it also knows of what scores cut off."""
+    found, lowest = {one.id: one for one in documents}, 1.0
+    key: dict[str, tuple[float, int, str]] = {one.id: (-one.score, len(ranked), one.id) for one in documents}
+    for place, identifier in enumerate(one for one in ranked if one in found):
+        lowest = min(lowest, found[identifier].score)
+        key[identifier] = -lowest, place, identifier
+    return sorted(documents, key=lambda one: key[one.id])
 
 
 def _matches(explanation: Explanation) -> list[explain_schemas.MatchedToken]:

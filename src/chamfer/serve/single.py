@@ -92,6 +92,10 @@ class IndexReader:
         with self.searcher.index.soundness.noticing_damage():
             return self.searcher.unrelated_score(weights)
 
+    def knows_unrelated_score(self, weights: str | TokenWeights) -> bool:
+        """See :class:`chamfer.serve.backend.Reader`."""
+        return self.searcher.levels.knows(weights)
+
     def count_words(self, queries: Sequence[str]) -> Counted:
         """See :class:`chamfer.serve.backend.Reader`."""
         with self.searcher.index.soundness.noticing_damage():
@@ -123,7 +127,7 @@ class IndexBackend:
     @property
     def name(self) -> str:
         """See :class:`chamfer.serve.backend.Backend`."""
-        return self.reader.searcher.index.folder.resolve().name
+        return self.reader.searcher.index.name
 
     def refresh(self) -> None:
         """See :class:`chamfer.serve.backend.Backend`."""
@@ -159,7 +163,7 @@ class IndexBackend:
         """None: there are no shards."""
         return []
 
-    unlearnable = None
+    unlearnable = unmeasurable = None
 
     def learn(self, versions: Versions, asked: LearnRequest, progress: Progress) -> LearnResponse:
         """See :class:`chamfer.serve.backend.Backend`."""

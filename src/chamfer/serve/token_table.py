@@ -1,16 +1,15 @@
 """What a version of the weights says of every token: prepared once, so that each keystroke gets its answer at once."""
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from chamfer.explain.words import Spelling
 from chamfer.search.query_encoder import QueryEncoder
+from chamfer.serve.spellings import Spelled, spelled
 from chamfer.serve.versions import WeightsVersion
-from chamfer.tokens.vocabulary import Vocabulary
 from chamfer.weights.changes import Changes
 from chamfer.weights.distribution import Bin, histogram
 from chamfer.weights.frequencies import DocumentFrequencies
@@ -21,42 +20,6 @@ Order = Literal["heaviest", "lightest", "frequent"]
 
 # Words that everybody who knows the documents knows: as many of the most frequent ones.
 FREQUENT = 100
-
-
-class Spelled:
-    """How the tokens of a vocabulary are spelled.
-
-    Args:
-        vocabulary: the vocabulary.
-    """
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        spelling, self.tokens = Spelling(vocabulary), vocabulary.tokens
-        self.texts = [spelling.text([token]) for token in range(len(vocabulary))]
-        # Each behind itself, because the first token of a text begins a word whatever its spelling.
-        self.starts = spelling.starts(np.repeat(np.arange(len(vocabulary)), 2).tolist())[1::2]
-        self.searched = [
-            token.lower() if token == text else f"{token}\n{text}".lower()
-            for token, text in zip(vocabulary.tokens, self.texts, strict=True)
-        ]
-        words = [
-            starts and text.isalpha() and (len(text) > 1 or not text.isascii())
-            for starts, text in zip(self.starts, self.texts, strict=True)
-        ]
-        self.is_word = np.array(words, np.bool_) & ~vocabulary.is_special
-        # Ties of weight and frequency are broken in favour of whole words, then by the alphabet.
-        places = sorted(range(len(vocabulary)), key=lambda token: (not self.is_word[token], vocabulary.tokens[token]))
-        self.rank = np.argsort(np.array(places))
-
-    def fields(self, token: int) -> dict[str, Any]:
-        """The fields of :class:`chamfer.serve.schemas.fields.TokenFields`."""
-        return {"token": self.tokens[token], "text": self.texts[token], "starts_word": self.starts[token]}
-
-
-@lru_cache(maxsize=2)
-def spelled(vocabulary: Vocabulary) -> Spelled:
-    """How the tokens of a vocabulary are spelled; found out once."""
-    return Spelled(vocabulary)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,18 +2,20 @@
 
 /** @typedef {"search" | "weights" | "learn" | "evaluate"} View */
 /**
- * `where` are filters that all must hold, `changed` the weights that were changed by hand, by token, `mix` the mix if it
- * was changed, and `shown` the number of results in a column.
+ * `weights` are those to rank with: `current`, a name, or the number of a version; `where` are filters that all must hold,
+ * `changed` the weights that were changed by hand, by token, `mix` the mix if it was changed, and `shown` the number of
+ * results in a column.
  *
- * @typedef {{q: string, view: View, weights: import("./types.js").Weighting, where: string[],
+ * @typedef {{q: string, view: View, weights: string, where: string[],
  *   changed: Record<string, number>, mix: import("./types.js").Mix | null, shown: number}} Place
  */
 
 /** Results in a column, and how many more "load more" loads. */
 export const PAGE = 10;
 
-const VIEWS = /** @type {const} */ (["search", "weights", "learn", "evaluate"]);
-const WEIGHTINGS = /** @type {const} */ (["current", "mix", "idf-soft", "idf"]);
+export const VIEWS = /** @type {const} */ (["search", "weights", "learn", "evaluate"]);
+/** Weights to rank the right column with, by name; uniform ones rank the left one. */
+export const WEIGHTINGS = /** @type {const} */ (["current", "mix", "idf-soft", "idf"]);
 
 /** What belongs to one query, and goes when another one is asked. */
 export const UNCHANGED = { changed: {}, mix: null, shown: PAGE };
@@ -27,13 +29,16 @@ export function placeOf(search) {
   return {
     q: (asked.get("q") ?? "").trim(),
     view: VIEWS.find((name) => name === asked.get("view")) ?? "search",
-    weights: WEIGHTINGS.find((name) => name === asked.get("weights")) ?? "current",
+    weights: weightsIn(asked.get("weights") ?? ""),
     where: asked.getAll("where").filter(Boolean),
     changed: Object.fromEntries(asked.getAll("weight").flatMap(changedWeight)),
     mix: mixIn(asked.get("mix")),
     shown: Math.min(100, Math.max(PAGE, Number(asked.get("shown")) || 0)),
   };
 }
+
+/** @param {string} text */
+const weightsIn = (text) => (/^[1-9]\d{0,8}$/.test(text) ? text : (WEIGHTINGS.find((name) => name === text) ?? "current"));
 
 /** @param {string} text such as `hip:2.5`; a token may have a colon itself @returns {[string, number][]} */
 function changedWeight(text) {

@@ -14,6 +14,7 @@ import { Failure, say, settle } from "./notice.js";
 /** @typedef {import("./types.js").CheckResponse} CheckResponse */
 /** @typedef {import("./types.js").HealthResponse} HealthResponse */
 
+const HEALTH = "/health";
 const KEY = "chamfer.key";
 /** The API key, stored for this tab, or for this page if the browser blocks storage. */
 const storedKey = {
@@ -63,7 +64,11 @@ async function request(method, path, body, signal) {
   }
   if (response.status === 429)
     throw new Failure(`The server is too busy; try again in ${seconds(waitOf(response))}.`, about);
-  if (!response.ok) throw new Failure(await messageOf(response), about);
+  if (!response.ok) {
+    const told = await response.json().catch(() => null);
+    if (path === HEALTH && typeof told?.problem === "string") return told; // an answer, whatever the status
+    throw new Failure(messageOf(told, response.status), about);
+  }
   const answer = await response.json();
   settle(about);
   return answer;
@@ -88,12 +93,10 @@ async function send(method, path, body, signal) {
 /** @param {string} path */
 const subjectOf = (path) => path.split("?")[0];
 
-/** @param {Response} response */
-async function messageOf(response) {
-  const answer = await response.json().catch(() => null);
-  const message = typeof answer?.message === "string" ? answer.message.trim() : "";
-  if (message === "") return `The server failed with status ${response.status} and gave no reason.`;
-  return sentence(message);
+/** @param {any} told JSON that the server answered, null if it was none @param {number} status */
+function messageOf(told, status) {
+  const message = typeof told?.message === "string" ? told.message.trim() : "";
+  return message === "" ? `The server failed with status ${status} and gave no reason.` : sentence(message);
 }
 
 /** @param {Response} response */
@@ -110,7 +113,7 @@ const pause = (wait, signal) =>
   });
 
 /**
- * @param {{query: string, k: number, weights: string, where?: string, mix?: import("./types.js").Mix}} asked
+ * @param {{query: string, k: number, weights: string | number, where?: string, mix?: import("./types.js").Mix}} asked
  * @param {AbortSignal} signal
  * @returns {Promise<ExplainResponse>}
  */
@@ -167,8 +170,11 @@ export const reportPage = () => fetch("/page/report.txt").then((response) => res
 /** What can be learnt from marks. @param {import("./types.js").Judgement[]} judgements @returns {Promise<CheckResponse>} */
 export const check = (judgements) => request("POST", "/learn/check", { judgements });
 
+/** What an evaluation needs. @returns {Promise<{refusal: string | null}>} */
+export const evaluation = () => request("GET", "/evaluate");
+
 /** What learning needs, and what it is doing. @returns {Promise<LearningResponse>} */
 export const learning = () => request("GET", "/learn");
 
 /** @returns {Promise<HealthResponse>} */
-export const health = () => request("GET", "/health");
+export const health = () => request("GET", HEALTH);

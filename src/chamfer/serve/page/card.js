@@ -9,9 +9,10 @@ import { CALLED, EVIDENCE, NOTHING, brought } from "./scores.js";
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
 /**
- * `was` is the rank in the other column, null if it is not shown there; `next` is the document ranked below.
+ * `kept` is the factor by which contributions were cut off to the score; `was` is the rank in the other column, null if it
+ * is not shown there; `next` is the document ranked below.
  *
- * @typedef {{rank: number, score: number, was: number | null, next: ExplainedDocument | null}} Place
+ * @typedef {{rank: number, score: number, kept: number, was: number | null, next: ExplainedDocument | null}} Place
  */
 
 /** Values of metadata are cut to this length. */
@@ -65,6 +66,7 @@ export function card(document, state, { weighted, onExpand }) {
   let drawn = null;
   /** @type {Place | null} */
   let place = null;
+  const next = () => place?.next?.title || place?.next?.id || "";
   const showWhy = () => {
     const shown = weighted && state.opened.has(id) && place?.next;
     if (why.hidden === Boolean(shown)) {
@@ -90,14 +92,15 @@ export function card(document, state, { weighted, onExpand }) {
       place = now;
       if (rank.data !== String(now.rank)) rank.data = String(now.rank);
       if (score.data !== decimal(now.score)) score.data = decimal(now.score);
-      bar.put(document, state, now.score, weighted);
+      bar.put(document, state, now, weighted);
       if (before?.rank !== now.rank || before.was !== now.was) {
         badge.replaceChildren(...(weighted ? moved(now) : left(now)));
         badge.classList.toggle("is-moved", now.was !== now.rank);
+        badge.title = now.was !== now.rank ? (badge.querySelector(".unseen")?.textContent ?? "") : "";
       }
       if (weighted && before?.next?.id !== now.next?.id) {
         ask.hidden = now.next === null;
-        ask.replaceChildren("Why above ", element("span", { className: "id" }, now.next?.id ?? ""), "?");
+        ask.replaceChildren("Why above ", element("span", { className: now.next?.title ? "" : "id" }, next()), "?");
       }
       showWhy();
     },
@@ -112,14 +115,14 @@ export function card(document, state, { weighted, onExpand }) {
         text.classList.toggle("cut", made.shortened && !whole);
         marks = made.marks;
         expand.hidden = !made.shortened;
-        expand.replaceChildren(whole ? "less" : "full text", unseen(` of ${id}`));
+        expand.replaceChildren(whole ? "Show less" : "Show all", unseen(` of ${id}`));
         expand.ariaExpanded = String(whole);
         drawn = wanted;
       }
       heat(marks, document, state, weights);
       about.classList.toggle("away", state.active.length > 0);
       if (state.active.length || match.firstChild)
-        match.replaceChildren(...(state.active.length ? matchLine(document, state, weights, weighted) : []));
+        match.replaceChildren(...(state.active.length ? matchLine(document, state, weights, { weighted, kept: place?.kept ?? 1 }) : []));
     },
     /** Show whether it was judged. */
     judged() {
@@ -139,19 +142,19 @@ function subtitle({ id, title, passage }) {
   return [own, element("span", { className: "passage" }, `passage ${passage.number} of ${passage.of}`)];
 }
 
-/** A bar of what words, overall meaning and exact terms brought; its whole length is a perfect score. */
+/** A bar of what words, overall meaning and exact terms add; its whole length is a perfect score. */
 function scoreBar() {
   const parts = ["words", "meaning", "terms"].map((name) => element("span", { className: `of-${name}` }));
   const node = element("span", { className: "score-bar", role: "img" }, ...parts);
   return {
     node,
-    /** @param {ExplainedDocument} document @param {State} state @param {number} score @param {boolean} weighted */
-    put(document, state, score, weighted) {
+    /** @param {ExplainedDocument} document @param {State} state @param {Place} place @param {boolean} weighted */
+    put(document, state, { score, kept }, weighted) {
       const mix = weighted ? state.mix : NOTHING;
-      const [lexical, pooled] = EVIDENCE.map((name) => brought(document, state.weights, mix, name));
+      const [lexical, pooled] = EVIDENCE.map((name) => kept * brought(document, state.weights, mix, name));
       const shares = { words: score - lexical - pooled, [CALLED.pooled]: pooled, [CALLED.lexical]: lexical };
       const told = Object.entries(shares).flatMap(([name, share]) => (share > 0.0005 ? [`${name} ${decimal(share)}`] : []));
-      const title = `made of ${told.join(", ") || "nothing"}`;
+      const title = told.join(", ") || "nothing matches";
       if (title === node.title) return;
       node.title = node.ariaLabel = title;
       Object.values(shares).forEach((share, n) => measure(parts[n], { share: Math.max(0, share) }));
@@ -184,7 +187,7 @@ function moved({ rank, was }) {
 }
 
 /** Whether a result of the left column is gone from the right one. @param {Place} place */
-const left = ({ was }) => (was === null ? [seen("leaves"), unseen("not shown with these weights")] : []);
+const left = ({ was }) => (was === null ? [seen("drops out"), unseen("not shown with these weights")] : []);
 
 /** @param {string} text */
 const seen = (text) => element("span", { ariaHidden: "true" }, text);

@@ -10,7 +10,7 @@ import { spelledPiece, weighed } from "./naming.js";
  * @param {import("./types.js").Difference} difference
  * @param {Mix} before
  * @param {Mix} after
- * @returns {string} in what they differ, as the end of a sentence; empty if in nothing
+ * @returns {string} in what they differ, without a full stop; empty if in nothing
  */
 export function differences({ heavier, lighter, largest, context, adapter }, before, after) {
   const told = [];
@@ -18,11 +18,11 @@ export function differences({ heavier, lighter, largest, context, adapter }, bef
   const all = heavier + lighter;
   if (all > moved.length) {
     const how = [heavier && `${heavier.toLocaleString("en")} heavier`, lighter && `${lighter.toLocaleString("en")} lighter`];
-    told.push(`in ${counted(all, "token")}, ${how.filter(Boolean).join(", ")} (above all ${moved.slice(0, 2).join(" and ")})`);
-  } else if (all) told.push(`in ${moved.join(", ")}`);
+    told.push(`${counted(all, "token")} changed: ${how.filter(Boolean).join(", ")}; most of all ${moved.slice(0, 2).join(" and ")}`);
+  } else if (all) told.push(moved.join(", "));
   const mixed = EVIDENCE.filter((each) => factor(before[each]) !== factor(after[each]));
-  if (mixed.length) told.push(`in ${mixed.map((name) => `${CALLED[name]} ${factor(before[name])} → ${factor(after[name])}`).join(", ")}`);
-  if (context || adapter) told.push("in how a query’s words influence each other");
+  if (mixed.length) told.push(`${mixed.map((name) => `${CALLED[name]} ${factor(before[name])} → ${factor(after[name])}`).join(", ")}`);
+  if (context || adapter) told.push("a query’s words influence each other in another way");
   return told.join("; ");
 }
 

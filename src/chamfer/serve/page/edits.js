@@ -1,11 +1,8 @@
 /** Weights that were changed by hand and are not saved yet. */
 
-import * as api from "./api.js";
-import { ask } from "./dialogs.js";
-import { byId, counted, element, quiet } from "./element.js";
+import { byId, counted } from "./element.js";
 import { spelledPiece, weighed } from "./naming.js";
-import { say, tell } from "./notice.js";
-import { announce } from "./versions.js";
+import { changeRow, makeVersion } from "./newversion.js";
 
 /** @typedef {import("./types.js").WeightedToken} WeightedToken */
 
@@ -32,37 +29,19 @@ function drop() {
   show();
 }
 
-async function save() {
-  const list = [...edits.values()].map(({ token, after }) =>
-    element(
-      "li",
-      {},
-      element("span", {}, spelledPiece(token)),
-      element("span", { className: "number" }, `${weighed(token.weight)} → ${weighed(after)}`),
-    ),
+function save() {
+  const rows = [...edits.values()].map(({ token, after }) =>
+    changeRow(spelledPiece(token), `${weighed(token.weight)} → ${weighed(after)}`),
   );
-  const yes = await ask(
-    "Save these weights?",
-    "Save",
-    element("p", {}, "This creates a new version and uses it right away, for everyone who searches this index:"),
-    element("ul", { className: "changes" }, ...list),
-    quiet("All other tokens keep their weights. You can go back to an earlier version."),
-  );
-  if (!yes) return;
-  try {
-    const tokens = Object.fromEntries([...edits].map(([token, { after }]) => [token, after]));
-    const { version } = await api.change({ tokens, base: "current" });
-    drop();
-    announce();
-    say(`Version ${version} of the weights is now in use.`);
-  } catch (error) {
-    tell(error);
-  }
+  const tokens = () => Object.fromEntries([...edits].map(([token, { after }]) => [token, after]));
+  return makeVersion("Save these weights?", rows, "All other tokens keep their weights.", () => ({ tokens: tokens(), base: "current" }));
 }
 
 /** @param {() => void} onReset called when all changes were taken back */
 export function startEdits(onReset) {
   byId("save-edits").addEventListener("click", () => void save());
+  // They were changes to the weights that were in use before.
+  addEventListener("chamfer:weights", drop);
   byId("drop-edits").addEventListener("click", () => {
     drop();
     onReset();

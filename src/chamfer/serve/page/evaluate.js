@@ -1,17 +1,17 @@
 /** The evaluation view: what to measure, the result, and the result as a file. */
 
 import * as api from "./api.js";
-import { byId, counted, element } from "./element.js";
+import { download } from "./download.js";
+import { byId, counted, element, sentence } from "./element.js";
 import { drawn } from "./evaluation.js";
 import { allJudgements, learnable, onJudgements } from "./judgements.js";
+import { joinedFile } from "./judgedfiles.js";
+import { COMPUTED, versionName } from "./naming.js";
 import { say, tell } from "./notice.js";
 
 /** @typedef {import("./types.js").WeightsResponse} WeightsResponse */
 /** @typedef {import("./evaluation.js").Evaluation} Evaluation */
 /** @typedef {import("./evaluation.js").System} System */
-
-/** Weights that are computed from the index, and what they are called. */
-const COMPUTED = { uniform: "Uniform", mix: "IDF and evidence", "idf-soft": "Softened IDF", idf: "IDF" };
 
 /** Most weights that the server compares. */
 const MOST = 6;
@@ -23,8 +23,8 @@ const DATA = "@@evaluation@@";
 let known = null;
 /** What is shown. @type {Evaluation | null} */
 let shown = null;
-/** A file that was dropped; the browser may not let it be put into the input. @type {File | null} */
-let dropped = null;
+/** Files that were dropped; the browser may not let them be put into the input. @type {File[]} */
+let dropped = [];
 
 /** Whether the user chose between marks and a file. */
 let picked = false;
@@ -45,6 +45,12 @@ export function showEvaluate(visible) {
 
 async function loadWeights() {
   try {
+    const { refusal } = await api.evaluation();
+    byId("evaluate").hidden = refusal !== null;
+    if (refusal !== null) {
+      byId("evaluate-lead").textContent = sentence(refusal);
+      return;
+    }
     known = await api.versions();
     listWeights();
   } catch (error) {
@@ -58,11 +64,11 @@ function listWeights() {
   const used = versions.find((one) => one.version === version);
   /** @type {[string, string, string][]} */
   const all = [
-    ["current", `In use: version ${version}`, used?.name ?? ""],
-    ...Object.entries(COMPUTED).map(([name, called]) => /** @type {[string, string, string]} */ ([name, called, name === "uniform" ? "" : name])),
+    ["current", `In use: version ${version}`, used ? versionName(used.name) : ""],
+    ...Object.entries(COMPUTED).map(([value, { name }]) => /** @type {[string, string, string]} */ ([value, name, ""])),
     ...versions
       .filter((one) => one !== used)
-      .map((one) => /** @type {[string, string, string]} */ ([String(one.version), `Version ${one.version}`, one.name])),
+      .map((one) => /** @type {[string, string, string]} */ ([String(one.version), `Version ${one.version}`, versionName(one.name)])),
   ];
   byId("compared").replaceChildren(
     ...all.map(([value, called, about]) =>
@@ -91,8 +97,8 @@ function choose() {
   ready();
 }
 
-/** @returns {File | null} */
-const file = () => byId("judged-file").files[0] ?? dropped;
+/** @returns {File[]} */
+const files = () => (byId("judged-file").files.length ? [...byId("judged-file").files] : dropped);
 
 /** Say what can be measured on, and allow it. */
 function ready() {
@@ -103,7 +109,7 @@ function ready() {
     ? `Your ${counted(documents, "mark")}, for ${counted(marks, "query")} with a relevant document`
     : "Your marks: mark results as relevant in the search view first";
   if (marks === 0 || !picked) byId(marks ? "use-marks" : "use-file").checked = true;
-  byId("evaluate-run").disabled = running || asked().length < 2 || (byId("use-file").checked && file() === null);
+  byId("evaluate-run").disabled = running || asked().length < 2 || (byId("use-file").checked && files().length === 0);
 }
 
 /** @param {string} name the radio button that the user chose, or that goes with what the user did */
@@ -119,8 +125,8 @@ let running = false;
 async function run(event) {
   event.preventDefault();
   if (byId("evaluate-run").disabled) return;
-  const [weights, baseline, judged] = [asked(), weightsOf(byId("baseline").value), file()];
-  const what = byId("use-marks").checked ? "your marks" : (judged?.name ?? "");
+  const [weights, baseline, judged] = [asked(), weightsOf(byId("baseline").value), files()];
+  const what = byId("use-marks").checked ? "your marks" : judged.map(({ name }) => name).join(" and ");
   const stop = progress(what, weights.length);
   running = true;
   ready();
@@ -128,11 +134,11 @@ async function run(event) {
   say(`Evaluating ${what} with ${weights.length} weightings…`, byId("use-marks").checked ? "/evaluate" : "/evaluate/file");
   try {
     shown =
-      byId("use-marks").checked || judged === null
+      byId("use-marks").checked || judged.length === 0
         ? await api.evaluate({ judgements: learnable(), weights, baseline })
-        : await api.evaluateFile(judged, weights, baseline);
-    const title = element("h2", { id: "evaluation-title", className: "unseen" }, `Evaluation of ${shown.split}`);
-    byId("evaluation").replaceChildren(title, ...drawn(shown, { linkOf }));
+        : await api.evaluateFile(await joinedFile(judged), weights, baseline);
+    const title = element("h2", { id: "evaluation-title", className: "unseen" }, `Evaluation of ${what}`);
+    byId("evaluation").replaceChildren(title, ...drawn(shown, { linkOf, on: what }));
     byId("evaluation").hidden = byId("evaluate-save").hidden = false;
     byId("evaluation").focus({ preventScroll: true });
     byId("evaluation").scrollIntoView({ block: "start" });
@@ -163,21 +169,21 @@ function progress(what, count) {
 }
 
 /**
- * The search view compares any weights with uniform ones, side by side. It knows the weights in use and those by name.
+ * The search view compares any weights with uniform ones, side by side.
  *
  * @type {import("./evaluation.js").LinkOf}
  */
 function linkOf(query, system, baseline) {
-  const searched = [system, baseline].filter(({ name }) => name !== "uniform").map(weightsInSearch);
-  const weights = searched.find((one) => one !== null);
-  if (searched[0] === null || !weights) return null;
+  const searched = [system, baseline].find(({ name }) => name !== "uniform");
+  if (!searched) return null;
+  const weights = weightsInSearch(searched);
   return `/?${new URLSearchParams({ q: query, ...(weights === "current" ? {} : { weights }) })}`;
 }
 
-/** @param {System} system @returns {string | null} */
+/** @param {System} system */
 function weightsInSearch({ name, version }) {
   if (version === null || version === undefined) return name;
-  return version === known?.version ? "current" : null;
+  return version === known?.version ? "current" : String(version);
 }
 
 async function save() {
@@ -186,12 +192,7 @@ async function save() {
   try {
     const page = await api.reportPage();
     const data = JSON.stringify(now).replaceAll("<", "\\u003c"); // no text can end the element
-    const blob = new Blob([page.replace(DATA, () => data)], { type: "text/html" });
-    const link = /** @type {HTMLAnchorElement} */ (
-      element("a", { href: URL.createObjectURL(blob), download: `evaluation-${now.dataset.replace(/[^\w.-]+/g, "-")}.html` })
-    );
-    link.click();
-    URL.revokeObjectURL(link.href);
+    download(page.replace(DATA, () => data), "text/html", `evaluation-${now.dataset.replace(/[^\w.-]+/g, "-")}.html`);
   } catch (error) {
     tell(error);
   }
@@ -205,11 +206,10 @@ function startDrop() {
   zone.addEventListener("drop", (/** @type {DragEvent} */ event) => {
     event.preventDefault();
     over(false);
-    const files = event.dataTransfer?.files;
-    if (!files?.length) return;
-    if (files.length > 1) say("Drop one file at a time.");
-    dropped = files[0];
-    byId("judged-file").files = files;
+    const transferred = event.dataTransfer?.files;
+    if (!transferred?.length) return;
+    dropped = [...transferred];
+    byId("judged-file").files = transferred;
     pick("use-file");
   });
 }
@@ -218,7 +218,7 @@ export function startEvaluate() {
   onJudgements(ready);
   startDrop();
   byId("judged-file").addEventListener("change", () => {
-    dropped = null;
+    dropped = [];
     pick("use-file");
   });
   for (const name of ["use-marks", "use-file"]) byId(name).addEventListener("change", () => pick(name));

@@ -10,12 +10,12 @@ import { outcomes } from "./outcomes.js";
  * @typedef {{difference: number, interval: [number, number] | null, p_value: number, wins: number, ties: number,
  *   losses: number}} Difference
  * @typedef {{id: string, grade: number | null, before: number | null, after: number | null, text: string,
- *   marks: [number, number, number][]}} MovedDocument
+ *   marks: [number, number, number][], title: string}} MovedDocument
  * @typedef {{text: string, kind: "word" | "special" | "evidence", before: number | null, after: number | null}} Gap
  * @typedef {{query: string, relevant: MovedDocument, other: MovedDocument | null, gaps: Gap[], unexplained: string}} Change
  * @typedef {{name: string, label: string, version?: number | null, headline: string, measures: Record<string, number>,
  *   against_baseline: Record<string, Difference>, values: Record<string, number[]>, changes: Change[], answered: number}} System
- * @typedef {{dataset: string, split: string, queries: number, units: number, documents: number, settings: Record<string, any>,
+ * @typedef {{dataset: string, split: string, queries: number, units: number, grouped_by: string, documents: number, settings: Record<string, any>,
  *   notes: string[], baseline: string, main: string, measures: Record<string, string>,
  *   judged: {id: string, text: string}[],
  *   systems: System[], seconds: number}} Evaluation
@@ -28,16 +28,16 @@ import { outcomes } from "./outcomes.js";
  * The parts of an evaluation.
  *
  * @param {Evaluation} evaluation
- * @param {{linkOf?: LinkOf}} [options]
+ * @param {{linkOf?: LinkOf, on?: string}} [options] `on` is what to call the judged queries
  * @returns {HTMLElement[]}
  */
-export function drawn(evaluation, { linkOf = () => null } = {}) {
+export function drawn(evaluation, { linkOf = () => null, on } = {}) {
   const baseline = baselineOf(evaluation);
   const others = evaluation.systems
     .filter((system) => system !== baseline)
     .sort((a, b) => b.measures[evaluation.main] - a.measures[evaluation.main]);
   return [
-    element("p", { className: "measured-on" }, measuredOn(evaluation)),
+    element("p", { className: "measured-on" }, measuredOn(evaluation, on)),
     element("div", { className: "headlines" }, ...others.map((system) => headline(system, evaluation.main))),
     ...notes(evaluation.notes),
     measures(evaluation, baseline),
@@ -47,14 +47,14 @@ export function drawn(evaluation, { linkOf = () => null } = {}) {
 }
 
 /** @param {Evaluation} evaluation @returns {System} */
-export const baselineOf = ({ systems, baseline }) =>
+const baselineOf = ({ systems, baseline }) =>
   systems.find(({ name, label }) => name === baseline || label === baseline) ?? systems[0];
 
-/** @param {Evaluation} evaluation */
-const measuredOn = ({ queries, documents, split, dataset, units }) =>
-  `${counted(queries, "judged query")} (${split}), ${counted(documents, "document")} (${dataset}).` +
+/** @param {Evaluation} evaluation @param {string} [on] */
+const measuredOn = ({ queries, documents, split, dataset, units, grouped_by: by }, on) =>
+  `Measured on ${on ?? `${split} of ${dataset}`}: ${counted(queries, "query")}, ${counted(documents, "document")}.` +
   (units < queries
-    ? ` Queries that share their words or a relevant document count as one in tests and intervals: ${units.toLocaleString("en")} in all.`
+    ? ` Queries that share their words${by === "text" ? "" : " or a relevant document"} count as one in tests and intervals: ${units.toLocaleString("en")} in all.`
     : "");
 
 /** A comparison in plain words, and a bar of the queries that are won, unchanged and lost. @param {System} system @param {string} main */

@@ -9,8 +9,11 @@ export function asCsv(judgements) {
   const rows = Object.entries(judgements).flatMap(([query, own]) =>
     Object.entries(own).map(([id, relevant]) => [query, id, relevant ? "1" : "0"]),
   );
-  return [COLUMNS, ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
+  return asRows(rows);
 }
+
+/** @param {string[][]} rows queries, documents and relevance */
+export const asRows = (rows) => [COLUMNS, ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
 
 /** @param {string} field */
 const quoted = (field) => (/[",\r\n;\t]|^\s|\s$/.test(field) ? `"${field.replaceAll('"', '""')}"` : field);
@@ -44,7 +47,7 @@ export function fromCsv(text) {
 }
 
 /** The rows of a table; fields in quotes may hold delimiters and newlines. @param {string} text @param {string} delimiter */
-function parsed(text, delimiter) {
+export function parsed(text, delimiter) {
   /** @type {string[][]} */
   const rows = [];
   /** @type {string[]} */

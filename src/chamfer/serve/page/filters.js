@@ -28,11 +28,8 @@ const literal = (value) => (typeof value === "string" ? `'${value.replaceAll("'"
 /** The values in a filter, as they are written. @param {string} text @returns {string[]} */
 const literalsIn = (text) => (text.replace(/^(=|in) /, "").match(/'(?:[^']|'')*'|[^\s,()']+/g) ?? []);
 
-/** The filter that ticked values of a field have made, if there is one. @param {string} name */
-function ownFilter(name) {
-  const [equal, among] = [`${field(name)} = `, `${field(name)} in (`];
-  return here().where.find((each) => each.startsWith(equal) || each.startsWith(among)) ?? "";
-}
+/** The filter that ticked values of a field have made, if there is one; a typed one is left alone. @param {string} name */
+const tickedFilter = (name) => here().where.find((each) => each === valuesFilter(name, literalsIn(each.slice(field(name).length + 1)))) ?? "";
 
 /** @param {string} name @param {string[]} ticked values as they are written */
 const valuesFilter = (name, ticked) =>
@@ -41,8 +38,34 @@ const valuesFilter = (name, ticked) =>
 /** @param {Facet} one @param {string} lowest @param {string} highest as typed; empty for no bound */
 function rangeFilter({ name, kind }, lowest, highest) {
   const bound = (/** @type {string} */ typed) => literal(kind === "date" ? typed : Number(typed));
-  const parts = [lowest && `${field(name)} >= ${bound(lowest)}`, highest && `${field(name)} <= ${bound(highest)}`];
-  return parts.filter(Boolean).join(" and ");
+  // A time of the last day comes after the date itself.
+  const below = highest && (kind === "date" ? `< ${literal(shiftedDay(highest, 1))}` : `<= ${bound(highest)}`);
+  return [lowest && `${field(name)} >= ${bound(lowest)}`, below && `${field(name)} ${below}`].filter(Boolean).join(" and ");
+}
+
+/** @param {string} date such as 2024-12-31 @param {number} days */
+function shiftedDay(date, days) {
+  const day = new Date(`${date}T00:00Z`);
+  if (Number.isNaN(day.getTime())) return date;
+  day.setUTCDate(day.getUTCDate() + days);
+  return day.toISOString().slice(0, 10);
+}
+
+/**
+ * The range of a field that the panel has made, if there is one.
+ *
+ * @param {Facet} one
+ * @returns {{filter: string, lowest: string, highest: string} | undefined} with bounds as typed
+ */
+function ownRange(one) {
+  const bounds = /^\S.*? (>=|<=|<) ('[^']*'|\S+)(?: and \S.*? (?:<=|<) ('[^']*'|\S+))?$/;
+  return here().where.flatMap((filter) => {
+    const [, sign, first, second] = filter.match(bounds) ?? [];
+    const typed = (/** @type {string | undefined} */ text) => text?.replaceAll("'", "") ?? "";
+    const [lowest, end] = sign === ">=" ? [typed(first), typed(second)] : ["", typed(first)];
+    const highest = one.kind === "date" && end ? shiftedDay(end, -1) : end;
+    return filter && filter === rangeFilter(one, lowest, highest) ? [{ filter, lowest, highest }] : [];
+  })[0];
 }
 
 /** Show the filters of the address as chips. @param {string[]} where */
@@ -61,6 +84,7 @@ export function showFilters(where) {
 
 async function showPanel() {
   const list = byId("facets");
+  list.ariaBusy = "true"; // what is listed is from the last time
   try {
     const { fields } = await api.index();
     list.replaceChildren(...(fields.length ? fields.map(facet) : [quiet("The documents have no metadata to filter by.")]));
@@ -68,6 +92,7 @@ async function showPanel() {
     list.replaceChildren();
     tell(error);
   }
+  list.ariaBusy = "false";
 }
 
 /** @param {Facet} one @returns {HTMLElement} */
@@ -80,14 +105,15 @@ function facet(one) {
 /** @param {Facet} one */
 function values(one) {
   const shown = one.values.slice(0, LISTED);
-  const ticked = new Set(literalsIn(ownFilter(one.name).slice(field(one.name).length + 1)));
+  const ticked = new Set(literalsIn(tickedFilter(one.name).slice(field(one.name).length + 1)));
   const boxes = shown.map(({ value, documents }) => {
     const box = element("input", {
       type: "checkbox",
       checked: ticked.has(literal(value)),
       onchange: () => {
         if (!ticked.delete(literal(value))) ticked.add(literal(value));
-        const others = here().where.filter((each) => each !== ownFilter(one.name));
+        const own = tickedFilter(one.name);
+        const others = here().where.filter((each) => each !== own);
         onFilter(ticked.size ? [...others, valuesFilter(one.name, [...ticked])] : others);
       },
     });
@@ -102,17 +128,22 @@ function values(one) {
 
 /** @param {Facet} one */
 function range(one) {
-  const [lowest, highest] = /** @type {const} */ ([["at least", one.lowest], ["at most", one.highest]]).map(([label, bound]) => {
+  const now = ownRange(one);
+  const [lowest, highest] = /** @type {const} */ ([
+    ["at least", one.lowest, now?.lowest],
+    ["at most", one.highest, now?.highest],
+  ]).map(([label, bound, value = ""]) => {
     const ariaLabel = `${one.name}: ${label}`;
     return /** @type {HTMLInputElement} */ (
-      element("input", { type: one.kind, step: one.kind === "number" ? "any" : null, ariaLabel, placeholder: String(bound) })
+      element("input", { type: one.kind, step: one.kind === "number" ? "any" : null, ariaLabel, value, placeholder: String(bound) })
     );
   });
   const apply = (/** @type {Event} */ event) => {
     event.preventDefault();
     const made = rangeFilter(one, lowest.value, highest.value);
     byId("filter-panel").hidePopover();
-    if (made) onFilter([...here().where.filter((each) => each !== made), made]);
+    const others = here().where.filter((each) => each !== now?.filter && each !== made);
+    if (made || now) onFilter(made ? [...others, made] : others);
   };
   return [element("form", { className: "facet-range", onsubmit: apply }, lowest, " to ", highest, element("button", {}, "Apply"))];
 }
@@ -120,7 +151,10 @@ function range(one) {
 /** @param {(where: string[]) => void} listener called with all filters after one was added or removed */
 export function startFilters(listener) {
   onFilter = listener;
-  byId("filter-panel").addEventListener("toggle", (/** @type {ToggleEvent} */ event) => event.newState === "open" && void showPanel());
+  byId("filter-panel").addEventListener("toggle", (/** @type {ToggleEvent} */ event) => {
+    if (event.newState === "open") void showPanel();
+    else byId("facets").ariaBusy = "true";
+  });
   byId("filter-form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const typed = byId("filter").value.trim();

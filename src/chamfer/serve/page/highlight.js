@@ -2,7 +2,7 @@
 
 import { element, measure } from "./element.js";
 import { closeness } from "./scores.js";
-import { windows } from "./snippet.js";
+import { wholeWord, windows } from "./snippet.js";
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
@@ -12,6 +12,9 @@ import { windows } from "./snippet.js";
  *
  * @typedef {{title: (Node | string)[], text: (Node | string)[], marks: Mark[], shortened: boolean}} Highlighted
  */
+
+/** Strength from which a highlight is no stronger: a weight that few words exceed, matched exactly. */
+const HOT = 2;
 
 /**
  * The strength of a match: weight times closeness.
@@ -36,7 +39,8 @@ export function highlighted(document, state, whole) {
   // Spans count code points, but JavaScript strings are indexed by UTF-16 code units.
   const points = [...document.text];
   const matches = state.answer.tokens.flatMap((token, i) => {
-    const { span } = document.matches[i];
+    const matched = document.matches[i].span;
+    const span = matched && wholeWord(points, matched);
     return span ? [{ i, span, strength: token.special ? 0 : strength(document, state, state.weights, i) }] : [];
   });
   // The title stands above the text, which spans count as its beginning.
@@ -50,7 +54,7 @@ export function highlighted(document, state, whole) {
   const ranges = (whole ? /** @type {[number, number][]} */ ([[0, body.length]]) : cut).map((range) => shifted(range, from));
   /** @type {Mark[]} */
   const marks = [];
-  const text = ranges.flatMap((range) => [range[0] > from ? "… " : "", ...marked(points, range, matches, marks)]);
+  const text = ranges.flatMap((range, n) => [n ? " … " : range[0] > from ? "… " : "", ...marked(points, range, matches, marks)]);
   if (ranges.at(-1)?.[1] !== points.length) text.push(" …");
   return { title: marked(points, [0, head], matches, marks), text, marks, shortened };
 }
@@ -82,8 +86,8 @@ function marked(points, [start, stop], matches, marks) {
 }
 
 /**
- * Highlight what the active word matched in a document or, without one, softly all matches. Strength is relative to
- * the strongest match that these weights allow, so that documents can be compared.
+ * Highlight what the active word matched in a document or, without one, softly all matches. The scale is absolute, as
+ * that of the lines below words: raising one word does not fade what others matched.
  *
  * @param {Mark[]} marks
  * @param {ExplainedDocument} document
@@ -92,7 +96,6 @@ function marked(points, [start, stop], matches, marks) {
  */
 export function heat(marks, document, state, weights) {
   const { active } = state;
-  const most = Math.max(1e-9, ...state.answer.tokens.map((token, i) => (token.special ? 0 : weights[i])));
   for (const mark of marks) {
     const { node, tokens } = mark;
     const lit = tokens.filter((i) => active.includes(i));
@@ -100,7 +103,7 @@ export function heat(marks, document, state, weights) {
     let share = 0;
     if (active.length === 0) {
       const text = tokens.filter((i) => !state.answer.tokens[i].special);
-      share = 0.62 * Math.min(1, Math.max(0, ...text.map((i) => strength(document, state, weights, i))) / most);
+      share = 0.62 * Math.min(1, Math.max(0, ...text.map((i) => strength(document, state, weights, i))) / HOT);
     } else if (lit.length) {
       share = 0.25 + 0.75 * Math.max(...lit.map((i) => closeness(document.matches[i].distance, state.answer.form)));
     }

@@ -32,7 +32,7 @@ export function inspect(state, word, options) {
 }
 
 const hint = () =>
-  element("span", { className: "quiet" }, "Drag a word sideways to change its weight, or click it. ", scale());
+  element("span", { className: "quiet" }, `Drag a word sideways to change its weight, or ${matchMedia("(pointer: coarse)").matches ? "tap" : "click"} it. `, scale());
 
 /** How thick the lines of some weights are. */
 function scale() {
@@ -59,7 +59,7 @@ function about(state, word, options) {
 /** @param {State} state @param {Word} word */
 function matched({ answer: { documents, form } }, word) {
   const close = documents.filter(({ matches }) => word.pieces.some((i) => closeness(matches[i].distance, form) >= CLOSE)).length;
-  if (word.special) return "[CLS], [SEP] and the like: they carry no text";
+  if (word.special) return "markers that the model adds, such as [CLS]";
   return close ? `close match in ${close} of ${counted(documents.length, "result")}` : "no close match";
 }
 

@@ -84,7 +84,7 @@ function lead(documents) {
 /** @param {number} count @param {import("./types.js").LearningResponse} needs */
 function showProgress(count, { least, usually_needed, most }) {
   const missing = least - count;
-  const rest = missing > 0 ? `${missing} more until weights can be learnt` : "weights can be learnt, but seldom gain much yet";
+  const rest = missing > 0 ? `${missing} more until weights can be learnt` : "you can learn weights now, but gains are usually small this early";
   byId("marking-text").textContent =
     count < usually_needed
       ? `${count} of about ${counted(usually_needed, "judged query")}; ${rest}.`

@@ -53,7 +53,7 @@ export function showLearnt(section, learnt, { onUse, onKeep, onDiscard }) {
 /** What the figures were measured on. @param {LearnResponse} learnt */
 function basis({ held_out, known, compared, queries }) {
   const from = `Learnt from ${counted(queries, "judged query")}.`;
-  if (!held_out) return `${from} Measured on the queries that were learnt from, which flatters the new weights.`;
+  if (!held_out) return `${from} Measured on the queries that were learnt from, so the new weights look better than they are.`;
   const left = known ? ` ${counted(known, "query")} ${known === 1 ? "is" : "are"} not counted, because the weights in use were learnt from ${known === 1 ? "it" : "them"}.` : "";
   const each = compared.length === 1 ? "one query, searched with weights learnt without it" : `${compared.length} queries, each searched with weights learnt without it`;
   return `${from} Measured on ${each}.${left}`;

@@ -1,23 +1,21 @@
 /** Starts the page and shows the view named in the address. */
 
-import { addressOf, go, here, placeOf } from "./address.js";
+import { VIEWS, addressOf, go, here, placeOf } from "./address.js";
 import * as api from "./api.js";
-import { byId, counted } from "./element.js";
+import { byId, counted, sentence } from "./element.js";
 import { showEvaluate, startEvaluate } from "./evaluate.js";
 import { judgementsFor } from "./judgements.js";
 import { showLearn, startLearn } from "./learn.js";
-import { clearNotice, tell } from "./notice.js";
+import { clearNotice, say, tell } from "./notice.js";
 import { search, startSearch } from "./search.js";
 import { startTheme } from "./theme.js";
 import { showWeights, startWeights } from "./weights.js";
-
-const VIEWS = /** @type {const} */ (["search", "weights", "learn", "evaluate"]);
 
 function show() {
   const { view } = here();
   for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
   for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll("nav [data-view]"))) {
-    const name = /** @type {typeof VIEWS[number]} */ (link.dataset.view);
+    const name = /** @type {import("./address.js").View} */ (link.dataset.view);
     link.ariaCurrent = name === view ? "page" : null;
     link.setAttribute("href", addressOf({ ...here(), view: name })); // a link opened in a new tab keeps the query
   }
@@ -29,10 +27,13 @@ function show() {
 
 async function showHealth() {
   try {
-    const { index, documents, encoder, weights, version } = await api.health();
+    const { index, documents, encoder, weights, version, problem } = await api.health();
     judgementsFor(index);
     byId("health").textContent =
       `${counted(documents, "document")} · ${encoder} · weights version ${weights} · chamfer ${version}`;
+    // Above results, the answer itself says so.
+    const { view, q } = here();
+    if (problem && !(view === "search" && q)) say(sentence(problem));
   } catch (error) {
     tell(error);
   }
@@ -45,7 +46,7 @@ document.addEventListener("click", (event) => {
   if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin || link.hash) return;
   event.preventDefault();
   clearNotice();
-  if (link.dataset.view) go({ view: /** @type {typeof VIEWS[number]} */ (link.dataset.view) });
+  if (link.dataset.view) go({ view: /** @type {import("./address.js").View} */ (link.dataset.view) });
   else go(placeOf(link.search));
 });
 

@@ -1,6 +1,7 @@
 /** The marks: what was judged for each query, what cannot be learnt from, and marks as a file. */
 
 import { ask } from "./dialogs.js";
+import { download } from "./download.js";
 import { byId, counted, element, quiet } from "./element.js";
 import { asCsv, fromCsv } from "./exchange.js";
 import { addJudgements, allJudgements, asRequested, clearJudgements, forgetDocuments } from "./judgements.js";
@@ -53,13 +54,6 @@ function item({ query, relevant, not_relevant }, found) {
   );
 }
 
-function download() {
-  const file = URL.createObjectURL(new Blob([asCsv(allJudgements())], { type: "text/csv" }));
-  const link = /** @type {HTMLAnchorElement} */ (element("a", { href: file, download: "judged.csv" }));
-  link.click();
-  URL.revokeObjectURL(file);
-}
-
 /** @param {File} file */
 async function read(file) {
   try {
@@ -81,7 +75,7 @@ async function clearAll() {
 
 export function startMarks() {
   const chosen = /** @type {HTMLInputElement} */ (byId("marks-file"));
-  byId("download-marks").addEventListener("click", download);
+  byId("download-marks").addEventListener("click", () => download(asCsv(allJudgements()), "text/csv", "judged.csv"));
   byId("import-marks").addEventListener("click", () => chosen.click());
   chosen.addEventListener("change", async () => {
     const [file] = chosen.files ?? [];

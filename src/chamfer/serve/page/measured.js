@@ -30,8 +30,8 @@ export function measures(evaluation, baseline) {
     { className: "evaluated" },
     element("h2", {}, "Measures"),
     quiet(
-      `Dots are differences to ${baseline.label}` +
-        (without ? ". So few queries have no intervals." : ", lines their 95% intervals; a full dot means that the line does not reach 0."),
+      `Dots show the difference from ${baseline.label}` +
+        (without ? ". Too few queries for confidence intervals." : ", lines its 95% interval; a full dot means that the line does not reach 0."),
     ),
     element("div", { className: "measures" }, ...names.map((name) => chart(name, evaluation, baseline, scale))),
   );
@@ -78,7 +78,7 @@ function chart(name, evaluation, baseline, scale) {
       element(
         "thead",
         { className: "unseen" },
-        element("tr", {}, ...["system", "mean", `difference to ${baseline.label}`].map((text) => element("th", { scope: "col" }, text))),
+        element("tr", {}, ...["system", "mean", `difference from ${baseline.label}`].map((text) => element("th", { scope: "col" }, text))),
       ),
       element("tbody", {}, ...rows),
       evaluation.systems.length > 1 ? axis(scale) : null,

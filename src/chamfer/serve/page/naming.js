@@ -27,8 +27,13 @@ export function originOf({ origin, before, weight }) {
 /** A token as it is read in a word: pieces that continue one begin with an ellipsis. @param {{text: string, starts_word: boolean}} token */
 export const spelledPiece = ({ text, starts_word }) => (starts_word ? text : `…${text}`);
 
-/** Names of weights that are computed from the index, as on the buttons that make them. */
-const COMPUTED = { mix: "IDF and evidence", "idf-soft": "Softened IDF", idf: "IDF", uniform: "Uniform" };
+/** The weights that are computed from the index: what they are called everywhere on the page, and what they are made of. */
+export const COMPUTED = {
+  mix: { name: "Mix", about: "softened IDF, overall meaning and exact terms" },
+  "idf-soft": { name: "Softened IDF", about: "rare words weigh somewhat more" },
+  idf: { name: "IDF", about: "rare words weigh more" },
+  uniform: { name: "Uniform", about: "every word weighs the same" },
+};
 
 /** The name of a version; the names of weights are given in words. @param {string} name */
-export const versionName = (name) => /** @type {Record<string, string>} */ (COMPUTED)[name] ?? name;
+export const versionName = (name) => /** @type {Record<string, {name: string} | undefined>} */ (COMPUTED)[name]?.name ?? name;

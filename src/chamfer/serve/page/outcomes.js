@@ -68,7 +68,7 @@ export function outcomes(evaluation, baseline, others, linkOf) {
     more.textContent = `Show ${Math.min(ROWS, found.length - rows)} more`;
     hint.textContent =
       `${evaluation.main} of each query, largest loss first.` +
-      (explained.size ? " Open one with an arrow to see which document overtook which, and why." : "");
+      (explained.size ? " Expand a query to see which document overtook which, and why." : "");
   }
 
   /** @param {Outcome} outcome @param {Change | undefined} change @param {System} system @param {Set<string>} open */

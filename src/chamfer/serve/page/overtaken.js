@@ -2,7 +2,7 @@
 
 import { element, measure, quiet, signed, unseen } from "./element.js";
 import { CALLED } from "./scores.js";
-import { windows } from "./snippet.js";
+import { wholeWord, windows } from "./snippet.js";
 
 /** @typedef {import("./evaluation.js").Change} Change */
 /** @typedef {import("./evaluation.js").Gap} Gap */
@@ -37,14 +37,15 @@ export function because(change, { difference }, system, baseline, link) {
   return parts;
 }
 
+/** A document by its title, or by its id. @param {MovedDocument | null} one */
+const name = (one) => (one?.title ? element("cite", {}, one.title) : element("span", { className: "id" }, one?.id ?? ""));
+
 /** @param {Change} change @param {number} difference */
 function sentence({ relevant, other, gaps: all }, difference) {
   const lost = difference < 0;
-  const name = (/** @type {MovedDocument} */ one) => element("span", { className: "id" }, one.id);
-  const told = [name(relevant), `, which is relevant, ${lost ? "falls" : "rises"} ${fromTo(relevant)}`];
-  if (other && lost) told.push("; ", name(other), `, ${judged(other)}, overtakes it. `);
-  else if (other) told.push(" and overtakes ", name(other), `, ${judged(other)}. `);
-  else told.push(". ");
+  const told = ["Relevant ", name(relevant), ` ${fromTo(relevant, lost)}`];
+  if (other) told.push(`, ${lost ? "below" : "above"} `, name(other), ` (${judged(other)})`);
+  told.push(". ");
   // Gaps are for the relevant document, so in a lost query those count that shrink.
   const turned = all.filter(
     ({ text, before, after }) =>
@@ -55,15 +56,15 @@ function sentence({ relevant, other, gaps: all }, difference) {
   return told;
 }
 
-/** @param {MovedDocument} one */
-function fromTo({ before, after }) {
-  if (before === null) return `to rank ${after}, where it was not found before`;
-  if (after === null) return `from rank ${before} to none: it is not found any more`;
-  return `from rank ${before} to ${after}`;
+/** @param {MovedDocument} one @param {boolean} lost */
+function fromTo({ before, after }, lost) {
+  if (before === null) return `is found at ${after}`;
+  if (after === null) return `falls from ${before} and is no longer found`;
+  return `${lost ? "falls" : "rises"} from ${before} to ${after}`;
 }
 
 /** @param {MovedDocument} one */
-const judged = ({ grade }) => (grade === null ? "which was not judged" : grade > 0 ? "which is relevant, too" : "which is not relevant");
+const judged = ({ grade }) => (grade === null ? "not judged" : grade > 0 ? "relevant, too" : "not relevant");
 
 /** @param {MovedDocument} one @param {boolean} relevant */
 function card(one, relevant) {
@@ -74,7 +75,8 @@ function card(one, relevant) {
     element(
       "p",
       { className: "moved-head" },
-      element("strong", { className: "id" }, one.id),
+      one.title ? element("strong", {}, one.title) : null,
+      element(one.title ? "span" : "strong", { className: "id" }, one.id),
       element("span", { className: "quiet" }, about),
       element("span", { className: "ranks" }, unseen("rank "), `${one.before ?? "–"} → ${one.after ?? "–"}`),
     ),
@@ -82,13 +84,18 @@ function card(one, relevant) {
   );
 }
 
-/** The parts of a text around its strongest matches, which are highlighted. @param {MovedDocument} one */
-function excerpt({ text, marks }) {
+/** The parts of a text around its strongest matches, which are highlighted; its title stands above. @param {MovedDocument} one */
+function excerpt({ text, marks, title }) {
   // Marks count code points, but JavaScript strings are indexed by UTF-16 code units.
-  const points = [...text];
-  const cut = windows(points, marks.map(([start, end, strength]) => ({ span: /** @type {[number, number]} */ ([start, end]), strength })));
+  const head = title && text.startsWith(title) ? [...title].length + 1 : 0;
+  const points = [...text].slice(head);
+  const words = marks.flatMap(([start, end, own]) => {
+    const span = start < head ? null : wholeWord(points, [start - head, end - head]);
+    return span ? [{ span, strength: own }] : [];
+  });
+  const cut = windows(points, words);
   const strength = new Float64Array(points.length);
-  for (const [start, end, own] of marks) for (let n = start; n < end; n++) strength[n] = Math.max(strength[n], own);
+  for (const { span: [start, end], strength: own } of words) for (let n = start; n < end; n++) strength[n] = Math.max(strength[n], own);
   /** @type {(Node | string)[]} */
   const made = [];
   for (const [start, end] of cut) {
@@ -126,11 +133,11 @@ function gaps({ gaps: all, relevant, other }, system, baseline) {
     element(
       "caption",
       {},
-      "What speaks for ",
-      element("span", { className: "id" }, relevant.id),
-      " (to the right) and for ",
-      element("span", { className: "id" }, other?.id ?? ""),
-      " (to the left) ",
+      "Evidence for ",
+      name(relevant),
+      " (right) and ",
+      name(other),
+      " (left) ",
       ...sides.map((side) => element("span", { className: side === system ? "key after" : "key before" }, side.label)),
     ),
     element(

@@ -35,8 +35,29 @@ export function showQuery(state, { onActive, onMove }) {
   [onActiveWord, onWeight] = [onActive, onMove];
   controls = state.words.map((word, at) => control(state, word, at));
   byId("words").replaceChildren(...controls.map(({ node }) => node));
+  fit();
   if (controls.length) controls[0].node.tabIndex = 0; // one tab stop; arrow keys move within it
   updateQuery(state);
+}
+
+/** Make words smaller that do not fit one row, so that results stay in view; and special tokens that would need one of their own. */
+function fit() {
+  const words = byId("words");
+  const top = (/** @type {number} */ at) => controls.at(at)?.node.offsetTop;
+  for (const look of ["", "short", "dense", "dense short"]) {
+    words.className = `words ${look}`;
+    if (top(0) === top(-1) || (look.startsWith("dense") && top(-2) === top(-1))) return;
+  }
+}
+
+/** Fit the words again when the page is wider or narrower. */
+export function startQuery() {
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width === width) return;
+    width = contentRect.width;
+    fit();
+  }).observe(byId("words"));
 }
 
 /** @param {State} state @param {Word} word @param {number} at @returns {Control} */

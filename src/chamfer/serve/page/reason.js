@@ -1,7 +1,7 @@
 /** Why a document ranks above the next one: the words and the evidence that make the difference. */
 
 import { decimal, element, measure, percent, quiet, signed, unseen } from "./element.js";
-import { CALLED, EVIDENCE, NOTHING, brought, closeness, contribution, differences, score, share, sum } from "./scores.js";
+import { CALLED, EVIDENCE, NOTHING, brought, closeness, contribution, differences, share, sum, total } from "./scores.js";
 
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 /** @typedef {import("./types.js").State} State */
@@ -29,7 +29,7 @@ export function reasons(upper, lower, state) {
   for (const name of EVIDENCE.filter((each) => mix[each] > 0))
     rows.push([CALLED[name], brought(upper, weights, mix, name) - brought(lower, weights, mix, name), name]);
   const longest = Math.max(1e-12, ...rows.map(([, difference]) => Math.abs(difference)));
-  const gap = score(upper, weights, mix) - score(lower, weights, mix);
+  const gap = total(upper, weights, mix) - total(lower, weights, mix);
   const carried = share(upper, weights, mix, special.flatMap(({ word }) => word.pieces));
   return [
     element("ul", { className: "reasons" }, ...rows.map((one) => row(one, longest))),
@@ -57,15 +57,16 @@ function row([name, difference, kind], longest) {
  * @param {ExplainedDocument} document
  * @param {State} state
  * @param {number[]} weights weights of the document's column
- * @param {boolean} weighted whether it is the weighted column, where the mix counts
+ * @param {{weighted: boolean, kept: number}} column whether it is the weighted one, where the mix counts; and the factor
+ *   by which contributions were cut off to the score
  */
-export function matchLine(document, state, weights, weighted) {
+export function matchLine(document, state, weights, { weighted, kept }) {
   const { active } = state;
   const mix = weighted ? state.mix : NOTHING;
   const words = [...new Set(active.map((i) => document.matches[i].word))];
   const cosine = sum(active.map((i) => closeness(document.matches[i].distance, state.answer.form))) / active.length;
-  const brings = sum(active.map((i) => contribution(document, weights, mix, i)));
+  const adds = kept * sum(active.map((i) => contribution(document, weights, mix, i)));
   const part = percent(share(document, weights, mix, active));
   const found = words.flatMap((word, n) => [n ? ", " : "", element("strong", {}, word)]);
-  return [...found, ` · cosine ${decimal(cosine, 2)} · brings ${decimal(brings)} (${part})`];
+  return [...found, ` · similarity ${decimal(cosine, 2)} · adds ${decimal(adds)} (${part} of the score)`];
 }

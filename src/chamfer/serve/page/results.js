@@ -75,6 +75,7 @@ export function place(state) {
         own.put({
           rank: n + 1,
           score: orders[c][n].score,
+          kept: orders[c][n].kept,
           was: other !== null && other <= shown ? other : null,
           next: n + 1 < order.length ? order[n + 1].document : null,
         });
@@ -82,18 +83,25 @@ export function place(state) {
     reorder(list, order.map(({ node }) => node), put);
   });
   const [uniform, weighted] = orders.map((order) => order.map(({ document }) => document));
-  byId("story").replaceChildren(...(weighted.length ? story(state, { uniform, weighted }) : []));
-  const { short, full } = summary({ uniform, weighted }, shown);
-  byId("moves-short").textContent = short;
-  clearTimeout(announcing);
-  announcing = setTimeout(() => (byId("moves").textContent = full), REST);
-  redrawLines = () => connect({ uniform, weighted }, shown);
+  tellMoves(state, { uniform, weighted, served: state.servedOrder });
+  redrawLines = () => connect(movesOf(uniform, weighted, shown), shown);
   redrawLines();
 }
 
-/** @param {import("./story.js").Rankings} rankings @param {number} shown */
-function connect(rankings, shown) {
-  const { moved, entered, left } = movesOf(rankings, shown);
+/** @param {State} state @param {import("./story.js").Rankings} rankings */
+function tellMoves(state, rankings) {
+  const found = rankings.weighted.length > 0;
+  byId("changes-line").hidden = !found;
+  clearTimeout(announcing);
+  if (!found) return;
+  byId("story").replaceChildren(...story(state, rankings));
+  const { short, full } = summary(rankings, state.shown);
+  byId("moves-short").textContent = `vs. uniform: ${short}`;
+  announcing = setTimeout(() => (byId("moves").textContent = full), REST);
+}
+
+/** @param {ReturnType<typeof movesOf>} moves @param {number} shown */
+function connect({ moved, entered, left }, shown) {
   const [uniform, weighted] = columns.map(({ cards }) => cards);
   drawLines(
     [...moved, ...entered, ...left].map(({ document: { id }, was, now }) => ({

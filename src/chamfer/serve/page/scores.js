@@ -4,7 +4,7 @@
 /** @typedef {import("./types.js").ExplainedDocument} ExplainedDocument */
 
 /**
- * What each part would bring to a perfect match before that is called 1; see src/chamfer/weights/scale.py.
+ * What each part would add to a perfect match before that is called 1; see src/chamfer/weights/scale.py.
  *
  * @param {ExplainedDocument} document
  * @param {Mix} mix
@@ -18,14 +18,14 @@ export function partsOf({ distances, evidence }, mix) {
   };
 }
 
-/** What a perfect match would bring in all. @param {ExplainedDocument} document @param {Mix} mix */
+/** What a perfect match would add up to. @param {ExplainedDocument} document @param {Mix} mix */
 export function whole(document, mix) {
   const { words, lexical, pooled } = partsOf(document, mix);
   return words + lexical + pooled;
 }
 
 /**
- * What one query token brings to a score: its weight times how much closer its match is than unrelated tokens.
+ * What one query token adds to a score: its weight times how much closer its match is than unrelated tokens.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
@@ -47,7 +47,7 @@ export const CALLED = { lexical: "exact terms", pooled: "overall meaning" };
 export const NOTHING = { lexical: 0, pooled: 0 };
 
 /**
- * What a piece of evidence brings to a score.
+ * What a piece of evidence adds to a score.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
@@ -60,13 +60,20 @@ export function brought(document, weights, mix, name) {
 }
 
 /**
- * From 0 to 1, a perfect match: the sum of what tokens and evidence bring.
+ * The sum of what tokens and evidence add, by which documents are ranked.
  *
  * @param {ExplainedDocument} document
  * @param {number[]} weights
  * @param {Mix} mix
  */
-export const score = (document, weights, mix) => sum(contributions(document, weights, mix));
+export const total = (document, weights, mix) => sum(contributions(document, weights, mix));
+
+/**
+ * The factor by which contributions are cut off to a score from 0 to 1, as the server does.
+ *
+ * @param {number} sum of the contributions
+ */
+export const kept = (sum) => (sum > 1 ? 1 / sum : sum < 0 ? 0 : 1);
 
 /** @param {ExplainedDocument} document @param {number[]} weights @param {Mix} mix */
 const contributions = (document, weights, mix) => [
@@ -78,11 +85,13 @@ const contributions = (document, weights, mix) => [
  * @param {ExplainedDocument[]} documents
  * @param {number[]} weights
  * @param {Mix} mix
- * @returns {{document: ExplainedDocument, score: number}[]} best first; ties are broken by id
+ * @returns {{document: ExplainedDocument, score: number, kept: number}[]} best first, with scores from 0 to 1, a perfect
+ *   match; ties are broken by id
  */
 export function ranked(documents, weights, mix) {
-  const scored = documents.map((document) => ({ document, score: score(document, weights, mix) }));
-  return scored.sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1));
+  const scored = documents.map((document) => ({ document, sum: total(document, weights, mix) }));
+  scored.sort((a, b) => b.sum - a.sum || (a.document.id < b.document.id ? -1 : 1));
+  return scored.map(({ document, sum: whole }) => ({ document, score: whole * kept(whole), kept: kept(whole) }));
 }
 
 /**

@@ -7,11 +7,13 @@ import { filterOf, showFilters, startFilters } from "./filters.js";
 import { allJudgements, onJudgements } from "./judgements.js";
 import { isMixChanged, showMix, startMix, updateMix } from "./mix.js";
 import { clearNotice, say, tell } from "./notice.js";
-import { showQuery, updateQuery } from "./query.js";
+import { showQuery, startQuery, updateQuery } from "./query.js";
 import { focusFirst, place, showResults, startResults, updateJudged, updateResults } from "./results.js";
 import { saveWeights } from "./save.js";
+import { ranked } from "./scores.js";
 import { tellOf } from "./told.js";
 import { applyChanged, changedWeights, served } from "./weighing.js";
+import { isVersion, nameCurrent, numbered, showWeighting } from "./weighting.js";
 import { wordsOf } from "./words.js";
 
 /** @typedef {import("./types.js").State} State */
@@ -22,6 +24,8 @@ const MOST = 100;
 const SPARE = 10;
 /** Milliseconds without a move after which the address is written. */
 const REST = 250;
+/** Milliseconds after which a server knows what unrelated texts score. */
+const LATER = 3000;
 
 /** @type {State | null} */
 let state = null;
@@ -30,6 +34,8 @@ let asked = null;
 /** @type {AbortController | null} */
 let running = null;
 let writing = 0;
+/** Whether the server does not say what unrelated texts score, as of a small index. */
+let isUnknowable = false;
 
 /**
  * Run the search in the address, unless it is already shown.
@@ -39,7 +45,7 @@ let writing = 0;
 export async function search({ again = false } = {}) {
   const { q, weights, where, changed, mix, shown } = here();
   byId("q").value = q;
-  byId("weighting").value = weights;
+  showWeighting(weights);
   document.title = q ? `${q} · chamfer` : "chamfer";
   showFilters(where);
   const key = JSON.stringify([q, weights, where]);
@@ -61,6 +67,7 @@ export async function search({ again = false } = {}) {
     weights: found.answer.tokens.map((token) => token.weight),
     mix: found.answer.mix,
     servedMix: found.answer.mix,
+    servedOrder: servedOrder(found.answer, found.answer.mix),
     active: [],
     shown,
     expanded: new Set(),
@@ -69,6 +76,7 @@ export async function search({ again = false } = {}) {
   applyChanged(state, changed);
   if (mix) state.mix = mix;
   show();
+  void askAgain(state);
   if (mix) await refetch();
 }
 
@@ -86,7 +94,7 @@ async function fetched(shown, mix) {
   const started = performance.now();
   const { q, weights, where } = here();
   try {
-    const question = { query: q, k: Math.min(MOST, shown + SPARE), weights, mix, where: filterOf(where) };
+    const question = { query: q, k: Math.min(MOST, shown + SPARE), weights: numbered(weights), mix, where: filterOf(where) };
     const answer = await api.explain(question, own.signal);
     return { answer, seconds: (performance.now() - started) / 1000 };
   } catch (error) {
@@ -112,11 +120,18 @@ async function refetch() {
   const found = await fetched(now.shown, mix);
   if (found === null || now !== state) return;
   if (found.answer.weights !== now.answer.weights) return void search({ again: true }); // somebody switched versions
+  if (!isMixChanged(now)) {
+    found.answer.probably_nothing = now.answer.probably_nothing; // which the server does not know of a mix that it is sent
+    now.servedOrder = servedOrder(found.answer, now.servedMix);
+  }
   Object.assign(now, found);
   showResults(now);
-  tellOf(now);
+  tellOf(now, here().where.length > 0);
   updateTools(now);
 }
+
+/** @param {import("./types.js").ExplainResponse} answer @param {import("./types.js").Mix} mix */
+const servedOrder = (answer, mix) => ranked(answer.documents, served({ answer }), mix).map(({ document: { id } }) => ({ id }));
 
 function show() {
   byId("empty").hidden = state !== null;
@@ -124,8 +139,7 @@ function show() {
   byId("search-title").className = state === null ? "hero" : "unseen";
   if (state === null) return void showExamples();
   const now = state;
-  if (now.answer.weights !== null)
-    byId("weighting").options[0].textContent = `current weights, version ${now.answer.weights}`;
+  if (now.answer.weights !== null && here().weights === "current") nameCurrent(now.answer.weights);
   showQuery(now, {
     onActive: () => {
       updateQuery(now);
@@ -136,7 +150,25 @@ function show() {
   showMix(now, redraw, () => void refetch());
   showResults(now);
   updateTools(now);
-  tellOf(now);
+  tellOf(now, here().where.length > 0);
+}
+
+/**
+ * Ask once more whether there is probably nothing: the first searches of a server do not wait until it knows.
+ *
+ * @param {State} now
+ */
+async function askAgain(now) {
+  if (now.answer.probably_nothing !== null || now.answer.documents.length === 0 || isUnknowable) return;
+  await new Promise((resolve) => setTimeout(resolve, LATER));
+  if (now !== state || now.answer.probably_nothing !== null || isMixChanged(now)) return;
+  const { weights, where } = here();
+  const question = { query: now.answer.query, k: 1, weights: numbered(weights), where: filterOf(where) };
+  const answer = await api.explain(question, AbortSignal.timeout(60_000)).catch(() => null);
+  if (answer === null || now !== state) return;
+  isUnknowable = answer.probably_nothing === null;
+  now.answer.probably_nothing = answer.probably_nothing;
+  tellOf(now, where.length > 0);
 }
 
 /** Redraw what depends on the weights and the mix. */
@@ -154,11 +186,15 @@ function updateTools(now) {
   const weights = changedWeights(now);
   const changed = Object.fromEntries(Object.entries(weights).map(([token, { after }]) => [token, after]));
   const mix = isMixChanged(now) ? now.mix : null;
-  byId("reset").disabled = byId("save").disabled = !mix && Object.keys(weights).length === 0;
+  const isOlder = isVersion(here().weights);
+  byId("reset").disabled = !mix && Object.keys(weights).length === 0;
+  byId("save").disabled = byId("reset").disabled || isOlder;
+  byId("save").title = isOlder ? "Use this version first, under Weights, to save changes of it" : "";
   const found = now.answer.documents.length;
   const inColumn = Math.min(now.shown, found);
+  byId("more-line").hidden = found === 0;
   byId("more").hidden = now.shown >= Math.min(found, MOST);
-  byId("pool").textContent = `${inColumn} of ${found} candidates · ${Math.round(1000 * now.seconds)} ms`;
+  byId("pool").textContent = `${inColumn} of ${found} loaded · ${Math.round(1000 * now.seconds)} ms`;
   clearTimeout(writing);
   const { q } = here();
   writing = setTimeout(() => here().q === q && note({ changed, mix, shown: now.shown }), REST);
@@ -214,6 +250,7 @@ async function copyLink() {
 export function startSearch() {
   startResults();
   startMix();
+  startQuery();
   startFilters((where) => go({ where, view: "search" }));
   onJudgements(() => {
     updateJudged();

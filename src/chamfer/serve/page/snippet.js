@@ -22,6 +22,26 @@ export function windows(points, matches) {
   return chosen.length ? chosen : [[0, wordEnd(points, BUDGET)]];
 }
 
+/** Letters of words that spaces separate; scripts without spaces have no end of a word to look for. */
+const LETTER = /[\p{L}\p{N}\p{M}]/u;
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+/**
+ * The word that a token is a piece of.
+ *
+ * @param {string[]} points
+ * @param {[number, number]} span of the token
+ * @returns {[number, number] | null} null for punctuation, which nobody wants to see highlighted
+ */
+export function wholeWord(points, [start, end]) {
+  if (!points.slice(start, end).some((point) => LETTER.test(point))) return null;
+  const continues = (/** @type {number} */ at) => at >= 0 && at < points.length && LETTER.test(points[at]) && !UNSPACED.test(points[at]);
+  const [first, last] = [continues(start), continues(end - 1)];
+  while (first && continues(start - 1)) start--;
+  while (last && continues(end)) end++;
+  return [start, end];
+}
+
 /** @param {string[]} points @param {[number, number]} span @returns {[number, number]} */
 function around(points, [start, end]) {
   return [wordStart(points, Math.max(0, start - AROUND)), wordEnd(points, Math.min(points.length, end + AROUND))];

@@ -7,14 +7,18 @@ import { byId, element, sentence } from "./element.js";
 /** Characters of the unread end of a query that are shown. */
 const SHOWN = 80;
 
-/** @param {State} state */
-export function tellOf({ answer }) {
+/** @param {State} state @param {boolean} filtered whether a filter left out documents */
+export function tellOf({ answer }, filtered) {
   const { documents, partial, missing_shards: shards, notes, stale } = answer;
+  const none = filtered ? "No document passes the filter." : "No documents found.";
   const told = [
     partial ? { wrong: true, text: `Results are incomplete: no answer from ${shards.join(", ")}.` } : null,
     ...notes.map((text) => ({ wrong: stale, text: sentence(text) })),
     answer.query_read === null ? null : { wrong: false, text: unread([...answer.query].slice(answer.query_read).join("").trim()) },
-    documents.length === 0 ? { wrong: false, text: "No documents found." } : null,
+    documents.length === 0 ? { wrong: false, text: none } : null,
+    documents.length > 0 && answer.probably_nothing
+      ? { wrong: false, text: "Probably nothing here: no document scores higher than unrelated text does." }
+      : null,
   ];
   byId("told").replaceChildren(
     ...told.flatMap((one) => (one ? [element("p", { className: one.wrong ? "wrong" : "" }, one.text)] : [])),
@@ -24,5 +28,5 @@ export function tellOf({ answer }) {
 /** @param {string} rest the end of the query that the model did not read */
 function unread(rest) {
   const shown = rest.length > SHOWN ? `${rest.slice(0, SHOWN)}…` : rest;
-  return `The query is longer than the model reads. It did not read “${shown}”.`;
+  return `The query is too long for the model; it ignored “${shown}”.`;
 }

@@ -12,7 +12,7 @@
  *   metadata: Record<string, unknown>, matches: MatchedToken[], uniform_matches: MatchedToken[] | null, evidence: EvidencePart[],
  *   distances: {unrelated: number, equal: number}}} ExplainedDocument
  * @typedef {{query: string, query_was_truncated: boolean, partial: boolean, missing_shards: string[], form: "l2" | "cosine", weights: number | null, mix: Mix, tokens: QueryToken[],
- *   documents: ExplainedDocument[], notes: string[], query_read: number | null, stale: boolean}} ExplainResponse
+ *   documents: ExplainedDocument[], notes: string[], query_read: number | null, probably_nothing: boolean | null, stale: boolean}} ExplainResponse
  * @typedef {{name: string, kind: "text" | "date" | "number" | "boolean" | "mixed", documents: number, several: boolean,
  *   distinct: number, exact: boolean, values: {value: string | number | boolean, documents: number}[], lowest: unknown,
  *   highest: unknown}} Facet a field of the documents' metadata, with its most frequent values
@@ -40,15 +40,16 @@
  * @typedef {{doing: string, done: number, of: number, seconds: number}} Running
  * @typedef {{refusal: string | null, least: number, usually_needed: number, most: number, running: Running | null}} LearningResponse
  * @typedef {{queries: {query: string, problem: string | null, unknown: string[]}[]}} CheckResponse
- * @typedef {{status: "ok" | "partial", missing_shards: string[], index: string, documents: number, encoder: string, weights: number, version: string}} HealthResponse
+ * @typedef {{status: "ok" | "partial" | "stale" | "failing", problem: string | null, missing_shards: string[], index: string, documents: number, encoder: string, weights: number, version: string}} HealthResponse
  * @typedef {"current" | "uniform" | "idf" | "idf-soft" | "mix"} Weighting
  *
  * Types of the page itself.
  *
  * @typedef {{text: string, pieces: number[], special: boolean}} Word a word of the query, and which tokens spell it
  * @typedef {{answer: ExplainResponse, seconds: number, words: Word[], weights: number[], mix: Mix, servedMix: Mix,
- *   active: number[], shown: number, expanded: Set<string>, opened: Set<string>}} State what is shown; servedMix is the
- *   mix of the weights, active the tokens whose matches are highlighted, shown the number of results in a column,
- *   expanded the ids of texts shown in full, opened those of results that say why
+ *   servedOrder: {id: string}[], active: number[], shown: number, expanded: Set<string>, opened: Set<string>}} State what
+ *   is shown; servedMix is the mix of the weights, servedOrder the ranking before the user changed anything, active the
+ *   tokens whose matches are highlighted, shown the number of results in a column, expanded the ids of texts shown in
+ *   full, opened those of results that say why
  */
 export {};

@@ -3,8 +3,9 @@
 import * as api from "./api.js";
 import { changeList } from "./changes.js";
 import { differences } from "./differences.js";
-import { byId, counted, element, quiet, unseen } from "./element.js";
-import { versionName } from "./naming.js";
+import { byId, counted, element, quiet, sentence, unseen } from "./element.js";
+import { COMPUTED, versionName } from "./naming.js";
+import { announce, changeRow, makeVersion } from "./newversion.js";
 import { say, tell } from "./notice.js";
 
 /** @typedef {import("./types.js").WeightsResponse} WeightsResponse */
@@ -12,9 +13,6 @@ import { say, tell } from "./notice.js";
 
 /** Versions to show at first. */
 const SHOWN = 8;
-
-/** Announce that the weights in use changed; views that depend on them listen for `chamfer:weights`. */
-export const announce = () => void dispatchEvent(new Event("chamfer:weights"));
 
 /** @param {string} made in UTC */
 function when(made) {
@@ -38,9 +36,9 @@ const USUAL = /^(learnt from \d+ queries|version \d+, edited|(mix|idf-soft|idf|u
 
 /** What was found when a version was learnt here. */
 const VERDICTS = {
-  better: "Better than the weights in use then",
-  "not better": "Not better than the weights in use then",
-  worse: "Worse than the weights in use then",
+  better: "Better than the weights it was compared with",
+  "not better": "Not better than the weights it was compared with",
+  worse: "Worse than the weights it was compared with",
   "not compared": "Not compared with other weights",
 };
 
@@ -48,11 +46,17 @@ const VERDICTS = {
 function differsInWords({ difference, mix }, base) {
   if (difference === null || base === undefined) return [];
   const told = differences(difference, base.mix, mix);
-  return [quiet(told ? `Differs from version ${base.version} ${told}.` : `The same as version ${base.version}.`)];
+  return [quiet(told ? `Compared with version ${base.version}, ${told}.` : `The same as version ${base.version}.`)];
 }
+
+/** What is shown, so that the same answer again neither closes what was opened nor replaces what is being clicked. */
+let current = "";
 
 /** @param {WeightsResponse} answer */
 function show({ version, versions }) {
+  const asked = JSON.stringify([version, versions]);
+  if (asked === current) return;
+  current = asked;
   const items = versions.map((own, n) => {
     const used = own.version === version;
     const listen = { ariaLabel: `Use version ${own.version}`, onclick: () => void use(own.version) };
@@ -98,7 +102,7 @@ function comparison(version) {
       const answer = await api.changes(version);
       const told = differences(answer, answer.base_mix, answer.mix);
       const largest = changeList(answer.largest);
-      body.replaceChildren(quiet(told ? `Version ${version} differs ${told}.` : "They are the same."), ...largest);
+      body.replaceChildren(quiet(told ? sentence(told) : "They are the same."), ...largest);
     } catch (error) {
       details.open = false;
       tell(error);
@@ -128,19 +132,16 @@ export async function use(version) {
   }
 }
 
-/** @param {string} weights */
-async function make(weights) {
-  try {
-    const answer = await api.change({ weights });
-    show(answer);
-    announce();
-    say(`Created version ${answer.version} of the weights; it is now in use.`);
-  } catch (error) {
-    tell(error);
-  }
+/** @param {keyof typeof COMPUTED} weights */
+function make(weights) {
+  const { name, about } = COMPUTED[weights];
+  return makeVersion("Use these weights?", [changeRow(name, about)], "", () => ({ weights }));
 }
 
 export function startVersions() {
-  for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-make]")))
-    button.addEventListener("click", () => void make(button.dataset.make ?? ""));
+  byId("new-version").replaceChildren(
+    ...Object.entries(COMPUTED).map(([weights, { name }]) =>
+      element("button", { type: "button", onclick: () => void make(/** @type {keyof typeof COMPUTED} */ (weights)) }, name),
+    ),
+  );
 }

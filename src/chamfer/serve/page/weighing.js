@@ -45,8 +45,11 @@ export function resetWeight(state, pieces) {
   state.weights = state.weights.map((own, i) => (isOneOf(state, pieces, i) ? original[i] : own));
 }
 
+/** Whether weights differ by more than what 32 bits of the server and 6 digits of an address lose. @param {number} one @param {number} other */
+const differ = (one, other) => Math.abs(one - other) > 1e-5 * Math.max(one, other);
+
 /** @param {State} state @param {number[]} pieces */
-export const isChanged = (state, pieces) => pieces.some((i) => state.weights[i] !== state.answer.tokens[i].weight);
+export const isChanged = (state, pieces) => pieces.some((i) => differ(state.weights[i], state.answer.tokens[i].weight));
 
 /** Whether a place has a token of these pieces. @param {State} state @param {number[]} pieces @param {number} i */
 const isOneOf = ({ answer: { tokens } }, pieces, i) => pieces.some((piece) => tokens[piece].token === tokens[i].token);
@@ -59,7 +62,7 @@ const isOneOf = ({ answer: { tokens } }, pieces, i) => pieces.some((piece) => to
  */
 export function changedWeights({ answer, weights }) {
   const all = answer.tokens.map(({ token, weight }, i) => ({ token, before: weight, after: weights[i] }));
-  const changed = all.filter(({ before, after }) => before !== after);
+  const changed = all.filter(({ before, after }) => differ(before, after));
   // Of a token that the query repeats, the first place counts, and the last entry of a name wins here.
   return Object.fromEntries(changed.reverse().map(({ token, before, after }) => [token, { before, after }]));
 }

@@ -81,7 +81,7 @@ const many = (found) =>
 function readAs(pieces) {
   const word = pieces.map(({ text }) => text).join("");
   if (pieces.length === 1) return `“${word}” is one token.`;
-  return `“${word}” is read in ${pieces.length} pieces: ${pieces.map(spelledPiece).join(" ")}.`;
+  return `“${word}” is split into ${pieces.length} pieces: ${pieces.map(spelledPiece).join(" ")}.`;
 }
 
 /** List the tokens of a bar. @param {WeightBin} bin */

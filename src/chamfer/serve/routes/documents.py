@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from chamfer.serve.answers import as_json
@@ -27,8 +27,8 @@ def document_routes(service: Service, queues: Queues, *, writable: bool) -> APIR
         if reason is not None:
             raise ForbiddenError(reason)
 
-    async def change(work: Callable[[Callable[[], bool]], BaseModel]) -> Response:
-        answer = await ask_until_abandoned(queues.documents, work)
+    async def change(work: Callable[[Callable[[], bool]], BaseModel], request: Request) -> Response:
+        answer = await ask_until_abandoned(queues.documents, work, request.receive)
         with suppress(BusyError, OSError):  # then the server follows the commit a moment later
             await queues.changes.ask(service.backend.refresh)
         task = asyncio.create_task(merge())
@@ -49,11 +49,11 @@ def document_routes(service: Service, queues: Queues, *, writable: bool) -> APIR
         response_model=PutResponse,
         summary="Add documents, and replace those that have the same ids: all of them, or none.",
     )
-    async def put_documents(asked: PutRequest) -> Response:
-        return await change(lambda is_abandoned: service.backend.put_documents(asked.documents, is_abandoned))
+    async def put_documents(asked: PutRequest, request: Request) -> Response:
+        return await change(lambda is_abandoned: service.backend.put_documents(asked.documents, is_abandoned), request)
 
     @router.delete(DOCUMENTS, response_model=DeleteResponse, summary="Delete documents.")
-    async def delete_documents(asked: DeleteRequest) -> Response:
-        return await change(lambda _: service.backend.delete_documents(asked.ids))
+    async def delete_documents(asked: DeleteRequest, request: Request) -> Response:
+        return await change(lambda _: service.backend.delete_documents(asked.ids), request)
 
     return router

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from chamfer.index.field_counts import LISTED_VALUES, SERVED_VALUES
-from chamfer.serve.described import Descriptions
+from chamfer.serve.description import Descriptions
 from chamfer.serve.queues import Queues
 from chamfer.serve.schemas.index import IndexResponse
 from chamfer.serve.service import Service

@@ -30,7 +30,7 @@ def learning_routes(service: Service, queues: Queues) -> APIRouter:
 
     @router.get("/learn", summary="What learning needs here, and what it is doing now.")
     async def get_learning() -> LearningResponse:
-        step, seconds = service.doing.step, service.doing.seconds
+        step, seconds = service.learning.step, service.learning.seconds
         running = None if step is None else Running(doing=step.what, done=step.done, of=step.of, seconds=seconds)
         return LearningResponse(
             refusal=service.backend.unlearnable,

@@ -64,10 +64,11 @@ def weights_routes(service: Service, queues: Queues) -> APIRouter:
     async def get_tokens(
         contains: Annotated[
             str,
-            Query(max_length=100, description="Text that their spelling contains; those that are spelled so first."),
+            Query(max_length=100, description="Substring to search for; exact matches come first."),
         ] = "",
         order: Annotated[
-            Order, Query(description="`frequent` begins with the tokens of most documents, which also decide ties.")
+            Order,
+            Query(description="`frequent`: those in most documents first; ties are broken by document frequency."),
         ] = "heaviest",
         limit: Annotated[int, Query(ge=1, le=1000)] = 50,
         least: Annotated[

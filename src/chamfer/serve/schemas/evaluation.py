@@ -23,18 +23,18 @@ def _kind(sent: Any) -> str:  # noqa: ANN401 -- whatever was sent
     return BY_NUMBER if is_number else BY_NAME
 
 
-Compared = Annotated[
+WeightsReference = Annotated[
     Annotated[Weighting, Tag(BY_NAME)] | Annotated[Annotated[int, Field(ge=1), WHOLE], Tag(BY_NUMBER)],
     Discriminator(_kind),
     Field(description="`current`, the number of a version, or weights that are computed from the index."),
 ]
 ComparedWeights = Annotated[
-    list[Compared], Field(min_length=1, max_length=MOST_COMPARED, description="The weights to compare.")
+    list[WeightsReference], Field(min_length=1, max_length=MOST_COMPARED, description="The weights to compare.")
 ]
 DEFAULT_COMPARED: list[Literal["uniform", "current"]] = ["uniform", "current"]
 
 Baseline = Annotated[
-    Compared | None,
+    WeightsReference | None,
     Field(
         description="The weights to compare the others with; by default `uniform` if it is there, else the first ones."
     ),
@@ -49,7 +49,7 @@ class EvaluateRequest(Request):
     baseline: Baseline = None
 
 
-class JudgedQuery(BaseModel):
+class MeasuredQuery(BaseModel):
     """A query that was measured."""
 
     id: str
@@ -81,6 +81,7 @@ class MovedDocument(BaseModel):
         list[tuple[int, int, float]],
         Field(description="Matches: start and stop in code points, and strength from 0 to 1."),
     ]
+    title: Annotated[str, Field(description="Empty for a document without a title, and if no score is explained.")]
 
 
 class Gap(BaseModel):
@@ -118,6 +119,16 @@ class MeasuredSystem(BaseModel):
     answered: Annotated[int, Field(description="Number of queries with at least one document.")]
 
 
+class EvaluationResponse(BaseModel):
+    """What an evaluation needs here."""
+
+    refusal: Annotated[
+        str | None, Field(description="Why this server cannot evaluate, in one sentence; null if it can.")
+    ]
+    most_queries: Annotated[int, Field(description="Largest number of queries in a request to evaluate.")]
+    most_weights: Annotated[int, Field(description="Largest number of weights in it.")]
+
+
 class EvaluateResponse(BaseModel):
     """Weights side by side on the same judged queries."""
 
@@ -125,7 +136,14 @@ class EvaluateResponse(BaseModel):
     split: Annotated[str, Field(description="Name of the judged file.")]
     queries: Annotated[int, Field(description="Number of queries that were measured.")]
     units: Annotated[
-        int, Field(description="Queries that share words or a relevant document count as one in tests and intervals.")
+        int, Field(description="Number of queries that tests and intervals take as independent, see `grouped_by`.")
+    ]
+    grouped_by: Annotated[
+        Literal["document", "text"],
+        Field(
+            description="What makes several queries one unit: their words or a relevant document, or their words only, "
+            "where relevant documents connect more than half of the queries; then a note says so."
+        ),
     ]
     left_out: Annotated[int, Field(description="Number of queries that some of the weights were learnt from.")]
     unknown: Annotated[int, Field(description="Number of judged documents that are not in the index.")]
@@ -136,6 +154,6 @@ class EvaluateResponse(BaseModel):
     baseline: Annotated[str, Field(description="Name of the system that the others are compared with.")]
     main: Annotated[str, Field(description="The measure that tells whether a query is won or lost.")]
     measures: Annotated[dict[str, str], Field(description="What each measure measures, in plain words.")]
-    judged: list[JudgedQuery]
+    judged: list[MeasuredQuery]
     systems: list[MeasuredSystem]
     seconds: float

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from chamfer.search.hits import DEFAULT_K
+from chamfer.serve.schemas.evaluation import WeightsReference
 from chamfer.serve.schemas.fields import (
     WHOLE,
     BestPassage,
@@ -14,12 +15,12 @@ from chamfer.serve.schemas.fields import (
     MixFields,
     Notes,
     Partial,
+    ProbablyNothing,
     Query,
     ReadCharacters,
     Request,
     Truncated,
     UsedVersion,
-    Weighting,
 )
 from chamfer.weights.mix import Evidence
 
@@ -46,7 +47,7 @@ class ExplainRequest(Request):
         ),
         WHOLE,
     ] = DEFAULT_K
-    weights: Weighting = "current"
+    weights: WeightsReference = "current"
     mix: ChosenMix = None
     where: Filter = None
 
@@ -75,21 +76,21 @@ class MatchedToken(BaseModel):
         Field(description="Range of that token in the text, in Unicode code points; null if it carries no text."),
     ]
     distance: Annotated[float, Field(description="Distance to the matched token, before weighting.")]
-    contribution: Annotated[float, Field(description="What the match brings to the score.")]
+    contribution: Annotated[float, Field(description="What the match contributes to the score.")]
 
 
 class EvidencePart(BaseModel):
-    """What one piece of evidence beside the tokens brought."""
+    """What one piece of evidence beside the tokens adds."""
 
     name: Evidence
     value: Annotated[float, Field(description="BM25's score, or the cosine of mean vectors.")]
     factor: Annotated[float, Field(description="Its factor in the mix.")]
     perfect: Annotated[float, Field(description="The value for the query's own text, a perfect match.")]
-    contribution: Annotated[float, Field(description="What it brings to the score.")]
+    contribution: Annotated[float, Field(description="What it contributes to the score.")]
 
 
 class DistanceRange(BaseModel):
-    """The distances of token vectors at which a match brings nothing, and everything."""
+    """The distances of token vectors at which a match contributes nothing, and everything."""
 
     unrelated: float
     equal: float
@@ -127,6 +128,7 @@ class ExplainResponse(Partial):
     weights: UsedVersion
     query_was_truncated: Truncated
     query_read: ReadCharacters
+    probably_nothing: ProbablyNothing
     notes: Notes
     mix: Annotated[MixFields, Field(description="How much evidence beside the tokens counts.")]
     tokens: list[QueryToken]

@@ -67,7 +67,15 @@ ChosenMix = Annotated[
     MixFields | None, Field(description="Mix to use for this request instead of that of the weights.")
 ]
 VersionName = Annotated[str | None, Field(min_length=1, max_length=200, description="Name for the new version.")]
-UsedVersion = Annotated[int | None, Field(description="Version of the weights, if `weights` was `current`.")]
+UsedVersion = Annotated[int | None, Field(description="Version of the weights; null for weights by name.")]
+ProbablyNothing = Annotated[
+    bool | None,
+    Field(
+        description="Whether the best document scores no better than unrelated ones do; null if that is not known: "
+        "of an index of fewer than 20 documents, on later pages, with a `mix` of the request, and until the server has "
+        "estimated what unrelated ones score, which it begins with the first search with these weights."
+    ),
+]
 Score = Annotated[float, Field(description="From 0, which is no match, to 1, a perfect one.")]
 MinScore = Annotated[float, Field(ge=0, le=1, description="Leave out documents that score less.")]
 Truncated = Annotated[bool, Field(description="Whether the query was longer than the model reads, and was truncated.")]

@@ -36,7 +36,7 @@ class LearnRequest(Request):
     name: VersionName = None
 
 
-class MovedDocument(BaseModel):
+class RelevantDocument(BaseModel):
     """A relevant document's rank, from 1, with the weights in use and with learnt ones; null where it is not found."""
 
     id: str
@@ -50,7 +50,7 @@ class ComparedQuery(BaseModel):
     query: str
     ndcg_before: Annotated[float, Field(description="nDCG@10 with the weights in use.")]
     ndcg_after: Annotated[float, Field(description="nDCG@10 with learnt weights.")]
-    documents: Annotated[list[MovedDocument], Field(description="Its relevant documents.")]
+    documents: Annotated[list[RelevantDocument], Field(description="Its relevant documents.")]
 
 
 class Changed(TokenFields):

@@ -13,6 +13,7 @@ from chamfer.serve.schemas.fields import (
     MinScore,
     Notes,
     Partial,
+    ProbablyNothing,
     Query,
     ReadCharacters,
     Request,
@@ -78,13 +79,7 @@ class SearchResponse(Partial):
     hits: list[Found]
     query_was_truncated: Truncated
     query_read: ReadCharacters
-    probably_nothing: Annotated[
-        bool | None,
-        Field(
-            description="Whether the best document scores no better than unrelated ones do; null if that is not known: "
-            "of an index of fewer than 20 documents, on later pages, and with a `mix` of the request."
-        ),
-    ]
+    probably_nothing: ProbablyNothing
     notes: Notes
     weights: UsedVersion
 

@@ -10,7 +10,6 @@ from chamfer.errors import InputError, last_line
 from chamfer.index.shards import ShardVersion, current_version, holds_shards
 from chamfer.search.query_encoder import QueryEncoder
 from chamfer.serve.backend import Asked
-from chamfer.serve.problems import ConflictError
 from chamfer.serve.schemas.documents import DeleteResponse, NewDocument, PutResponse
 from chamfer.serve.schemas.evaluation import EvaluateResponse
 from chamfer.serve.schemas.learning import CheckRequest, CheckResponse, LearnRequest, LearnResponse
@@ -58,7 +57,7 @@ class ShardBackend:
     @property
     def name(self) -> str:
         """See :class:`chamfer.serve.backend.Backend`."""
-        return self.reader.queries.index.folder.resolve().name
+        return self.reader.queries.index.name
 
     def close(self) -> None:
         """See :class:`chamfer.serve.backend.Backend`."""
@@ -146,11 +145,13 @@ class ShardBackend:
         """Refused, as learning is."""
         raise InputError(self.unlearnable)
 
+    unmeasurable = (
+        "weights cannot be evaluated on shards; evaluate them with chamfer evaluate on the index that was split"
+    )
+
     def evaluate(self, asked: Asked, is_abandoned: Callable[[], bool]) -> EvaluateResponse:
         """Refused: the texts of a hundred documents would travel for each query and each of the weights."""
-        raise ConflictError(
-            "weights cannot be evaluated on shards; evaluate them with chamfer evaluate on the index that was split"
-        )
+        raise InputError(self.unmeasurable)
 
     read_only = "shards cannot be changed; change the index that was split, and split it again with chamfer index shard"
 

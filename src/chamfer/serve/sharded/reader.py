@@ -1,7 +1,7 @@
 """One version of the shards: queries are encoded here, ranked by the shards, and merged here."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from chamfer.data.documents import Document
 from chamfer.errors import UnknownNameError
@@ -25,6 +25,13 @@ from chamfer.serve.sharded.shard import Described, Stored
 from chamfer.weights.token_weights import TokenWeights
 
 
+class Level(NamedTuple):
+    """What unrelated texts score, and the shards that did not help to estimate it."""
+
+    score: float | None
+    missing: set[str]
+
+
 class ShardReader:
     """Reads one version of the shards; see :class:`chamfer.serve.backend.Reader`.
 
@@ -37,7 +44,7 @@ class ShardReader:
     def __init__(self, version: ShardVersion, queries: QueryEncoder, scatter: Scatter) -> None:
         self.version, self.queries, self._scatter = version, queries, scatter
         self._documents = read_set(queries.index.folder, version).documents
-        self._levels: dict[str, float | None] = {}
+        self._levels: dict[str, Level] = {}
         self._contents: Contents | None = None
 
     @property
@@ -110,20 +117,30 @@ class ShardReader:
         """See :class:`chamfer.serve.backend.Reader`; estimated once for each version, in memory."""
         if self.documents < FEWEST:
             return None
-        key = key_of(self.queries.resolve(weights), weights, self.queries.form)
-        if key not in self._levels:
-            level, missing = self._estimated(weights)
-            if missing:  # estimated again when all shards answer
-                return level
-            self._levels[key] = level
-        return self._levels[key]
+        if not self.knows_unrelated_score(weights):
+            self._levels[self._key(weights)] = self._estimated(weights)
+        return self._levels[self._key(weights)].score
 
-    def _estimated(self, weights: str | TokenWeights) -> tuple[float | None, list[str]]:
+    def knows_unrelated_score(self, weights: str | TokenWeights) -> bool:
+        """See :class:`chamfer.serve.backend.Reader`; an estimate of some shards holds while the others are lost."""
+        if self.documents < FEWEST:
+            return True
+        known = self._levels.get(self._key(weights))
+        return known is not None and self._holds(known.missing)
+
+    def _key(self, weights: str | TokenWeights) -> str:
+        return key_of(self.queries.resolve(weights), weights, self.queries.form)
+
+    def _holds(self, missing: Collection[str]) -> bool:
+        """Whether shards would not answer more now than they did when some were missing."""
+        return not missing or set(missing) == set(self._scatter.lost)
+
+    def _estimated(self, weights: str | TokenWeights) -> Level:
         shards = self._scatter.shards
         drawn = self._ask("spans", dict.fromkeys(shards, (-(-SPANS // len(shards)),)))
         spans: list[Span] = [span for answer in drawn.answers.values() for span in answer]
         if not spans:
-            return None, drawn.missing
+            return Level(None, set(drawn.missing))
         [queries], missing = self._counted([self.queries.encode([span.text for span in spans], weights)])
         documents, count = [span.document for span in spans], -(-DOCUMENTS // len(shards))
         scored = self._ask("unrelated", dict.fromkeys(shards, (queries, documents, count)))
@@ -132,7 +149,7 @@ class ShardReader:
             for answer in scored.answers.values()
             for place, scores in enumerate(answer)
         )
-        return level, [*drawn.missing, *missing, *scored.missing]
+        return Level(level, {*drawn.missing, *missing, *scored.missing})
 
     def count_words(self, queries: Sequence[str]) -> Counted:
         """See :class:`chamfer.serve.backend.Reader`."""
@@ -140,16 +157,13 @@ class ShardReader:
         return Counted(WordCounts.sum(gathered.answers.values()), gathered.missing)
 
     def contents(self) -> Contents:
-        """See :class:`chamfer.serve.backend.Reader`; asked once for each version, unless shards are missing."""
-        if self._contents is None:
+        """See :class:`chamfer.serve.backend.Reader`; asked once for each version, and when a lost shard is back."""
+        if self._contents is None or not self._holds(self._contents.missing):
             gathered = self._ask("describe", dict.fromkeys(self._scatter.shards, ()))
             each: list[Described] = list(gathered.answers.values())
             passages = None if any(one.passages is None for one in each) else sum(one.passages or 0 for one in each)
             tally, examples = Tally.sum([one.tally for one in each]), interleaved([one.examples for one in each])
-            found = Contents(passages, tally, examples, gathered.missing)
-            if found.missing:
-                return found
-            self._contents = found
+            self._contents = Contents(passages, tally, examples, gathered.missing)
         return self._contents
 
     def _notes(self, where: Filter | None) -> list[str]:

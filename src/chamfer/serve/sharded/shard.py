@@ -72,6 +72,7 @@ class Shard:
         self._folder, self._number, self._first_stage, self._verify = Path(folder), number, first_stage, verify
         self._name = uuid4().hex
         self._opened: dict[ShardVersion, Ranker] = {}
+        self._examples: dict[ShardVersion, list[str]] = {}
         self._turns, self._opening = Lock(), Lock()
         self.follow()
 
@@ -139,7 +140,9 @@ class Shard:
         """What the documents of this shard hold."""
         index = self._ranker(version).index
         passages = None if index.settings.passages is None else index.manifest.rows
-        return Described(index.tally, examples_of(index), passages)
+        if version not in self._examples:
+            self._examples[version] = examples_of(index)
+        return Described(index.tally, self._examples[version], passages)
 
     def spans(self, version: ShardVersion, count: int) -> list[Span]:
         """Random parts of documents, see :func:`chamfer.retrieve.unrelated.spans_of`."""
@@ -191,7 +194,9 @@ class Shard:
             with self._turns:
                 self._opened[version] = ranker
                 while len(self._opened) > OPEN:
-                    self._opened.pop(next(iter(self._opened))).index.soundness.stop()
+                    oldest = next(iter(self._opened))
+                    self._opened.pop(oldest).index.soundness.stop()
+                    self._examples.pop(oldest, None)
             index.soundness.check_in_background()
             return ranker
 

@@ -93,7 +93,8 @@ class Grouping(NamedTuple):
     def sentence(self) -> str:
         """What the groups share, for a report."""
         shared = {TEXT: "no query text", DOCUMENT: "no query text and no relevant document"}
-        return f"share {shared.get(self.by, f'no query text and no {self.by}')}{self.why and f' ({self.why})'}"
+        why = self.why and f" ({self.why}, too many to keep on one side)"
+        return f"share {shared.get(self.by, f'no query text and no {self.by}')}{why}"
 
 
 def group(queries: Sequence[Tied], by: str = DOCUMENT, *, decided: bool = False) -> Grouping:
@@ -111,7 +112,7 @@ def group(queries: Sequence[Tied], by: str = DOCUMENT, *, decided: bool = False)
     if decided or by == TEXT or largest <= max(LARGEST * len(queries), 1):
         return Grouping(labels, by)
     shared = "relevant documents" if by == DOCUMENT else f"the field {by}"
-    why = f"{shared} connect {largest} of {len(queries)} queries, too many to keep on one side"
+    why = f"{shared} connect {largest} of {len(queries)} queries"
     return Grouping(group(queries, TEXT).labels, TEXT, why)
 
 
@@ -122,7 +123,11 @@ class _Known(NamedTuple):
 
 
 def group_judged(texts: Mapping[str, str], judgements: Judgements) -> Grouping:
-    """Group judged queries that have the same words, or a relevant document in common; see :func:`group`.
+    """Group judged queries that have the same words, or a relevant document in common, into units of a paired test.
+
+    If relevant documents connect more than half of the queries, these would all be one unit, and hardly any difference
+    could be told from chance. They are grouped by their words only, and :attr:`Grouping.why` says so, because the test
+    then takes queries as independent that share some of their answers.
 
     Args:
         texts: query texts by id.

@@ -1,4 +1,4 @@
-"""The files of the web page, which a server serves and a report of an evaluation contains.
+"""The files of the web page: a report of an evaluation contains some, and a server serves all of them.
 
 They are data here: nothing of the server is imported.
 """

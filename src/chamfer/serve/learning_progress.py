@@ -1,4 +1,4 @@
-"""What the server is learning from now, and how far it is."""
+"""Progress of the learning job."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,18 +19,18 @@ class Step(NamedTuple):
     """The number of items."""
 
 
-class Doing:
+class LearningProgress:
     """Follows long work that runs in another thread.
 
     Args:
         clock: seconds since any moment.
 
-    >>> doing = Doing(iter([10.0, 12.5]).__next__)
-    >>> with doing, doing.progress("fitting weights", 40) as advance:
+    >>> job = LearningProgress(iter([10.0, 12.5]).__next__)
+    >>> with job, job.progress("fitting weights", 40) as advance:
     ...     advance(8)
-    ...     doing.step, doing.seconds
+    ...     job.step, job.seconds
     (Step(what='fitting weights', done=8, of=40), 2.5)
-    >>> doing.step is None
+    >>> job.step is None
     True
     """
 
