@@ -89,8 +89,8 @@ sanitized: .venv/installed
 test-sanitized: sanitized
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	    PYTHONPATH=$$($(BIN)/python -c "import numpy; print(numpy.__path__[0][:-6])") \
-	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_native_races.py tests/test_inverted_lists.py \
-	    tests/test_cache_codes.py tests/test_kernels.py
+	    build/sanitized/bin/python -m pytest tests/test_native.py tests/test_native_residuals.py tests/test_native_races.py \
+	    tests/test_inverted_lists.py tests/test_cache_codes.py tests/test_kernels.py
 
 # Slow: quality on whole judged collections, and speed. Results that exist are skipped, unless AGAIN=1.
 bench: bench-zero-shot bench-learning bench-learning-curve bench-mix-choice bench-special-tokens bench-thresholds bench-kernel bench-encoding bench-first-stages bench-compression \

@@ -13,7 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "documents.hpp"
+#include "levels.hpp"
+#include "residuals.hpp"
 
 namespace chamfer {
 
@@ -68,6 +69,63 @@ void check_codes(size_t tokens, size_t dimensions, size_t documents, const Bytes
           "codes, scales and bounds must match the vectors in shape");
 }
 
+inline Residuals checked_residuals(const Table<uint8_t>& packed, int bits, const Flat<float>& levels,
+                                   const Flat<float>& spread, const Table<float>& centroids,
+                                   const Flat<uint16_t>& chosen) {
+    const size_t dimensions = spread.size();
+    check((bits == 2 || bits == 4) && levels.size() == size_t{1} << bits,
+          "residuals must have 2 bits and 4 levels, or 4 bits and 16 levels");
+    check(dimensions * bits == packed.shape(1) * 8 && centroids.shape(1) == dimensions &&
+              chosen.size() == packed.shape(0),
+          "residuals, centroids and levels must match in shape");
+    Residuals residuals;
+    residuals.packed = packed.data();
+    residuals.bits = bits;
+    residuals.dimensions = static_cast<int>(dimensions);
+    residuals.levels = levels.data();
+    residuals.spread = spread.data();
+    residuals.centroids = centroids.data();
+    residuals.count = static_cast<int64_t>(centroids.shape(0));
+    residuals.chosen = chosen.data();
+    return residuals;
+}
+
+// What residuals need so that they can be screened; and find the largest norm of a centroid.
+inline float check_trained(const Residuals& residuals) {
+    check_dimensions(static_cast<size_t>(residuals.dimensions));
+    check(residuals.dimensions % 8 == 0, "residuals can be screened if they have a multiple of 8 dimensions");
+    const auto fit = [](const float* values, int64_t count) {
+        for (int64_t n = 0; n < count; ++n)
+            check(std::fabs(values[n]) <= kLargestTrained,
+                  "centroids, levels and spread must be finite, with no number above 1e6");
+    };
+    fit(residuals.levels, int64_t{1} << residuals.bits);
+    fit(residuals.spread, residuals.dimensions);
+    fit(residuals.centroids, residuals.count * residuals.dimensions);
+    double most = 0;
+    for (int64_t n = 0; n < residuals.count; ++n) {
+        double square = 0;
+        for (int k = 0; k < residuals.dimensions; ++k) {
+            const double value = residuals.centroids[n * residuals.dimensions + k];
+            square += value * value;
+        }
+        most = std::max(most, square);
+    }
+    return std::nextafter(static_cast<float>(std::sqrt(most)), INFINITY);
+}
+
+template <typename Halves, typename FloatTable>
+void check_measured(size_t tokens, size_t documents, const Halves& factors, const FloatTable& bounds) {
+    check(factors.size() == tokens && bounds.shape(0) == Measured::kBounds && bounds.shape(1) == documents,
+          "factors and bounds must match the residuals in shape");
+}
+
+template <typename FloatTable>
+void check_bounds(const FloatTable& bounds) {
+    for (size_t n = 0; n < bounds.size(); ++n)
+        check(std::isfinite(bounds.data()[n]) && bounds.data()[n] >= 0, "bounds must be finite and not negative");
+}
+
 // Documents, validated once. Python owns the large arrays, and this object keeps them alive.
 struct Held {
     std::vector<int64_t> offsets;
@@ -84,8 +142,7 @@ struct Held {
         const size_t documents = offsets.size() - 1;
         check_codes(static_cast<size_t>(offsets.back()), static_cast<size_t>(view.dimensions), documents, codes, scales,
                     bounds);
-        for (size_t n = 0; n < bounds.size(); ++n)
-            check(std::isfinite(bounds.data()[n]) && bounds.data()[n] >= 0, "bounds must be finite and not negative");
+        check_bounds(bounds);
         view.stride = stride_of(view.dimensions);
         view.codes = codes.data();
         view.scales = scales.data();
@@ -129,6 +186,40 @@ struct CodesOnly : Held {
         : Held(codes_.shape(0), dimensions, offsets_), codes(codes_), scales(scales_), bounds(bounds_) {
         set_codes(codes, scales, bounds);
     }
+};
+
+// Residuals, and what was measured of them: enough to rule documents out.
+struct ResidualsOnly : Held {
+    Table<uint8_t> packed;
+    std::vector<float> spread;
+    Table<float> centroids;
+    Flat<uint16_t> chosen, factors;
+    Table<float> bounds;
+    ResidualDocuments residuals;
+
+    ResidualsOnly(Flat<int64_t> offsets_, Table<uint8_t> packed_, int bits, Flat<float> levels_, Flat<float> spread_,
+                  Table<float> centroids_, Flat<uint16_t> chosen_, Flat<uint16_t> factors_, Table<float> bounds_)
+        : Held(packed_.shape(0), spread_.size(), offsets_), packed(packed_), spread(copied(spread_)),
+          centroids(centroids_), chosen(chosen_), factors(factors_), bounds(bounds_) {
+        const size_t documents = offsets.size() - 1;
+        check_measured(packed.shape(0), documents, factors, bounds);
+        check_bounds(bounds);
+        residuals.stored = checked_residuals(packed, bits, levels_, spread_, centroids, chosen);
+        residuals.longest_centroid = check_trained(residuals.stored);
+        residuals.levels = levels_of(levels_.data(), bits);
+        residuals.stored.spread = spread.data();
+        residuals.stored.levels = nullptr;  // they are copied
+        residuals.factors = factors.data();
+        residuals.lost = bounds.data();
+        residuals.best_lost = bounds.data() + documents;
+        residuals.reach = bounds.data() + 2 * documents;
+        view.longest = bounds.data() + 3 * documents;
+        view.shortest = bounds.data() + 4 * documents;
+        view.stride = residuals.stored.bytes();
+        residuals.view = view;
+    }
+
+    ResidualsOnly(const ResidualsOnly&) = delete;  // the view points into this object
 };
 
 // One query and its candidates, copied and validated.

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <limits>
 
+#include "avx2_levels.hpp"
 #include "bounds.hpp"
 #include "codes.hpp"
 #include "half.hpp"
+#include "tables.hpp"
 
 namespace chamfer {
 namespace {
@@ -34,9 +36,9 @@ inline __m256i two_dimensions(const int16_t* at) {
     return _mm256_set1_epi32(two);
 }
 
-// Two registers of 8 query tokens for each document token.
-template <typename Use>
-inline void sweep(const void* group, int dimensions, const Codes& document, const int32_t* lift, Use use) {
+// Two registers of 8 query tokens for each document token, whose sums begin with those at start(its index).
+template <typename Start, typename Use>
+inline void sweep(const void* group, int dimensions, const Codes& document, Start start, Use use) {
     const auto* codes = static_cast<const int16_t*>(group);
     const __m256i shift = _mm256_set1_epi16(128);
     alignas(32) int16_t wide[kTokens][kMost];
@@ -45,8 +47,9 @@ inline void sweep(const void* group, int dimensions, const Codes& document, cons
         __m256i sums[kTokens][2];
         for (int t = 0; t < kTokens; ++t) {
             place[t] = std::min(first + t, document.tokens - 1);
-            sums[t][0] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lift));
-            sums[t][1] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lift + 8));
+            const int32_t* from = start(place[t]);
+            sums[t][0] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+            sums[t][1] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 8));
         }
         for (int from = 0; from < dimensions; from += kMost) {
             const int width = std::min(kMost, dimensions - from);
@@ -102,11 +105,13 @@ struct Running {
     }
 };
 
-void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+template <typename Start>
+void maxima_of(const void* group, int tokens, int dimensions, const Codes& document, Start start, Found& found) {
     for (int g = 0; g * kGroup < tokens; ++g) {
         Running low, high;
         const char* codes = static_cast<const char*>(group) + g * group_bytes(dimensions);
-        sweep(codes, dimensions, document, lift + g * kGroup, [&](int64_t first, const __m256* a, const __m256* b) {
+        const auto of_group = [&](int64_t j) { return start(j) + g * kGroup; };
+        sweep(codes, dimensions, document, of_group, [&](int64_t first, const __m256* a, const __m256* b) {
             const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
             for (int64_t t = 0; t < some; ++t) {
                 low.add(a[t], first + t);
@@ -116,6 +121,16 @@ void maxima(const void* group, int tokens, int dimensions, const Codes& document
         low.store(found, g * kGroup);
         high.store(found, g * kGroup + 8);
     }
+}
+
+void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+    maxima_of(group, tokens, dimensions, document, [&](int64_t) { return lift; }, found);
+}
+
+void residual_maxima(const void* group, int tokens, int dimensions, const Codes& document, const Starts& starts,
+                     Found& found) {
+    const auto start = [&](int64_t j) { return starts.table + starts.rows[j]; };
+    maxima_of(group, tokens, dimensions, document, start, found);
 }
 
 void code_dots(const int8_t* const* rows, int count, const Codes& document, const int32_t* tokens, int32_t* sums) {
@@ -141,7 +156,8 @@ void code_dots(const int8_t* const* rows, int count, const Codes& document, cons
 int64_t above(const void* group, int, int dimensions, const Codes& document, const float* bars, int64_t* found) {
     const __m256 low = _mm256_loadu_ps(bars), high = _mm256_loadu_ps(bars + 8);
     int64_t count = 0;
-    sweep(group, dimensions, document, kUnchanged, [&](int64_t first, const __m256* a, const __m256* b) {
+    const auto unchanged = [](int64_t) { return kUnchanged; };
+    sweep(group, dimensions, document, unchanged, [&](int64_t first, const __m256* a, const __m256* b) {
         const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
         for (int64_t t = 0; t < some; ++t) {
             const auto below = static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a[t], low, _CMP_GE_OQ)));
@@ -160,12 +176,6 @@ inline __m256 widen(const uint16_t* half) {
 inline double sum_of(__m256d x) {
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-}
-
-inline float sum_of(__m256 x) {
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
 template <bool Difference>
@@ -258,9 +268,10 @@ void to_halves(const float* values, int count, uint16_t* out) {
     for (; k < count; ++k) out[k] = to_half(values[k]);
 }
 
-constexpr Path kPath{"avx2", take_codes, scales_within, square_sum, group_bytes, lay_out, maxima, bounds, code_dots,
-                     above, pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>,
-                     products, to_halves};
+constexpr Path kPath{"avx2", take_codes, scales_within, square_sum, group_bytes, lay_out, maxima, residual_maxima,
+                     bounds, code_dots, above, pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>,
+                     in_64_bits<true>, products, to_halves, unpack, take_starts, add_levels, level_dot,
+                     fill_table<4>};
 
 }  // namespace
 

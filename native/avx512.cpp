@@ -9,8 +9,10 @@
 #include <cstring>
 #include <limits>
 
+#include "avx512_levels.hpp"
 #include "bounds.hpp"
 #include "codes.hpp"
+#include "tables.hpp"
 
 namespace chamfer {
 namespace {
@@ -93,6 +95,27 @@ inline int32_t four_dimensions(const uint8_t* at) {
     return four;
 }
 
+// What is added to every sum of a query token; and where to prefetch during the tokens from `first` on, how far apart.
+struct Lift {
+    const int32_t* lift;
+
+    const int32_t* of(int64_t, int group) const { return lift + group * kGroup; }
+    static const uint8_t* ahead(const Codes& document, int64_t first) {  // those after the next ones
+        return document.codes + (first + 2 * kTokens) * document.stride;
+    }
+    static int64_t apart() { return 4 * kTokens; }
+};
+
+// What is added to the sums of one document token.
+struct FromTable {
+    Starts starts;
+    int64_t steps;
+
+    const int32_t* of(int64_t token, int group) const { return starts.table + starts.rows[token] + group * kGroup; }
+    const uint8_t* ahead(const Codes&, int64_t first) const { return starts.next + first * starts.next_bytes; }
+    int64_t apart() const { return kTokens * starts.next_bytes / steps; }
+};
+
 // The sums of 8 document tokens with G groups of query tokens. They are consumed one by one between the first steps of
 // the next 8, not all at once before these: that keeps the multipliers busy, which limit the speed.
 template <typename V, int G>
@@ -105,13 +128,14 @@ struct Block {
 };
 
 // Compute the block of 8 tokens from `first` on, calling between(t) eight times on the way.
-template <typename V, int G, typename Between>
+template <typename V, int G, typename Added, typename Between>
 [[gnu::always_inline]] inline void sweep(const char* group, int dimensions, const Codes& document, int64_t first,
-                                         const int32_t* lift, Block<V, G>& block, Between between) {
+                                         const Added& added, Block<V, G>& block, Between between) {
     const int64_t steps = quads(dimensions);
     const char* more = group + (G - 1) * group_bytes(dimensions);
     const uint8_t* codes = document.codes + first * document.stride;
-    const uint8_t* ahead = codes + 2 * kTokens * document.stride;
+    const uint8_t* ahead = added.ahead(document, first);
+    const int64_t apart = added.apart();
     const int64_t last = document.tokens - 1 - first;
     const uint8_t* token[kTokens];
 #pragma GCC unroll 8
@@ -122,13 +146,14 @@ template <typename V, int G, typename Between>
     typename V::Ints one[kTokens], two[kTokens];  // compilers keep two plain arrays in registers, not one of arrays
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) {
-        one[t] = V::add(V::load(group + steps * 64), V::load(lift));
-        two[t] = G == 2 ? V::add(V::load(more + steps * 64), V::load(lift + kGroup)) : one[t];
+        const int64_t place = first + std::min<int64_t>(t, last);
+        one[t] = V::add(V::load(group + steps * 64), V::load(added.of(place, 0)));
+        two[t] = G == 2 ? V::add(V::load(more + steps * 64), V::load(added.of(place, 1))) : one[t];
     }
     int64_t k = 0;
     const auto step = [&]() __attribute__((always_inline)) {
         const typename V::Ints q = V::load(group + k * 64), r = V::load(more + k * 64);
-        __builtin_prefetch(ahead + k * (4 * kTokens));
+        __builtin_prefetch(ahead + k * apart);
 #pragma GCC unroll 8
         for (int t = 0; t < kTokens; ++t) {
             const typename V::Ints d = V::all(four_dimensions(token[t] + 4 * k));
@@ -164,8 +189,8 @@ struct Two {
     }
 };
 
-template <typename V, int G>
-void maxima_of(const void* group, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+template <typename V, int G, typename Added>
+void maxima_of(const void* group, int dimensions, const Codes& document, const Added& added, Found& found) {
     const char* codes = static_cast<const char*>(group);
     const float* scales = document.scales;
     Two<V> all[G], here[G];
@@ -185,10 +210,10 @@ void maxima_of(const void* group, int dimensions, const Codes& document, const i
         }
         scales += kTokens;
     };
-    sweep<V, G>(codes, dimensions, document, 0, lift, block, [](int) {});
+    sweep<V, G>(codes, dimensions, document, 0, added, block, [](int) {});
     int64_t first = kTokens;
     for (; first < document.tokens; first += kTokens) {
-        sweep<V, G>(codes, dimensions, document, first, lift, block, add);
+        sweep<V, G>(codes, dimensions, document, first, added, block, add);
         merge(first - kTokens);
     }
     first -= kTokens;
@@ -201,17 +226,28 @@ void maxima_of(const void* group, int dimensions, const Codes& document, const i
     }
 }
 
-void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+template <typename Added>
+void maxima_with(const void* group, int tokens, int dimensions, const Codes& document, const Added& added,
+                 Found& found) {
     if (tokens > kGroup) {
-        maxima_of<Wide, 2>(group, dimensions, document, lift, found);
+        maxima_of<Wide, 2>(group, dimensions, document, added, found);
     } else if (tokens > HalfWide::kLanes) {
-        maxima_of<Wide, 1>(group, dimensions, document, lift, found);
+        maxima_of<Wide, 1>(group, dimensions, document, added, found);
     } else {
-        maxima_of<HalfWide, 1>(group, dimensions, document, lift, found);
+        maxima_of<HalfWide, 1>(group, dimensions, document, added, found);
         std::fill_n(found.best + HalfWide::kLanes, HalfWide::kLanes, kNothing);
         std::fill_n(found.second + HalfWide::kLanes, HalfWide::kLanes, kNothing);
         std::fill_n(found.token + HalfWide::kLanes, HalfWide::kLanes, 0);
     }
+}
+
+void maxima(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift, Found& found) {
+    maxima_with(group, tokens, dimensions, document, Lift{lift}, found);
+}
+
+void residual_maxima(const void* group, int tokens, int dimensions, const Codes& document, const Starts& starts,
+                     Found& found) {
+    maxima_with(group, tokens, dimensions, document, FromTable{starts, quads(dimensions)}, found);
 }
 
 void code_dots(const int8_t* const* rows, int count, const Codes& document, const int32_t* tokens, int32_t* sums) {
@@ -238,7 +274,8 @@ int64_t above_of(const void* group, int dimensions, const Codes& document, const
     Block<V, 1> block;
     int64_t count = 0;
     for (int64_t first = 0; first < document.tokens; first += kTokens) {
-        sweep<V, 1>(static_cast<const char*>(group), dimensions, document, first, kUnchanged, block, [](int) {});
+        sweep<V, 1>(static_cast<const char*>(group), dimensions, document, first, Lift{kUnchanged}, block,
+                    [](int) {});
         const int64_t some = std::min<int64_t>(kTokens, document.tokens - first);
         for (int64_t t = 0; t < some; ++t) {
             const auto product = block.product(0, static_cast<int>(t), document.scales[first + t]);
@@ -344,9 +381,10 @@ void to_halves(const float* values, int count, uint16_t* out) {
     }
 }
 
-constexpr Path kPath{"avx512", take_codes, scales_within, square_sum, group_bytes, lay_out, maxima, bounds, code_dots,
-                     above, pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>, in_64_bits<true>,
-                     products, to_halves};
+constexpr Path kPath{"avx512", take_codes, scales_within, square_sum, group_bytes, lay_out, maxima, residual_maxima,
+                     bounds, code_dots, above, pairs_in_32_bits<false>, pairs_in_32_bits<true>, in_64_bits<false>,
+                     in_64_bits<true>, products, to_halves, unpack, take_starts, add_levels, level_dot,
+                     fill_table<8>};
 
 }  // namespace
 

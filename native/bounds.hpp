@@ -23,13 +23,14 @@ template <bool L2>
         const float* second = found.second + from;
         const float* scale = at.scale + from;
         const float* weight = at.weight + from;
+        const float* norm = at.norm + from;
         const float* square = at.square + from;
         const float* error = at.error + from;
         const float* best_error = at.best_error + from;
         const float* raised = at.raised + from;
         for (int i = 0; i < kGroup; ++i) {
-            const float product = best[i] * scale[i], off = best_error[i] * at.longest;
-            const float other = second[i] * scale[i] + error[i] * at.longest;
+            const float product = best[i] * scale[i], off = best_error[i] * at.reach + norm[i] * at.best_lost;
+            const float other = second[i] * scale[i] + error[i] * at.reach + norm[i] * at.lost;
             const float largest = std::max(product + off, other);
             const float smallest = product - off - raised[i];
             const float near = std::max((square[i] + nearest) * (1 - kSumError) - 2 * largest, 0.0f);

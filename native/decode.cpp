@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "levels.hpp"
 #include "threads.hpp"
 
 namespace chamfer {
@@ -26,26 +27,16 @@ void decode_rows(const Path& path, int dimensions, int64_t count, int threads, u
     });
 }
 
-template <int Bits>
-void add_levels(const uint8_t* packed, int dimensions, const float* levels, const float* spread, float* values) {
-    constexpr int kInAByte = 8 / Bits, kMask = (1 << Bits) - 1;
-    for (int at = 0; at < dimensions / kInAByte; ++at) {
-        int byte = packed[at];
-        for (int k = at * kInAByte; k < (at + 1) * kInAByte; ++k, byte >>= Bits)
-            values[k] += spread[k] * levels[byte & kMask];
-    }
-}
-
 }  // namespace
 
-void decode(const Path& path, const Residuals& residuals, const int64_t* rows, int64_t count, int threads,
-            uint16_t* out) {
+void decode(const Path& path, const Residuals& residuals, const uint16_t* chosen, const int64_t* rows, int64_t count,
+            int threads, uint16_t* out) {
     const int dimensions = residuals.dimensions;
-    const int64_t bytes = static_cast<int64_t>(dimensions) * residuals.bits / 8;
-    const auto add = residuals.bits == 4 ? add_levels<4> : add_levels<2>;
+    const Levels levels = levels_of(residuals.levels, residuals.bits);
     decode_rows(path, dimensions, count, threads, out, [&](int64_t n, float* values) {
-        std::copy_n(residuals.centroids + static_cast<int64_t>(residuals.chosen[n]) * dimensions, dimensions, values);
-        add(residuals.packed + rows[n] * bytes, dimensions, residuals.levels, residuals.spread, values);
+        std::copy_n(residuals.centroids + static_cast<int64_t>(chosen[n]) * dimensions, dimensions, values);
+        path.add_levels(residuals.packed + rows[n] * residuals.bytes(), residuals.bits, dimensions, levels.exact,
+                        residuals.spread, values);
         const double norm = std::sqrt(path.square_sum(values, dimensions));
         const auto factor = static_cast<float>(1 / std::max(norm, CHAMFER_SMALLEST_NORM));
         for (int k = 0; k < dimensions; ++k) values[k] *= factor;

@@ -13,6 +13,7 @@
 #include "probe.hpp"
 #include "rank.hpp"
 #include "read_once.hpp"
+#include "survivors.hpp"
 
 namespace nb = nanobind;
 using namespace chamfer;
@@ -79,7 +80,11 @@ void quantize_into(const std::string& path, const Table<uint16_t>& vectors, cons
              bounds.data() + 2 * documents, bounds.data() + 3 * documents);
 }
 
-nb::object find_survivors(const std::string& path, const CodesOnly& documents, const Table<float>& query,
+const Documents& screened(const CodesOnly& documents) { return documents.view; }
+const ResidualDocuments& screened(const ResidualsOnly& documents) { return documents.residuals; }
+
+template <typename Kept>
+nb::object find_survivors(const std::string& path, const Kept& documents, const Table<float>& query,
                           const Flat<float>& weights, const Flat<int64_t>& chosen, const Flat<float>& offsets,
                           int64_t k, bool l2, int threads) {
     const Asked asked(documents, query, weights, chosen, offsets, k, l2, threads);
@@ -87,7 +92,7 @@ nb::object find_survivors(const std::string& path, const CodesOnly& documents, c
     std::vector<int64_t> found;
     {
         nb::gil_scoped_release released;
-        found = survivors(with, documents.view, asked.request, k, threads);
+        found = survivors(with, screened(documents), asked.request, k, threads);
     }
     const size_t count = found.size();
     return nb::cast(to_numpy(std::move(found), {count}));
@@ -103,27 +108,39 @@ std::vector<int64_t> checked_rows(const Flat<int64_t>& rows, size_t tokens) {
 nb::object decode_residuals(const std::string& path, const Table<uint8_t>& packed, int bits, const Flat<float>& levels,
                             const Flat<float>& spread, const Table<float>& centroids, const Flat<uint16_t>& chosen,
                             const Flat<int64_t>& rows, int threads) {
-    const size_t dimensions = spread.size(), tokens = packed.shape(0);
-    check((bits == 2 || bits == 4) && levels.size() == size_t{1} << bits,
-          "residuals must have 2 bits and 4 levels, or 4 bits and 16 levels");
-    check(dimensions * bits == packed.shape(1) * 8 && centroids.shape(1) == dimensions && chosen.size() == tokens,
-          "residuals, centroids and levels must match in shape");
+    const Residuals residuals = checked_residuals(packed, bits, levels, spread, centroids, chosen);
+    const size_t dimensions = spread.size();
     check(threads >= 1, "at least one thread is needed");
-    const std::vector<int64_t> wanted = checked_rows(rows, tokens);
+    const std::vector<int64_t> wanted = checked_rows(rows, packed.shape(0));
     std::vector<uint16_t> nearest(wanted.size());
     for (size_t n = 0; n < wanted.size(); ++n) {
         nearest[n] = read_once(chosen.data() + wanted[n]);
         check(nearest[n] < centroids.shape(0), "every token must name one of the centroids");
     }
     const Path& with = path_by_name(path);
-    const Residuals residuals{packed.data(), bits,          static_cast<int>(dimensions), levels.data(),
-                              spread.data(), centroids.data(), nearest.data()};
     std::vector<uint16_t> out(wanted.size() * dimensions);
     {
         nb::gil_scoped_release released;
-        decode(with, residuals, wanted.data(), static_cast<int64_t>(wanted.size()), threads, out.data());
+        decode(with, residuals, nearest.data(), wanted.data(), static_cast<int64_t>(wanted.size()), threads,
+               out.data());
     }
     return nb::cast(to_numpy(std::move(out), {wanted.size(), dimensions}));
+}
+
+void measure_residuals(const std::string& path, const Table<uint8_t>& packed, int bits, const Flat<float>& levels,
+                       const Flat<float>& spread, const Table<float>& centroids, const Flat<uint16_t>& chosen,
+                       const Flat<int64_t>& offsets, Array<uint16_t, 1> factors, Array<float, 2> bounds, int threads) {
+    const Residuals residuals = checked_residuals(packed, bits, levels, spread, centroids, chosen);
+    check_trained(residuals);
+    const std::vector<int64_t> places = checked_offsets(offsets, packed.shape(0));
+    const size_t documents = places.size() - 1;
+    check_measured(packed.shape(0), documents, factors, bounds);
+    check(threads >= 1, "at least one thread is needed");
+    const Path& with = path_by_name(path);
+    nb::gil_scoped_release released;
+    float* const rows = bounds.data();
+    measure(with, residuals, places.data(), static_cast<int64_t>(documents), threads,
+            {factors.data(), rows, rows + documents, rows + 2 * documents, rows + 3 * documents, rows + 4 * documents});
 }
 
 nb::object decode_codes(const std::string& path, const Table<uint8_t>& codes, const Flat<float>& scales,
@@ -139,6 +156,34 @@ nb::object decode_codes(const std::string& path, const Table<uint8_t>& codes, co
                wanted.data(), static_cast<int64_t>(wanted.size()), threads, out.data());
     }
     return nb::cast(to_numpy(std::move(out), {wanted.size(), dimensions}));
+}
+
+nb::tuple choose_lists(const Table<float>& products, const Flat<int64_t>& many, const Flat<int64_t>& same, float bar,
+                       const Flat<float>& weights, bool l2) {
+    const size_t tokens = products.shape(0), count = products.shape(1);
+    check(many.size() == tokens && same.size() == tokens && weights.size() == tokens,
+          "every token needs a number of lists, a list of its own or -1, and a weight");
+    check(count >= 1 && count <= UINT32_MAX, "there must be from 1 to 4294967295 lists to choose from");
+    const std::vector<int64_t> wanted = copied(many), own = copied(same);
+    for (const int64_t one : wanted)
+        check(one >= 1 && static_cast<size_t>(one) <= count, "at least one list and at most all can be chosen");
+    const std::vector<float> weighted = copied(weights);
+    const Choosing choosing{products.data(),
+                            static_cast<int64_t>(tokens),
+                            static_cast<int64_t>(count),
+                            wanted.data(),
+                            own.data(),
+                            bar,
+                            weighted.data(),
+                            l2};
+    Chosen chosen;
+    {
+        nb::gil_scoped_release released;
+        chosen = choose(choosing);
+    }
+    const size_t found = chosen.lists.size();
+    return nb::make_tuple(to_numpy(std::move(chosen.ends), {tokens}), to_numpy(std::move(chosen.lists), {found}),
+                          to_numpy(std::move(chosen.gains), {found}));
 }
 
 nb::tuple probe_lists(const Flat<int64_t>& starts, const Flat<uint32_t>& places, int64_t documents,
@@ -241,11 +286,21 @@ NB_MODULE(_native, module) {
     nb::class_<CodesOnly>(module, "CodesOnly")
         .def(nb::init<size_t, Flat<int64_t>, Table<uint8_t>, Flat<float>, Table<float>>(), nb::arg(), nb::arg(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    nb::class_<ResidualsOnly>(module, "ResidualsOnly")
+        .def(nb::init<Flat<int64_t>, Table<uint8_t>, int, Flat<float>, Flat<float>, Table<float>, Flat<uint16_t>,
+                      Flat<uint16_t>, Table<float>>(),
+             nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
+             nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    module.def("measure_residuals", &measure_residuals, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+               nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
+               nb::arg().noconvert(), nb::arg());
     module.def("decode_residuals", &decode_residuals, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
                nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
     module.def("decode_codes", &decode_codes, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
                nb::arg(), nb::arg());
-    module.def("survivors", &find_survivors);
+    module.def("survivors", &find_survivors<CodesOnly>);
+    module.def("survivors", &find_survivors<ResidualsOnly>);
+    module.def("choose", &choose_lists, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     module.def("probe", &probe_lists, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
                nb::arg(), nb::arg(), nb::arg());
     module.def("rank", &rank_documents);

@@ -18,6 +18,25 @@ struct Codes {
     int64_t tokens = 0;
 };
 
+// The tokens of a document whose sums begin with a row of a table each: token j with table[rows[j]] for the first query
+// token of a group, and those of the other lanes behind it.
+struct Starts {
+    const int32_t* table = nullptr;
+    const int32_t* rows = nullptr;  // (tokens)
+    // Prefetched meanwhile, so many bytes for each token; behind their end is nothing that prefetching could harm.
+    const uint8_t* next = nullptr;
+    int64_t next_bytes = 0;
+};
+
+// The levels of residuals of `bits` bits, 2 or 4. Those of 2 bits are repeated, so that there are always 16.
+struct Levels {
+    int bits;
+    float exact[16];
+    float rounded[16];  // middle + (bytes[n] - 128) * step
+    uint8_t bytes[16];
+    float middle, step;
+};
+
 // Less than any product of codes. Its low bits, where a path may store the index of a token, are zeros.
 constexpr float kNothing = -0x1p99f;
 
@@ -37,10 +56,13 @@ struct Found {
 struct Limits {
     const float* scale;
     const float* weight;
+    const float* norm;
     const float* square;      // of the norm
     const float* error;       // |token - its code|
     const float* best_error;  // the same for the best product, which may be known more precisely
     const float* raised;      // how far the best product may exceed the product of the vectors
+    float reach;              // what errors of the query are multiplied by: the largest norm of what it is multiplied by
+    float lost, best_lost;    // what norms of query tokens are multiplied by: the largest error of a document token
     float longest, shortest;  // norms of document tokens
     bool l2;
 };
@@ -70,6 +92,10 @@ struct Path {
     void (*maxima)(const void* group, int tokens, int dimensions, const Codes& document, const int32_t* lift,
                    Found& found);
 
+    // The same, but sums begin with rows of a table.
+    void (*residual_maxima)(const void* group, int tokens, int dimensions, const Codes& document, const Starts& starts,
+                            Found& found);
+
     // Bounds on what query tokens add to the score. Also writes the most that each adds, and an upper bound on its
     // product with any document token other than the one found.
     Bounds (*bounds)(const Found& found, int lanes, const Limits& limits, float* most, float* otherwise);
@@ -97,7 +123,37 @@ struct Path {
 
     // Round numbers to IEEE half precision.
     void (*to_halves)(const float* values, int count, uint16_t* out);
+
+    // The bytes of the levels of packed residuals, in the order that plane_order gives.
+    void (*unpack)(const uint8_t* packed, int64_t tokens, int dimensions, const Levels& levels, uint8_t* codes);
+
+    // Rows of a table with `lanes` entries for each centroid, and scales from factors in half precision; false if a
+    // centroid is not one of `count`, or if a factor is negative, not a number, or above `most`.
+    bool (*take_starts)(const uint16_t* centroids, const uint16_t* factors, int64_t tokens, int64_t count,
+                        int32_t lanes, float most, int32_t* rows, float* scales);
+
+    // Add spread[k] * levels[code of k] to dimension k of a vector, rounded after each operation: the same on every path.
+    void (*add_levels)(const uint8_t* packed, int bits, int dimensions, const float* levels, const float* spread,
+                       float* values);
+
+    // The sum of query[k] * levels[code of k], in 32-bit arithmetic.
+    float (*level_dot)(const uint8_t* packed, int bits, int dimensions, const float* levels, const float* query);
+
+    // Fill in rows of a table: <q, row> * inverse + constant for kGroup query tokens q, laid out [dimension][kGroup],
+    // limited to kMostStart and rounded; for all rows, or for those that are wanted.
+    void (*fill_table)(const float* query, const float* rows, int64_t count, int dimensions, const uint8_t* wanted,
+                       const float* inverse, const float* constant, int64_t stride, int32_t* table);
 };
+
+// In bytes of unpacked residuals, the dimensions whose codes are the lowest bits of their byte come first, then those
+// whose codes are the next bits.
+inline int plane_order(int place, int bits, int dimensions) {
+    const int bytes = dimensions * bits / 8;
+    return place % bytes * (8 / bits) + place / bytes;
+}
+
+// Added to products of codes, which are below 2^30, it does not overflow.
+constexpr float kMostStart = 0x1p30f;
 
 const Path* portable_path();
 const Path* avx2_path();    // null if it was not compiled

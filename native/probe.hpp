@@ -1,4 +1,4 @@
-// Probes inverted lists: documents with tokens at the centroids that query tokens are close to.
+// Chooses and probes inverted lists: documents with tokens at the centroids that query tokens are close to.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,24 @@ struct Probed {
 };
 
 Probed probe(const Probes& probes, int64_t depth);
+
+// How the lists to probe are chosen.
+struct Choosing {
+    const float* products;  // (tokens, count) of each query token and each list's centroid
+    int64_t tokens, count;
+    const int64_t* many;  // (tokens) lists to probe, those with the largest products
+    const int64_t* same;  // (tokens) one more list to probe as if its product were `bar`, unless others are larger; or -1
+    float bar;
+    const float* weights;  // (tokens)
+    bool l2;
+};
+
+// The lists of each token, closest first; see Probes.
+struct Chosen {
+    std::vector<int64_t> ends, lists;
+    std::vector<float> gains;  // weighted, and relative to the first list that is not probed
+};
+
+Chosen choose(const Choosing& choosing);
 
 }  // namespace chamfer

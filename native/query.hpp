@@ -1,4 +1,4 @@
-// A query prepared for screening: its tokens with weight, heaviest first, in 8 bits.
+// A query prepared for screening: its tokens with weight, heaviest first.
 #pragma once
 
 #include <algorithm>
@@ -36,11 +36,30 @@ struct Aligned {
     void* at;
 };
 
+// Codes of query tokens as a path takes them, in groups.
+class LaidOut {
+   public:
+    LaidOut(const Path& path, int groups, int dimensions)
+        : bytes_(path.group_bytes(dimensions)), memory_(bytes_ * std::max(groups, 1)) {}
+
+    void lay_out(const Path& path, const std::vector<const int8_t*>& rows, int dimensions) {
+        const auto tokens = static_cast<int>(rows.size());
+        for (int g = 0; g * kGroup < tokens; ++g)
+            path.lay_out(rows.data() + g * kGroup, std::min(kGroup, tokens - g * kGroup), dimensions, at(g));
+    }
+
+    void* at(int group) const { return static_cast<char*>(memory_.at) + group * bytes_; }
+
+   private:
+    size_t bytes_;
+    Aligned memory_;
+};
+
 class WeightedQuery {
    public:
     WeightedQuery(const Path& path, const Request& request, int dimensions)
         : rounding(std::ldexp(static_cast<float>(dimensions / 8 + request.tokens / 8 + 16), -23)),
-          offsets_(request.offsets), group_bytes_(path.group_bytes(dimensions)) {
+          dimensions_(dimensions), offsets_(request.offsets) {
         for (int i = 0; i < request.tokens; ++i)
             if (request.weights[i] > 0) order.push_back(i);
         std::stable_sort(order.begin(), order.end(),
@@ -49,27 +68,21 @@ class WeightedQuery {
         if (tokens > 0) std::frexp(request.weights[order[0]], &exponent);
         if (offsets_) exponent = std::max(exponent, kLeastExponent);
         groups = (tokens + kGroup - 1) / kGroup;
-        const int64_t stride = stride_of(dimensions);
-        codes_.assign(2 * static_cast<size_t>(tokens) * stride, 0);
-        for (auto* numbers : {&scale, &weight, &norm, &square, &error, &code_norm, &rest_share, &rest_error, &loss})
-            numbers->assign(static_cast<size_t>(groups) * kGroup, 0.0f);
+        for (auto* numbers : {&weight, &norm, &square}) numbers->assign(static_cast<size_t>(groups) * kGroup, 0.0f);
         for (int at = 0; at < tokens; ++at) {
-            int8_t* row = codes_.data() + at * stride;
-            int8_t* rest = codes_.data() + (tokens + at) * stride;
-            rows.push_back(row);
-            rests.push_back(rest);
             weight[at] = std::ldexp(request.weights[order[at]], -exponent);
             total += weight[at];
-            const float* token = request.query + static_cast<size_t>(order[at]) * dimensions;
-            quantize(path, std::vector<float>(token, token + dimensions), at, row, rest);
+            norm[at] = static_cast<float>(std::sqrt(path.square_sum(token_of(request, at), dimensions)));
+            square[at] = norm[at] * norm[at];
         }
-        laid_out_ = std::make_unique<Aligned>(group_bytes_ * std::max(groups, 1));
-        for (int g = 0; g < groups; ++g)
-            path.lay_out(rows.data() + g * kGroup, std::min(kGroup, tokens - g * kGroup), dimensions, group(g));
         choose_portions();
     }
 
-    void* group(int g) const { return static_cast<char*>(laid_out_->at) + g * group_bytes_; }
+    const float* token_of(const Request& request, int at) const {
+        return request.query + static_cast<size_t>(order[at]) * dimensions_;
+    }
+
+    int dimensions() const { return dimensions_; }
 
     // What is added to the score of a candidate, scaled like the weights, which 64 bits do without rounding.
     double offset(int64_t candidate) const { return offsets_ ? std::ldexp(double{offsets_[candidate]}, -exponent) : 0; }
@@ -77,36 +90,13 @@ class WeightedQuery {
     int tokens = 0;  // number of tokens with weight
     int groups = 0;
     std::vector<Portion> portions;
-    std::vector<int> order;            // index in the request
-    std::vector<const int8_t*> rows;   // codes
-    std::vector<const int8_t*> rests;  // codes of the rounding error
+    std::vector<int> order;  // index in the request
     int exponent = 0;  // weights and offsets are divided by 2 to this power while ranking: the heaviest is about 1
     double total = 0;  // sum of all weights
-    // Per token, padded with zeros to whole groups.
-    std::vector<float> scale, weight, norm, square;
-    std::vector<float> error;       // |token - its code|
-    std::vector<float> code_norm;   // |its code|
-    std::vector<float> rest_share;  // scale of the rest, relative to the scale of the codes
-    std::vector<float> rest_error;  // |token - code - rest|
-    std::vector<float> loss;        // |its code| / scale; multiplied by the relative error of a document's codes
-    float rounding;                 // error of 32-bit arithmetic, relative to the largest possible result
+    std::vector<float> weight, norm, square;  // per token, padded with zeros to whole groups
+    float rounding;                           // error of 32-bit arithmetic, relative to the largest possible result
 
    private:
-    void quantize(const Path& path, std::vector<float> token, int at, int8_t* row, int8_t* rest) {
-        const auto dimensions = static_cast<int>(token.size());
-        const auto norm_of = [&] { return static_cast<float>(std::sqrt(path.square_sum(token.data(), dimensions))); };
-        norm[at] = norm_of();
-        square[at] = norm[at] * norm[at];
-        scale[at] = path.take_codes(token.data(), dimensions, row);
-        // Bounds multiply errors by the norm of a document token, so the rounding error can be added here.
-        error[at] = norm_of() + rounding * norm[at];
-        code_norm[at] = norm[at] + error[at];
-        loss[at] = scale[at] > 0 ? code_norm[at] / scale[at] : 0;
-        const float rest_scale = path.take_codes(token.data(), dimensions, rest);
-        rest_share[at] = scale[at] > 0 ? rest_scale / scale[at] : 0;
-        rest_error[at] = norm_of() + rounding * norm[at];
-    }
-
     void choose_portions() {
         std::vector<double> from(groups + 1, 0.0);  // total weight from each group on
         for (int g = groups - 1; g >= 0; --g)
@@ -117,10 +107,8 @@ class WeightedQuery {
         }
     }
 
+    int dimensions_;
     const float* offsets_;
-    size_t group_bytes_;
-    std::vector<int8_t> codes_;
-    std::unique_ptr<Aligned> laid_out_;
 };
 
 }  // namespace chamfer

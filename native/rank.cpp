@@ -1,55 +1,18 @@
 #include "rank.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <mutex>
 
-#include "query.hpp"
+#include "code_products.hpp"
 #include "refine.hpp"
-#include "screen.hpp"
-#include "threads.hpp"
+#include "sieve.hpp"
 
 namespace chamfer {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// The k largest numbers seen so far.
-class TopK {
-   public:
-    explicit TopK(int64_t k) : k_(static_cast<size_t>(k)) {}
-    void add(float value) {
-        if (!(value > bar())) return;
-        if (heap_.size() == k_) {
-            std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-            heap_.pop_back();
-        }
-        heap_.push_back(value);
-        std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-    }
-    // The number to exceed.
-    float bar() const { return heap_.size() < k_ ? -kInfinity : heap_.front(); }
-
-   private:
-    size_t k_;
-    std::vector<float> heap_;
-};
-
-// The score that a document must reach to be in the top k, raised by all threads.
-class Bar {
-   public:
-    float get() const { return value_.load(std::memory_order_relaxed); }
-    void raise(float to) {
-        for (float now = get(); now < to && !value_.compare_exchange_weak(now, to);) {
-        }
-    }
-
-   private:
-    std::atomic<float> value_{-kInfinity};
-};
 
 // A document that may be in the top k, and where the result of screening it is stored.
 struct Survivor {
@@ -68,8 +31,8 @@ class Ranking {
    public:
     Ranking(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads)
         : path_(path), documents_(documents), request_(request), k_(k),
-          threads_(useful_threads(request.count, kPiece, threads)), query_(path, request, documents.dimensions),
-          screen_(path, documents, query_, request), lows_(k) {}
+          threads_(useful_threads(request.count, Sieve::kPiece, threads)), query_(path, request, documents.dimensions),
+          products_(path, documents, query_), screen_(path, documents, query_, products_, request), lows_(k) {}
 
     Answer answer() {
         screen();
@@ -84,19 +47,7 @@ class Ranking {
         return std::move(answer_);
     }
 
-    // The candidates that can be in the top k, by their codes alone.
-    std::vector<int64_t> survivors() {
-        screen();
-        std::vector<int64_t> found;
-        for (const Survivor& one : survivors_)
-            if (one.score.high >= bar_.get()) found.push_back(one.candidate);
-        std::sort(found.begin(), found.end());
-        return found;
-    }
-
    private:
-    static constexpr int64_t kPiece = Piece::kMost;
-
     void add(const Scored& one) {
         if (static_cast<int64_t>(answer_.places.size()) == k_) return;
         answer_.places.push_back(one.candidate);
@@ -106,32 +57,21 @@ class Ranking {
     // Screen the codes of every document, and read some vectors of likely ones at once, so that the bar rises early.
     // The vectors are fetched while the next codes are multiplied.
     void screen() {
-        Pieces pieces(request_.count, kPiece);
+        Pieces pieces(request_.count, Sieve::kPiece);
         on_threads(threads_, [&] {
             const Refine refine(path_, documents_, query_, request_, screen_);
-            Piece one(query_.weight.size()), other(query_.weight.size());
-            Piece *now = &one, *before = &other;
             TopK middles(k_);
-            int64_t computed = 0, possible = 0;
-            for (int64_t from, to; pieces.take(from, to);) {
-                while (from < to) {
-                    from = fill(*now, from, to, possible);
-                    screen_.bound(*now, bar_.get(), computed);
-                    keep(refine, *before);
-                    for (int n = 0; n < now->count; ++n) {
-                        const float middle = (now->score[n].low + now->score[n].high) / 2;
-                        now->likely[n] = middle > middles.bar();
-                        middles.add(middle);
-                        if (now->likely[n] && documents_.vectors)
-                            fetch_vectors(now->document[n], now->found_in(n).token);
-                    }
-                    std::swap(now, before);
-                }
-            }
-            keep(refine, *before);
+            Sieve sieve(documents_, request_, query_, screen_, bar_);
+            const auto ahead = [&](Piece& piece, int n) {
+                const float middle = (piece.score[n].low + piece.score[n].high) / 2;
+                piece.likely[n] = middle > middles.bar();
+                middles.add(middle);
+                if (piece.likely[n]) fetch_vectors(piece.document[n], piece.found_in(n).token);
+            };
+            sieve.run(pieces, ahead, [&](const Piece& piece) { keep(refine, piece); });
             const std::lock_guard<std::mutex> lock(mutex_);
-            answer_.computed += computed;
-            answer_.possible += possible;
+            answer_.computed += sieve.computed;
+            answer_.possible += sieve.possible;
         });
     }
 
@@ -142,13 +82,6 @@ class Ranking {
             Survivor one{piece.candidate[n], piece.score[n], 0, piece.likely[n]};
             if (one.score.high < bar_.get()) continue;
             check_number(one.score.high);
-            if (!documents_.vectors) {
-                const std::lock_guard<std::mutex> lock(mutex_);
-                survivors_.push_back(one);
-                lows_.add(one.score.low);
-                bar_.raise(lows_.bar());
-                continue;
-            }
             if (one.narrowed && !narrow(refine, one, found)) continue;
             const std::lock_guard<std::mutex> lock(mutex_);
             one.at = token_.size();
@@ -178,29 +111,6 @@ class Ranking {
             const uint16_t* vector = documents_.vector(documents_.offsets[document] + token[at]);
             for (int k = 0; k < documents_.dimensions; k += 32) __builtin_prefetch(vector + k);
         }
-    }
-
-    // Fill a piece with as many candidates as fit into the cache, except those whose offset rules them out, and return
-    // where to continue.
-    int64_t fill(Piece& piece, int64_t from, int64_t to, int64_t& possible) const {
-        constexpr int64_t kBytes = int64_t{1} << 18;
-        int64_t bytes = 0;
-        piece.count = 0;
-        for (; from < to && bytes < kBytes; ++from) {
-            const int64_t document = request_.candidates[from], length = documents_.length(document);
-            if (length == 0) continue;
-            possible += length * request_.tokens;
-            const Bounds start = screen_.start(document, query_.offset(from));
-            if (start.high + screen_.rest(0, document) < bar_.get()) continue;
-            piece.score[piece.count] = start;
-            piece.document[piece.count] = document;
-            piece.candidate[piece.count] = from;
-            piece.slot[piece.count] = piece.count;
-            ++piece.count;
-            bytes += length * documents_.stride;
-        }
-        piece.next = from < request_.count ? request_.candidates[from] : -1;
-        return from;
     }
 
     // Narrow the bounds of the remaining survivors.
@@ -249,7 +159,8 @@ class Ranking {
     const Request& request_;
     const int64_t k_;
     const int threads_;
-    const WeightedQuery query_;
+    const CodedQuery query_;
+    const CodeProducts products_;
     const Screen screen_;
     std::mutex mutex_;  // guards the following
     TopK lows_;         // lower bounds on the top k scores
@@ -266,12 +177,6 @@ class Ranking {
 Answer rank(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads) {
     if (k == 0) return {};
     return Ranking(path, documents, request, k, threads).answer();
-}
-
-std::vector<int64_t> survivors(const Path& path, const Documents& documents, const Request& request, int64_t k,
-                               int threads) {
-    if (k == 0) return {};
-    return Ranking(path, documents, request, k, threads).survivors();
 }
 
 }  // namespace chamfer

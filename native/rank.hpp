@@ -18,8 +18,4 @@ struct Answer {
 
 Answer rank(const Path& path, const Documents& documents, const Request& request, int64_t k, int threads);
 
-// The candidates that can be in the top k, by codes alone: `documents` needs no vectors.
-std::vector<int64_t> survivors(const Path& path, const Documents& documents, const Request& request, int64_t k,
-                               int threads);
-
 }  // namespace chamfer

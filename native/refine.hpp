@@ -4,15 +4,15 @@
 #include <limits>
 #include <utility>
 
+#include "coded_query.hpp"
 #include "documents.hpp"
-#include "query.hpp"
 #include "screen.hpp"
 
 namespace chamfer {
 
 class Refine {
    public:
-    Refine(const Path& path, const Documents& documents, const WeightedQuery& query, const Request& request,
+    Refine(const Path& path, const Documents& documents, const CodedQuery& query, const Request& request,
            const Screen& screen)
         : path_(path), documents_(documents), query_(query), request_(request), screen_(screen),
           origin_(documents.dimensions), closest_(query.tokens), group_(path.group_bytes(documents.dimensions)) {}
@@ -131,13 +131,18 @@ class Refine {
         }
     }
 
+    // Error bound on a product of codes.
+    float off(int at, int64_t document) const {
+        return query_.error[at] * documents_.longest[document] + query_.code_norm[at] * documents_.worst[document];
+    }
+
     // The smallest product of codes at which a document token may be closer than the closest one known.
     float least_product(int at, int64_t document) const {
         const double known = closest_[at], norm = query_.norm[at];
         const double shortest = documents_.shortest[document], longest = documents_.longest[document];
         double product = -known;
         if (request_.l2) product = (norm * norm + shortest * shortest - known * known) / 2;
-        const double slack = screen_.off(at, document) + query_.rounding * (norm + longest) * (norm + longest);
+        const double slack = off(at, document) + query_.rounding * (norm + longest) * (norm + longest);
         if (query_.scale[at] == 0) return -std::numeric_limits<float>::infinity();
         return std::nextafter(static_cast<float>((product - slack) / query_.scale[at]),
                               -std::numeric_limits<float>::infinity());
@@ -145,7 +150,7 @@ class Refine {
 
     const Path& path_;
     const Documents& documents_;
-    const WeightedQuery& query_;
+    const CodedQuery& query_;
     const Request& request_;
     const Screen& screen_;
     const std::vector<float> origin_;  // zeros: the distance from it is a norm

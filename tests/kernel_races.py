@@ -11,7 +11,8 @@ import numpy as np
 from chamfer.errors import InputError
 from chamfer.kernels import native
 from chamfer.kernels.codes import Codes
-from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
+from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments, ResidualDocuments
+from chamfer.kernels.residuals import Measured, Residuals
 from chamfer.tokens.batch import TokenBatch
 from tests.vectors import batch_of, unit
 
@@ -77,6 +78,37 @@ def survivors() -> Race:
     return lambda: native.survivors(query, weights, handle, np.arange(1000), 500, "l2"), codes.bounds, np.nan
 
 
+def residual_survivors(changed: str) -> Race:
+    generator = np.random.default_rng(4)
+    centroids = unit(generator, 4000, 64).astype(np.float32)
+    residuals = Residuals(np.linspace(-2, 2, 16, dtype=np.float32), np.full(64, 0.05, np.float32))
+    chosen = generator.integers(4000, size=20_000).astype(np.uint16)
+    packed, offsets = generator.integers(256, size=(20_000, 32)).astype(np.uint8), np.arange(0, 20_001, 20)
+    measured = Measured.of(residuals, packed, centroids, chosen, offsets)
+    kept = ResidualDocuments(residuals, packed, centroids, chosen, offsets, measured)
+    query, weights = unit(generator, 32, 64).astype(np.float32), np.ones(32, np.float32)
+    arrays: dict[str, Any] = {"chosen": chosen, "centroids": centroids, "offsets": offsets}
+    arrays |= {"factors": measured.factors, "bounds": measured.bounds}
+    handle, some = kept.handle, np.arange(0, 1000, 2)
+    bad = {"chosen": 65_535, "offsets": FAR}.get(changed, np.nan)
+    return lambda: native.survivors(query, weights, handle, some, 400, "l2"), arrays[changed], bad
+
+
+def measure_residuals(changed: str) -> Race:
+    generator = np.random.default_rng(5)
+    residuals = Residuals(np.linspace(-2, 2, 16, dtype=np.float32), np.full(64, 0.05, np.float32))
+    packed, offsets = generator.integers(256, size=(20_000, 32)).astype(np.uint8), np.arange(0, 20_001, 20)
+    chosen, centroids = np.zeros(20_000, np.uint16), unit(generator, 1, 64).astype(np.float32)
+    changes: dict[str, Any] = {"chosen": (chosen, 65_535), "offsets": (offsets, FAR)}
+    return lambda: Measured.of(residuals, packed, centroids, chosen, offsets), *changes[changed]
+
+
+def choose() -> Race:
+    products = np.random.default_rng(6).standard_normal((100, 4000)).astype(np.float32)
+    many, same, weights = np.full(100, 50), np.full(100, -1), np.ones(100, np.float32)
+    return lambda: native.choose(products, many, same, 0.95, weights, "cosine")[0], products, -np.inf
+
+
 def held() -> Race:
     """Validation and use of offsets that are read more than once; NumPy writes without the interpreter lock."""
     offsets = np.zeros(2_000_001, np.int64)
@@ -91,6 +123,12 @@ RACES: dict[str, Callable[[], Race]] = {
     **{f"probe, {name}": partial(probe, name) for name in ("starts", "lists", "ends")},
     **{f"rank, {name}": partial(rank, name) for name in ("query", "offsets", "scales", "bounds", "vectors", "added")},
     "survivors": survivors,
+    **{
+        f"residual survivors, {name}": partial(residual_survivors, name)
+        for name in ("chosen", "centroids", "offsets", "factors", "bounds")
+    },
+    **{f"measure_residuals, {name}": partial(measure_residuals, name) for name in ("chosen", "offsets")},
+    "choose": choose,
     "held": held,
 }
 

@@ -1,6 +1,7 @@
 """First stages over an index of vectors: centroids, everything, and two joined."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
@@ -15,7 +16,7 @@ from chamfer.data.documents import Document
 from chamfer.index.settings import Settings
 from chamfer.index.snapshot import Snapshot
 from chamfer.index.writing import writing
-from chamfer.kernels import reference
+from chamfer.kernels import native, reference
 from chamfer.kernels.form import Form
 from chamfer.kernels.inverted_lists import InvertedLists
 from chamfer.retrieve import centroids
@@ -170,6 +171,24 @@ class TestCentroids:
             part = slice(6 * n, 6 * n + 6)
             [alone] = Centroids(index).find(asked(vectors[part], weights[part]), 20, index.live)
             np.testing.assert_array_equal(found.places, alone.places)
+
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 700), st.integers(1, 700), st.sampled_from(["l2", "cosine"]))
+    def test_the_native_kernel_chooses_the_same_lists(
+        self, index: Snapshot, seed: int, count: int, probes: int, form: Form
+    ) -> None:
+        generator, stage = np.random.default_rng(seed), Centroids(index)
+        products = generator.uniform(-1, 1.01, (5, count)).astype(np.float32)
+        weights, token_ids = (
+            generator.uniform(0.1, 3, 5).astype(np.float32),
+            generator.integers(10, size=5, dtype=np.int32),
+        )
+        rare = np.where(generator.random(10) < 0.5, 0, 300)
+        with patch.object(stage, "_index", replace(index, frequencies=replace(index.frequencies, counts=rare))):
+            chosen = stage._probes_for(products, token_ids, weights, form, probes)
+            with patch.dict("os.environ", {native.VARIABLE: native.NUMPY}):
+                expected = stage._probes_for(products, token_ids, weights, form, probes)
+        for one, other in zip(chosen, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
 
     def test_lists_are_made_once(self, index: Snapshot) -> None:
         Centroids(index)

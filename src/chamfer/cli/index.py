@@ -142,6 +142,7 @@ def build(
         _say_truncated(report, model.document_length)
         index = Index.open(out)
         open_stage(first_stage, index.snapshot)
+        index.snapshot.prepare()
         Evidence(index.snapshot).open(mix_of(DEFAULT_WEIGHTS, model))
     counted, them = ("1 document", "it") if report.documents == 1 else (f"{report.documents} documents", "them")
     parts = f" in {report.passages} passages" if report.passages else ""

@@ -107,7 +107,7 @@ def decoded(columns: Columns, rows: npt.NDArray[np.int64] | slice, settings: Set
         codes = Codes(columns[CODES_FILE], columns[SCALES_FILE], np.empty((4, 0), np.float32))
         _check_scales(codes.scales[rows])
         return codes.vectors(settings.kept, rows)
-    return _levels(trained).decode(columns[RESIDUALS_FILE], trained.clusters.centroids, columns[CENTROIDS_FILE], rows)
+    return levels_of(trained).decode(columns[RESIDUALS_FILE], trained.clusters.centroids, columns[CENTROIDS_FILE], rows)
 
 
 def _check_scales(scales: npt.NDArray[np.float32]) -> None:
@@ -126,10 +126,11 @@ def recoded(columns: Columns, settings: Settings, before: Trained, trained: Trai
 
 
 def _residuals(vectors: Vectors, centroids: npt.NDArray[np.uint16], trained: Trained) -> npt.NDArray[np.uint8]:
-    return _levels(trained).encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
+    return levels_of(trained).encode(vectors.astype(np.float32, copy=False) - trained.clusters.centroids[centroids])
 
 
-def _levels(trained: Trained) -> Residuals:
+def levels_of(trained: Trained) -> Residuals:
+    """The levels of residuals; an index that stores residuals without levels is an error."""
     if trained.residuals is None:
         raise InputError("the index stores residuals but has no levels to decode them; build it again")
     return trained.residuals

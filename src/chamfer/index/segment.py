@@ -22,6 +22,7 @@ from chamfer.index.columns import (
     DISTINCT_LENGTHS_FILE,
     KINDS,
     LENGTHS_FILE,
+    RESIDUALS_FILE,
     SCALES_FILE,
     TOKEN_IDS_FILE,
     VECTORS_FILE,
@@ -29,13 +30,15 @@ from chamfer.index.columns import (
 from chamfer.index.damage import truncated
 from chamfer.index.derived import Content, Derived, key_of
 from chamfer.index.manifest import SEGMENTS, Entry, File, Manifest, Whole
-from chamfer.index.rows import Columns, Rows, Source, decoded
+from chamfer.index.measured import MEASURED, make_measured, read_measured
+from chamfer.index.rows import Columns, Rows, Source, decoded, levels_of
 from chamfer.index.settings import Settings
 from chamfer.index.text_writer import TextWriter
 from chamfer.index.texts import TEXTS, Texts
 from chamfer.index.trained import Trained
+from chamfer.kernels import native
 from chamfer.kernels.codes import Codes
-from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments
+from chamfer.kernels.documents import CodedDocuments, QuantizedDocuments, ResidualDocuments
 from chamfer.support.devices import CPU
 from chamfer.support.files import make_folder, sync_file, sync_folder
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, parts, rows_at
@@ -203,16 +206,33 @@ class Segment:
         return TokenBatch(self.columns[VECTORS_FILE], np.asarray(self.columns[TOKEN_IDS_FILE]), self.offsets)
 
     @cached_property
-    def coded(self) -> CodedDocuments | QuantizedDocuments | None:
-        """The 8-bit codes, with the 16-bit vectors if both are stored; None for residuals."""
-        if CODES_FILE not in self.columns:
-            return None
+    def coded(self) -> CodedDocuments | QuantizedDocuments | ResidualDocuments:
+        """The 8-bit codes, with the 16-bit vectors if both are stored; or the residuals.
+
+        What is known of residuals is derived from them; this needs the native kernel.
+        """
+        if RESIDUALS_FILE in self.columns:
+            return self._residuals()
         codes = Codes(
             self.columns[CODES_FILE], self.columns[SCALES_FILE], np.ascontiguousarray(self.columns[BOUNDS_FILE].T)
         )
         if self.tokens is not None:
             return CodedDocuments(self.tokens, codes)
         return QuantizedDocuments(codes, self.offsets, self.dimensions)
+
+    def _residuals(self) -> ResidualDocuments:
+        packed, centroids = self.columns[RESIDUALS_FILE], self._trained.clusters.centroids
+        stored = levels_of(self._trained), packed, centroids, self.centroids, self.offsets
+        read = partial(read_measured, tokens=len(packed), documents=len(self))
+        measured = self.derived(
+            MEASURED, partial(make_measured, stored), read, sources=(RESIDUALS_FILE, CENTROIDS_FILE)
+        )
+        return ResidualDocuments(*stored, measured)
+
+    def prepare(self) -> None:
+        """Derive what scoring needs now, rather than in the first search."""
+        if self._settings.bits and self._device == CPU and native.path():
+            self.coded.handle  # noqa: B018 -- made on first use
 
     def take(self, places: npt.NDArray[np.integer] | slice) -> TokenBatch:
         """The vectors of some documents in 16 bits, decoded if necessary."""

@@ -117,6 +117,11 @@ class Snapshot:
             return self
         return replace(self, device=device, segments=tuple(segment.on(device) for segment in self.segments))
 
+    def prepare(self) -> None:
+        """Derive what scoring needs of the segments now, rather than in the first search."""
+        for segment in self.segments:
+            segment.prepare()
+
     @contextmanager
     def searching(self) -> Iterator[None]:
         """Refuse to search damaged files, see :meth:`check`; those that are not verified yet wait meanwhile."""

@@ -19,6 +19,36 @@ class Coded(Packed):
 class CodesOnly:
     def __init__(self, dimensions: int, offsets: Places, codes: Bytes, scales: Floats, bounds: Floats, /) -> None: ...
 
+@final
+class ResidualsOnly:
+    def __init__(
+        self,
+        offsets: Places,
+        packed: Bytes,
+        bits: int,
+        levels: Floats,
+        spread: Floats,
+        centroids: Floats,
+        chosen: npt.NDArray[np.uint16],
+        factors: Halves,
+        bounds: Floats,
+        /,
+    ) -> None: ...
+
+def measure_residuals(
+    path: str,
+    packed: Bytes,
+    bits: int,
+    levels: Floats,
+    spread: Floats,
+    centroids: Floats,
+    chosen: npt.NDArray[np.uint16],
+    offsets: Places,
+    factors: Halves,
+    bounds: Floats,
+    threads: int,
+    /,
+) -> None: ...
 def decode_residuals(
     path: str,
     packed: Bytes,
@@ -34,7 +64,7 @@ def decode_residuals(
 def decode_codes(path: str, codes: Bytes, scales: Floats, dimensions: int, rows: Places, threads: int, /) -> Halves: ...
 def survivors(
     path: str,
-    documents: CodesOnly,
+    documents: CodesOnly | ResidualsOnly,
     query: Floats,
     weights: Floats,
     candidates: Places,
@@ -44,6 +74,9 @@ def survivors(
     threads: int,
     /,
 ) -> Places: ...
+def choose(
+    products: Floats, many: Places, same: Places, bar: float, weights: Floats, l2: bool, /
+) -> tuple[Places, Places, Floats]: ...
 def probe(
     starts: Places,
     places: npt.NDArray[np.uint32],

@@ -1,7 +1,8 @@
 """The one place that chooses an implementation of the score: GPU, native kernel or NumPy."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ from chamfer.errors import InputError
 from chamfer.kernels import blas, native
 from chamfer.kernels.best import Best
 from chamfer.kernels.checks import check_queries, checked_candidates, checked_k, checked_offsets, checked_weights
-from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments
+from chamfer.kernels.documents import CodedDocuments, Documents, QuantizedDocuments, ResidualDocuments
 from chamfer.kernels.form import DEFAULT_FORM, Form
 from chamfer.support.devices import CPU
 from chamfer.support.threads import free_cores, map_in_threads
@@ -19,6 +20,8 @@ from chamfer.tokens.batch import TokenBatch
 if TYPE_CHECKING:
     from chamfer.kernels.cuda.documents import DeviceDocuments
 
+T = TypeVar("T")
+R = TypeVar("R")
 Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
@@ -120,7 +123,8 @@ def best(
       most documents are ruled out before the light ones. Low offsets rule documents out before any token.
     - 16-bit vectors without codes, or without the native kernel: every candidate is scored in 32-bit arithmetic, which
       may swap documents whose scores are equal up to rounding.
-    - 8-bit codes alone: they rule out most documents; the rest are decoded and scored in 32-bit arithmetic.
+    - 8-bit codes alone, or residuals: they rule out most documents; the rest are decoded and scored in 32-bit
+      arithmetic.
     - Anything else: every candidate is decoded and scored in 32-bit arithmetic.
 
     Args:
@@ -167,7 +171,7 @@ def best(
     if documents.tokens is not None:
         return _scored(asked, documents.tokens, chosen)
     if coded is not None:
-        left = [_survivors(asked, n, coded, places) for n, places in enumerate(chosen)]
+        left = _each(partial(_survivors, asked, coded, chosen), range(len(chosen)))
         chosen = [places[own] for places, own in zip(chosen, left, strict=True)]
         if offsets is not None:
             asked = asked._replace(offsets=[given[own] for given, own in zip(offsets, left, strict=True)])
@@ -200,17 +204,14 @@ class _Asked(NamedTuple):
 
 
 def _screened(asked: _Asked, documents: CodedDocuments, chosen: list[Places]) -> list[Best]:
-    def find(n: int, threads: int) -> Best:
+    def find(n: int) -> Best:
         query, weights = asked.queries[n].vectors, asked.weights_of(n)
         order, scores, read, computed, possible = native.best(
-            query, weights, documents.handle, chosen[n], asked.k, asked.form, threads, asked.offsets_of(n)
+            query, weights, documents.handle, chosen[n], asked.k, asked.form, free_cores(), asked.offsets_of(n)
         )
         return Best(chosen[n][order], scores, read, 1 - computed / possible if possible else 0.0)
 
-    numbers = range(len(asked.queries))
-    if len(numbers) >= free_cores() > 1:  # a query for each thread, rather than all threads for a query
-        return map_in_threads(lambda n: find(n, 1), numbers)
-    return [find(n, free_cores()) for n in numbers]
+    return _each(find, range(len(asked.queries)))
 
 
 def _scored(asked: _Asked, tokens: TokenBatch, chosen: list[Places]) -> list[Best]:
@@ -218,15 +219,22 @@ def _scored(asked: _Asked, tokens: TokenBatch, chosen: list[Places]) -> list[Bes
         distances = minima(asked.queries[n], tokens, candidates=chosen[n], form=asked.form)
         return asked.top(n, chosen[n], score(distances, asked.weights_of(n)))
 
-    numbers = range(len(asked.queries))
-    return map_in_threads(find, numbers) if len(numbers) >= free_cores() > 1 else [find(n) for n in numbers]
+    return _each(find, range(len(asked.queries)))
 
 
-def _survivors(asked: _Asked, n: int, documents: QuantizedDocuments, places: Places) -> Places:
-    """Positions of the candidates of one query that can be in the top k by their codes, in ascending order.
+def _each(find: Callable[[T], R], asked: Sequence[T]) -> list[R]:
+    """Answer queries: one in each thread if there are enough of them, rather than all threads for one at a time."""
+    return map_in_threads(find, asked) if len(asked) >= free_cores() > 1 else [find(one) for one in asked]
+
+
+def _survivors(
+    asked: _Asked, documents: QuantizedDocuments | ResidualDocuments, chosen: list[Places], n: int
+) -> Places:
+    """Positions of the candidates of one query that can be in the top k by their codes or residuals, ascending.
 
     Documents without tokens, which score last, are among them only if there are fewer than k others.
     """
+    places = chosen[n]
     filled = np.diff(documents.offsets)[places] > 0
     query, weights, offsets = asked.queries[n].vectors, asked.weights_of(n), asked.offsets_of(n)
     own = None if offsets is None else offsets[filled]
@@ -242,11 +250,14 @@ def _decoded(asked: _Asked, documents: Documents, chosen: list[Places]) -> list[
     sharing: dict[int, list[int]] = {}
     for n, places in enumerate(chosen):
         sharing.setdefault(id(places), []).append(n)
-    for numbers in sharing.values():
+
+    def decode(numbers: list[int]) -> None:
         shared = chosen[numbers[0]]
         for start in range(0, len(shared), DECODED):
             tokens = documents.take(shared[start : start + DECODED])
             for n in numbers:
                 distances = minima(asked.queries[n], tokens, form=asked.form)
                 scores[n].append(score(distances, asked.weights_of(n)))
+
+    _each(decode, list(sharing.values()))
     return [asked.top(n, places, np.concatenate(scores[n])) for n, places in enumerate(chosen)]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from chamfer.errors import InputError
 from chamfer.kernels import native
 from chamfer.kernels.codes import Codes
+from chamfer.kernels.residuals import Measured, Residuals
 from chamfer.tokens.batch import Offsets, TokenBatch, offsets_of, rows_at
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class Documents(Protocol):
         """All vectors, in memory or memory-mapped, if they are stored uncompressed."""
 
     @property
-    def coded(self) -> "CodedDocuments | QuantizedDocuments | None":
-        """The 8-bit codes that the native kernel screens documents with, if there are any."""
+    def coded(self) -> "CodedDocuments | QuantizedDocuments | ResidualDocuments | None":
+        """The codes or residuals that the native kernel screens documents with, if there are any."""
 
     def take(self, places: npt.NDArray[np.int64], /) -> TokenBatch:
         """The vectors of some documents, decoded if necessary."""
@@ -146,6 +147,65 @@ class QuantizedDocuments:
         """The arrays as the native kernel takes them: validated once, for all queries."""
         codes = self.codes
         return native.codes_only(self.dimensions, self.offsets, codes.codes, codes.scales, codes.bounds)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but the handle, which a copy in another process makes again."""
+        return {name: value for name, value in self.__dict__.items() if name != "handle"}
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualDocuments:
+    """Documents stored as residuals: the nearest centroid of each token, and the difference from it.
+
+    Args:
+        residuals: the levels of residuals.
+        packed: ``(tokens, dimensions * bits / 8)`` codes of residuals.
+        centroids: ``(centroids, dimensions)`` float32.
+        chosen: ``(tokens,)`` the centroid of each token.
+        offsets: ``(documents + 1,)`` where the tokens of each document start.
+        measured: what was measured of the same residuals.
+    """
+
+    residuals: Residuals
+    packed: npt.NDArray[np.uint8]
+    centroids: npt.NDArray[np.float32]
+    chosen: npt.NDArray[np.uint16]
+    offsets: Offsets
+    measured: Measured
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions of a token vector."""
+        return len(self.residuals.spread)
+
+    @property
+    def on_device(self) -> None:
+        """Not on a GPU."""
+
+    @property
+    def tokens(self) -> None:
+        """Vectors are not stored."""
+
+    @property
+    def coded(self) -> Self:
+        """These documents."""
+        return self
+
+    def take(self, places: npt.NDArray[np.int64]) -> TokenBatch:
+        """The decoded vectors of some documents; their token ids are not stored, and all 0."""
+        vectors = self.residuals.decode(self.packed, self.centroids, self.chosen, rows_at(self.offsets, places))
+        return TokenBatch.trusted(vectors, np.zeros(len(vectors), np.int32), offsets_of(np.diff(self.offsets)[places]))
+
+    @cached_property
+    def handle(self) -> "_native.ResidualsOnly":
+        """The arrays as the native kernel takes them: validated once, for all queries."""
+        levels, spread, measured = self.residuals.levels, self.residuals.spread, self.measured
+        return native.residuals_only(
+            self.offsets, self.packed, levels, spread, self.centroids, self.chosen, measured.factors, measured.bounds
+        )
 
     def __getstate__(self) -> dict[str, object]:
         """Everything but the handle, which a copy in another process makes again."""

@@ -95,16 +95,43 @@ def best(
 def survivors(
     query: Vectors,
     weights: npt.NDArray[np.float32],
-    documents: "_native.CodesOnly",
+    documents: "_native.CodesOnly | _native.ResidualsOnly",
     candidates: npt.NDArray[np.int64],
     k: int,
     form: Form,
     offsets: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Positions of the candidates that can be in the top k, by their codes and offsets alone."""
+    """Positions of the candidates that can be in the top k, by their codes or residuals and offsets alone."""
     with _input_errors():
         numbers = _in_32_bits(query), _in_32_bits(weights), candidates, _or_empty(offsets)
         return _native.survivors(_path(), documents, *numbers, k, form == "l2", free_cores())
+
+
+def choose(
+    products: npt.NDArray[np.float32],
+    many: npt.NDArray[np.int64],
+    same: npt.NDArray[np.int64],
+    bar: float,
+    weights: npt.NDArray[np.float32],
+    form: Form,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Choose lists to probe for each query token, as :class:`chamfer.retrieve.centroids.Centroids` does.
+
+    Args:
+        products: ``(query tokens, lists)`` of each token and the centroid of each list.
+        many: ``(query tokens,)`` number of lists to probe, those with the largest products.
+        same: ``(query tokens,)`` one more list, which is probed as if its product were ``bar``, or -1; left out if all
+            chosen products, and the next one, are at least ``bar``.
+        bar: product of the lists in ``same``.
+        weights: ``(query tokens,)``
+        form: what a product adds to a score.
+
+    Returns:
+        Where the lists of each token end; the lists, closest first; and the gain of each: its weighted value less that
+        of the first list that is not probed.
+    """
+    with _input_errors():
+        return _native.choose(np.ascontiguousarray(products), many, same, bar, _in_32_bits(weights), form == "l2")
 
 
 def probe(
@@ -137,6 +164,25 @@ def decode_residuals(
     with _input_errors():
         made = _native.decode_residuals(_path(), packed, bits, levels, spread, centroids, chosen, rows, free_cores())
     return made.view(np.float16)
+
+
+def measure_residuals(
+    packed: npt.NDArray[np.uint8],
+    levels: npt.NDArray[np.float32],
+    spread: npt.NDArray[np.float32],
+    centroids: npt.NDArray[np.float32],
+    chosen: npt.NDArray[np.uint16],
+    offsets: npt.NDArray[np.int64],
+    factors: npt.NDArray[np.float16],
+    bounds: npt.NDArray[np.float32],
+) -> None:
+    """Compute :class:`chamfer.kernels.residuals.Measured`, into the given arrays."""
+    bits, places = len(levels).bit_length() - 1, np.ascontiguousarray(offsets)
+    trained = bits, levels, spread, centroids
+    with _input_errors():
+        _native.measure_residuals(
+            _path(), packed, *trained, chosen, places, factors.view(np.uint16), bounds, free_cores()
+        )
 
 
 def decode_codes(
@@ -179,6 +225,24 @@ def codes_only(
     """Codes without vectors as the native kernel takes them."""
     with _input_errors():
         return _native.CodesOnly(dimensions, np.ascontiguousarray(offsets), codes, scales, bounds)
+
+
+def residuals_only(
+    offsets: npt.NDArray[np.int64],
+    packed: npt.NDArray[np.uint8],
+    levels: npt.NDArray[np.float32],
+    spread: npt.NDArray[np.float32],
+    centroids: npt.NDArray[np.float32],
+    chosen: npt.NDArray[np.uint16],
+    factors: npt.NDArray[np.float16],
+    bounds: npt.NDArray[np.float32],
+) -> "_native.ResidualsOnly":
+    """Residuals, and what was measured of them, as the native kernel takes them."""
+    trained = len(levels).bit_length() - 1, levels, spread, centroids
+    with _input_errors():
+        return _native.ResidualsOnly(
+            np.ascontiguousarray(offsets), packed, *trained, chosen, factors.view(np.uint16), bounds
+        )
 
 
 @contextmanager

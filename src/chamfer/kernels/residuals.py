@@ -2,15 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels import native
 from chamfer.kernels.limits import SMALLEST_NORM
+from chamfer.tokens.batch import Offsets
 
 # Iterations of k-means.
 ROUNDS = 20
+
+BOUNDS = 5
+"""Rows of :attr:`Measured.bounds`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,7 @@ class Residuals:
             wanted = np.arange(len(packed))[rows] if isinstance(rows, slice) else rows
             return native.decode_residuals(packed, self.levels, self.spread, centroids, chosen, wanted)
         some = packed[rows]
-        vectors = self._of_byte[some].reshape(len(some), -1)
+        vectors = self._of_byte[some].reshape(len(some), len(self.spread))
         vectors *= self.spread
         vectors += centroids[chosen[rows]]
         norms = np.sqrt(np.einsum("td,td->t", vectors, vectors))
@@ -72,6 +77,37 @@ class Residuals:
         shifts = np.arange(0, 8, self.bits)
         levels: npt.NDArray[np.float32] = self.levels[(np.arange(256)[:, None] >> shifts) & (len(self.levels) - 1)]
         return levels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """What the native kernel knows of residuals before it decodes any; it alone computes and uses this.
+
+    Args:
+        factors: ``(tokens,)`` float16; a decoded vector is nearly the sum of its centroid and residual times this.
+        bounds: ``(5, documents)`` float32: over the tokens of each document, the largest error of that if levels are
+            rounded to 8 bits, the largest error if they are not, the largest norm of a rounded residual in units of
+            its spread, and the largest and smallest norm of a decoded vector.
+    """
+
+    factors: npt.NDArray[np.float16]
+    bounds: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls,
+        residuals: Residuals,
+        packed: npt.NDArray[np.uint8],
+        centroids: npt.NDArray[np.float32],
+        chosen: npt.NDArray[np.uint16],
+        offsets: Offsets,
+    ) -> Self:
+        """Measure all residuals of some documents; see :meth:`Residuals.decode`."""
+        made = cls(np.empty(len(packed), np.float16), np.empty((BOUNDS, len(offsets) - 1), np.float32))
+        native.measure_residuals(
+            packed, residuals.levels, residuals.spread, centroids, chosen, offsets, made.factors, made.bounds
+        )
+        return made
 
 
 def train_residuals(residuals: npt.NDArray[np.float32], bits: int) -> Residuals:

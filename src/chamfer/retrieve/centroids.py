@@ -10,6 +10,7 @@ from chamfer.index.damage import damaged
 from chamfer.index.derived import load_array, remedy_for
 from chamfer.index.segment import Segment
 from chamfer.index.snapshot import Snapshot
+from chamfer.kernels import native
 from chamfer.kernels.form import Form
 from chamfer.kernels.inverted_lists import InvertedLists
 from chamfer.retrieve.stage import Candidates, Queries, Stage
@@ -102,9 +103,13 @@ class Centroids:
     ) -> Probes:
         """The lists to probe for each token, closest first, and the gain of each."""
         count = products.shape[1]
-        ends, chosen, gains = np.zeros(len(weights), np.int64), [], []
-        many = np.clip(np.rint(average * weights / max(weights.mean(), 1e-30)), 1, count).astype(int)
+        many = np.clip(np.rint(average * weights / max(weights.mean(), 1e-30)), 1, count).astype(np.int64)
         rare = self._index.frequencies.counts[token_ids] <= RARE * self._index.frequencies.documents
+        if native.path():
+            return native.choose(
+                products, many, np.where(rare, self._count + token_ids.astype(np.int64), -1), SAME, weights, form
+            )
+        ends, chosen, gains = np.zeros(len(weights), np.int64), [], []
         for token, (row, probes) in enumerate(zip(products, many, strict=True)):
             last = min(probes, count - 1)  # one more than is probed: an upper bound for documents elsewhere
             closest = np.argpartition(-row, last)[: last + 1]

@@ -30,6 +30,7 @@ class Ranker:
         """Evidence beside the tokens."""
         self._stages: dict[str, FirstStage] = {}
         self._stage(first_stage)
+        index.prepare()
 
     def rank(
         self,

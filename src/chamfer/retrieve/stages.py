@@ -62,7 +62,7 @@ def chosen_name(name: str, index: "Snapshot") -> str:
         return name
     if index.fits_device:
         return EXACT
-    if index.settings.bits:  # scoring every document would decode all residuals
+    if index.settings.bits:  # without the native kernel, scoring every document would decode all residuals
         return LARGE
     return fastest_name(sum(len(segment.centroids) for segment in index.segments), index.dimensions)
 
