@@ -103,58 +103,6 @@ def growth() -> str:
     return "\n".join(rows)
 
 
-def plaid() -> str:
-    """Our index beside fast-plaid."""
-    record = _record("plaid.json")
-    sections = [f"fast-plaid {record['environment']['peer']['fast-plaid']}."]
-    for trial in record["trials"]:
-        rows = [
-            "| system | settings | weights | nDCG@10 | Recall@10 | build, s | build, peak MB | query, ms | "
-            "search, peak MB | disk, MB |",
-            "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        ]
-        for row in trial["rows"]:
-            build, search = row["build"], row["search"]
-            cells = [
-                row["system"],
-                _spoken(row["settings"]),
-                row["weights"],
-                f"{row['nDCG@10']:.3f}",
-                f"{row['R@10']:.3f}",
-                f"{build['seconds']:.1f}",
-                f"{build['peak_mb']:,.0f}",
-                f"{search['milliseconds']:.1f}",
-                f"{search['peak_mb']:,.0f}",
-                f"{build['bytes'] / 1e6:,.0f}",
-            ]
-            rows.append(f"| {' | '.join(cells)} |")
-        counts = f"{trial['documents']:,} documents, {trial['tokens']:,} tokens, {trial['queries']} queries"
-        sections.append(f"{trial['trial']}: {counts}.\n\n" + "\n".join(rows))
-    return "\n\n".join(sections)
-
-
-def plaid_summary() -> str:
-    """Speed-ups over fast-plaid: with its defaults, and with its fastest settings of equal quality."""
-    sentences = []
-    for trial in _record("plaid.json").get("trials", []):
-        rows = [row for row in trial["rows"] if row["weights"] == "uniform"]
-        ours = next(row for row in rows if row["settings"].get("precision") == "float16")
-        for row in rows:
-            if row["system"] != "fast-plaid":
-                continue
-            how = _spoken(row["settings"])
-            build, search = row["build"], row["search"]
-            sentences.append(
-                f"- {trial['trial']} ({trial['documents']:,} documents), compared with fast-plaid ({how}): chamfer is "
-                f"{build['seconds'] / ours['build']['seconds']:.0f}x faster to build and "
-                f"{search['milliseconds'] / ours['search']['milliseconds']:.0f}x faster to search; nDCG@10 "
-                f"{ours['nDCG@10']:.3f} vs {row['nDCG@10']:.3f}; peak memory "
-                f"{ours['build']['peak_mb']:,} vs {build['peak_mb']:,} MB to build, {ours['search']['peak_mb']:,} vs "
-                f"{search['peak_mb']:,} MB to search."
-            )
-    return "\n".join(sentences)
-
-
 def encoding() -> str:
     """Documents per second, and the effect of 16-bit arithmetic on quality."""
     record = _record("encoding.json")
@@ -176,10 +124,6 @@ def encoding() -> str:
             cells += [f"{pair['measures'][name]:.4f}", f"{pair['against_exact'][name]['p_value']:.2f}"]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
-
-
-def _spoken(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items() if value != "defaults") or "its defaults"
 
 
 def _records(folder: str) -> list[dict[str, Any]]:

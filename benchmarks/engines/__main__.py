@@ -33,7 +33,11 @@ RESULTS = Path(__file__).parents[1] / "results" / "engines"
 THREADS = (1, 2)
 
 OURS = "chamfer"
-MODULES = {OURS: "engines.chamfer_side", "fast-plaid": "engines.fast_plaid_side", "xtr-warp-rs": "engines.xtr_warp_side"}
+MODULES = {
+    OURS: "engines.chamfer_side",
+    "fast-plaid": "engines.fast_plaid_side",
+    "xtr-warp-rs": "engines.xtr_warp_side",
+}
 DEFAULTS: dict[str, Any] = {}
 
 # Settings of searches beside the defaults, from fast to thorough: the fastest that are as good as the defaults, and the
@@ -65,7 +69,10 @@ def main() -> None:
             record = measure_trial(trial, python)
         show(record)
         if not arguments.documents:
-            peers = {"versions": {one: _installed(python, one) for one in trial.peers}, "torch": HOME.joinpath("torch").read_text()}
+            peers = {
+                "versions": {one: _installed(python, one) for one in trial.peers},
+                "torch": HOME.joinpath("torch").read_text(),
+            }
             write_json(out, {"environment": measured_on | {"peers": peers}, **record})
 
 
@@ -96,7 +103,12 @@ def measure_engine(trial: Trial, engine: str, python: Path, built_with: dict[str
             for weights in trial.weightings if settings == DEFAULTS else trial.weightings[:1]:
                 asked = request._replace(do="search", threads=threads, settings=settings, weights=weights)
                 found = ask(python, MODULES[engine], asked, out)
-                row = {"engine": engine, "build_settings": built_with, "build": build, "settings": settings}
+                row: dict[str, Any] = {
+                    "engine": engine,
+                    "build_settings": built_with,
+                    "build": build,
+                    "settings": settings,
+                }
                 row |= {"threads": threads, "weights": weights, **quality(trial, found.pop("found")), "search": found}
                 print({name: value for name, value in row.items() if name != "build"}, flush=True)
                 rows.append(row)

@@ -39,7 +39,7 @@ def build(material: Material, request: Request) -> dict[str, Any]:
         drawn = np.sort(np.random.default_rng(2).choice(documents, wanted, replace=False))
         rows = np.concatenate([np.arange(offsets[place], offsets[place + 1]) for place in drawn])
         sample = TokenBatch(material.vectors[rows], np.asarray(token_ids[rows]), offsets_of(material.lengths[drawn]))
-        with writing(Path(request.index), settings) as writer:
+        with writing(Path(request.folder), settings) as writer:
             writer.train(sample, tokens=many)
             for first in range(0, documents, ADDED):
                 last = min(first + ADDED, documents)
@@ -47,17 +47,17 @@ def build(material: Material, request: Request) -> dict[str, Any]:
                 part = offsets_of(material.lengths[first:last])
                 tokens = TokenBatch(material.vectors[rows_of], np.asarray(token_ids[rows_of]), part)
                 writer.add([Document(f"{place:09}", "") for place in range(first, last)], tokens)
-        index = Snapshot.open(Path(request.index))
+        index = Snapshot.open(Path(request.folder))
         open_stage(STAGE, index)
         found["seconds"] = round(time.perf_counter() - started, 2)
-    return found | {"bytes": bytes_in(Path(request.index)), "centroids": len(index.trained.clusters)}
+    return found | {"bytes": bytes_in(Path(request.folder)), "centroids": len(index.trained.clusters)}
 
 
 def search(material: Material, request: Request) -> dict[str, Any]:
     """Search an index like ``Searcher.rank``, but without loading an encoder."""
     found: dict[str, Any] = {}
     with memory_watched(found):
-        index = Snapshot.open(Path(request.index))
+        index = Snapshot.open(Path(request.folder))
         lengths = np.array([len(query) for query in material.queries])
         vectors = np.concatenate(material.queries)
         tokens = TokenBatch(vectors, np.zeros(len(vectors), np.int32), offsets_of(lengths))

@@ -22,11 +22,11 @@ def build(material: Material, request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with memory_watched(found):
         started = time.perf_counter()
-        made = fast_plaid.FastPlaid(index=request.index, device="cpu")
+        made = fast_plaid.FastPlaid(index=request.folder, device="cpu")
         made.create(documents_embeddings=documents, **request.settings)
         found["seconds"] = round(time.perf_counter() - started, 2)
-    centroids = np.load(Path(request.index) / "centroids.npy", mmap_mode="r")
-    return found | {"bytes": bytes_in(Path(request.index)), "centroids": len(centroids), "torch": torch.__version__}
+    centroids = np.load(Path(request.folder) / "centroids.npy", mmap_mode="r")
+    return found | {"bytes": bytes_in(Path(request.folder)), "centroids": len(centroids), "torch": torch.__version__}
 
 
 def search(material: Material, request: Request) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def search(material: Material, request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with memory_watched(found):
         queries = [torch.from_numpy(query) for query in material.folded]
-        opened = fast_plaid.FastPlaid(index=request.index, device="cpu")
+        opened = fast_plaid.FastPlaid(index=request.folder, device="cpu")
         if opened.devices != ["cpu"] or torch.cuda.is_available():
             raise SystemExit("fast-plaid must run on the CPU here")
 

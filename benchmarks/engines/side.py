@@ -20,7 +20,7 @@ class Request(NamedTuple):
     """``build`` or ``search``."""
     material: str
     """Folder of the vectors and queries."""
-    index: str
+    folder: str
     """Folder of the index."""
     threads: int
     """Threads that it may use."""
@@ -38,7 +38,7 @@ def ask(python: Path, module: str, request: Request, out: Path) -> dict[str, Any
     names = ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CHAMFER_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     limits = dict.fromkeys(names, str(request.threads)) | {"PYTHONPATH": str(Path(__file__).parents[1])}
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[: request.threads]))
-    name = f"{module.rpartition('.')[2]} {request.do} {Path(request.index).name} {request.weights}"
+    name = f"{module.rpartition('.')[2]} {request.do} {Path(request.folder).name} {request.weights}"
     print(f"{name}, {request.threads} threads", file=sys.stderr, flush=True)
     command = ["taskset", "-c", cores, str(python), "-m", module, json.dumps([request._asdict(), str(out)])]
     subprocess.run(command, env=os.environ | limits, check=True)

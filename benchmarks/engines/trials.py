@@ -104,13 +104,9 @@ def _collection(
     return Trial(name, folder, list(asked), judgements, tuple(weights), partitions, peers)
 
 
-def _synthetic(
-    name: str, folder: Path, count: int, asked: int, partitions: int, peers: tuple[str, ...]
-) -> Trial:
+def _synthetic(name: str, folder: Path, count: int, asked: int, partitions: int, peers: tuple[str, ...]) -> Trial:
     folder.mkdir()
-    vectors = np.lib.format.open_memmap(
-        folder / VECTORS, "w+", np.float16, (count * TOKENS, SYNTHETIC_DIMENSIONS)
-    )
+    vectors = np.lib.format.open_memmap(folder / VECTORS, "w+", np.float16, (count * TOKENS, SYNTHETIC_DIMENSIONS))
     token_ids = np.lib.format.open_memmap(folder / TOKEN_IDS, "w+", np.int32, (count * TOKENS,))
     for first, part in chunks(word_vectors(), count):
         rows = slice(first * TOKENS, first * TOKENS + len(part.vectors))

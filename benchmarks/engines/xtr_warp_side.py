@@ -26,12 +26,12 @@ def build(material: Material, request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with memory_watched(found):
         started = time.perf_counter()
-        made = XTRWarp(index=request.index, device="cpu")
+        made = XTRWarp(index=request.folder, device="cpu")
         made.create(source, device="cpu", show_progress=False, **request.settings)
         found["seconds"] = round(time.perf_counter() - started, 2)
-    metadata = json.loads((Path(request.index) / "metadata.json").read_text())
+    metadata = json.loads((Path(request.folder) / "metadata.json").read_text())
     centroids = metadata.get("num_centroids", metadata["num_partitions"])
-    return found | {"bytes": bytes_in(Path(request.index)), "centroids": centroids, "torch": torch.__version__}
+    return found | {"bytes": bytes_in(Path(request.folder)), "centroids": centroids, "torch": torch.__version__}
 
 
 def search(material: Material, request: Request) -> dict[str, Any]:
@@ -47,13 +47,11 @@ def search(material: Material, request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with memory_watched(found):
         queries = [torch.from_numpy(query) for query in material.folded]
-        opened = XTRWarp(index=request.index, device="cpu")
+        opened = XTRWarp(index=request.folder, device="cpu")
         opened.load(device="cpu")
 
         def answers(asked: list[Any]) -> list[list[int]]:
-            given = opened.search(
-                asked, top_k=K, num_threads=request.threads, show_progress=False, **request.settings
-            )
+            given = opened.search(asked, top_k=K, num_threads=request.threads, show_progress=False, **request.settings)
             return [[place for place, _ in one] for one in given]
 
         found |= timed(lambda n: answers([queries[n]])[0], lambda: answers(queries), len(queries))
