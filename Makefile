@@ -11,7 +11,7 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 NATIVE := CMakeLists.txt $(wildcard native/*)
 
 .PHONY: install browser types style rendered wheels docs lint-workflows screenshots demo test test-long sanitized test-sanitized torture check bench bench-zero-shot bench-learning bench-learning-curve bench-evidence-cost bench-mix-choice bench-special-tokens bench-thresholds bench-late-interaction bench-fresh bench-paper-study bench-kernel bench-encoding \
-    bench-first-stages bench-first-stages-whole bench-compression bench-passages bench-growth bench-plaid bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
+    bench-first-stages bench-first-stages-whole bench-compression bench-passages bench-growth bench-engines bench-reproduce bench-cold bench-serving bench-gpu bench-qdrant bench-capacity bench-ray bench-sharded bench-before-after train-late-interaction readme clean
 
 install: .venv/installed
 
@@ -94,7 +94,7 @@ test-sanitized: sanitized
 
 # Slow: quality on whole judged collections, and speed. Results that exist are skipped, unless AGAIN=1.
 bench: bench-zero-shot bench-learning bench-learning-curve bench-mix-choice bench-special-tokens bench-thresholds bench-kernel bench-encoding bench-first-stages bench-compression \
-    bench-growth bench-plaid bench-reproduce bench-serving
+    bench-growth bench-engines bench-reproduce bench-serving
 
 bench-zero-shot: .venv/installed
 	$(BIN)/python benchmarks/zero_shot.py --data $(DATA) $(if $(AGAIN),--again)
@@ -195,9 +195,10 @@ bench-growth: .venv/installed
 	$(BIN)/python benchmarks/index_plots.py
 	$(BIN)/python benchmarks/render.py
 
-# The index compared with fast-plaid, which has its own environment in build/plaid.
-bench-plaid: .venv/installed
-	$(BIN)/python benchmarks/plaid.py --data $(DATA)
+# Whole searches beside fast-plaid and xtr-warp-rs, which have an environment of their own in build/engines. Takes hours,
+# most of them to build the others' indexes, and 40 GB of disk; TRIALS=scifact measures that one alone.
+bench-engines: .venv/installed
+	PYTHONPATH=benchmarks $(BIN)/python -m engines $(TRIALS) --data $(DATA) $(if $(AGAIN),--again)
 	$(BIN)/python benchmarks/render.py
 
 # The paper's protocol on every collection at hand, in both settings; resumes an interrupted run.

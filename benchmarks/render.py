@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import capacity_tables
+import engines_tables
 import evidence_cost_tables
 import gpu_tables
 import index_tables
@@ -98,6 +99,8 @@ def main() -> None:
         "growth": index_tables.growth(),
         "plaid": index_tables.plaid(),
         "plaid-summary": index_tables.plaid_summary(),
+        "engines": engines_tables.every_engine(),
+        "engines-summary": engines_tables.summary(),
         "encoding": index_tables.encoding(),
         "passages": passages_tables.on_test(),
         "passages-sizes": passages_tables.sizes(),

@@ -1,4 +1,4 @@
-"""A separate environment for fast-plaid, which needs another torch: created once, in ``build/plaid``."""
+"""A separate environment for the other engines, which need another torch: created once, in ``build/engines``."""
 
 import subprocess
 import tempfile
@@ -7,9 +7,9 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-IN_PROCESS = Path(__file__).parent
-HOME = IN_PROCESS.parent / "build" / "plaid"
-PEERS = IN_PROCESS / "plaid-peers.txt"
+HERE = Path(__file__).parent
+HOME = HERE.parents[1] / "build" / "engines"
+PEERS = HERE / "peers.txt"
 TORCH = "2.11.0"
 
 
@@ -29,8 +29,8 @@ def peer_python() -> Path:
 def install_without_cuda(python: Path) -> None:
     """Unpack torch with stubs in place of its CUDA libraries.
 
-    The package index has no build of this version for processors alone, and the one for CUDA asks for gigabytes of
-    libraries before it can be imported. What runs on processors is the same in both.
+    The package index has no CPU build of this version, and the CUDA build asks for gigabytes of libraries before it can
+    be imported. What runs on a CPU is the same in both.
     """
     site = next((HOME / "lib").glob("python3*/site-packages"))
     with tempfile.TemporaryDirectory(dir=HOME) as folder:

@@ -1,0 +1,1 @@
+"""Whole searches beside other engines: build, speed, quality, memory, disk."""
