@@ -39,6 +39,31 @@ def summary() -> str:
     return "\n".join(sentences) or not_yet(TARGET)
 
 
+def short() -> str:
+    """Every engine with its defaults and two threads, on scifact."""
+    record = next((one for one in _records() if one["trial"] == "scifact"), None)
+    if record is None:
+        return not_yet(TARGET)
+    rows = [
+        "| engine | nDCG@10 | one query, ms | all, queries/s | build, s | disk, MB |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in _defaults(record):
+        if (row["threads"], row["weights"]) != (2, "uniform"):
+            continue
+        precision = row["build_settings"].get("precision")
+        cells = [
+            f"{row['engine']}, {precision}" if precision else row["engine"],
+            f"{row['nDCG@10']:.3f}",
+            f"{row['search']['milliseconds']:.1f}",
+            f"{row['search']['queries_per_second']:,.0f}",
+            f"{row['build']['seconds']:,.1f}",
+            f"{row['build']['bytes'] / 1e6:,.0f}",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
 def every_engine() -> str:
     """Every engine as built, with its defaults and with the settings that matter."""
     sections = []

@@ -100,6 +100,7 @@ def main() -> None:
         "plaid": index_tables.plaid(),
         "plaid-summary": index_tables.plaid_summary(),
         "engines": engines_tables.every_engine(),
+        "engines-short": engines_tables.short(),
         "engines-summary": engines_tables.summary(),
         "encoding": index_tables.encoding(),
         "passages": passages_tables.on_test(),

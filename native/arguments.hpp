@@ -78,6 +78,7 @@ inline Residuals checked_residuals(const Table<uint8_t>& packed, int bits, const
     check(dimensions * bits == packed.shape(1) * 8 && centroids.shape(1) == dimensions &&
               chosen.size() == packed.shape(0),
           "residuals, centroids and levels must match in shape");
+    check(centroids.shape(0) <= size_t{1} << 16, "there can be at most 65536 centroids");
     Residuals residuals;
     residuals.packed = packed.data();
     residuals.bits = bits;
@@ -90,18 +91,22 @@ inline Residuals checked_residuals(const Table<uint8_t>& packed, int bits, const
     return residuals;
 }
 
-// What residuals need so that they can be screened; and find the largest norm of a centroid.
-inline float check_trained(const Residuals& residuals) {
+// What residuals need so that they can be screened.
+inline void check_trained(const Residuals& residuals) {
     check_dimensions(static_cast<size_t>(residuals.dimensions));
     check(residuals.dimensions % 8 == 0, "residuals can be screened if they have a multiple of 8 dimensions");
     const auto fit = [](const float* values, int64_t count) {
         for (int64_t n = 0; n < count; ++n)
             check(std::fabs(values[n]) <= kLargestTrained,
-                  "centroids, levels and spread must be finite, with no number above 1e6");
+                  "centroids, levels and spread must be finite, with no number above " CHAMFER_TEXT(CHAMFER_LARGEST_TRAINED));
     };
     fit(residuals.levels, int64_t{1} << residuals.bits);
     fit(residuals.spread, residuals.dimensions);
     fit(residuals.centroids, residuals.count * residuals.dimensions);
+}
+
+// The largest norm of a centroid, rounded up.
+inline float longest_centroid(const Residuals& residuals) {
     double most = 0;
     for (int64_t n = 0; n < residuals.count; ++n) {
         double square = 0;
@@ -191,7 +196,7 @@ struct CodesOnly : Held {
 // Residuals, and what was measured of them: enough to rule documents out.
 struct ResidualsOnly : Held {
     Table<uint8_t> packed;
-    std::vector<float> spread;
+    std::vector<float> levels, spread;
     Table<float> centroids;
     Flat<uint16_t> chosen, factors;
     Table<float> bounds;
@@ -199,16 +204,17 @@ struct ResidualsOnly : Held {
 
     ResidualsOnly(Flat<int64_t> offsets_, Table<uint8_t> packed_, int bits, Flat<float> levels_, Flat<float> spread_,
                   Table<float> centroids_, Flat<uint16_t> chosen_, Flat<uint16_t> factors_, Table<float> bounds_)
-        : Held(packed_.shape(0), spread_.size(), offsets_), packed(packed_), spread(copied(spread_)),
-          centroids(centroids_), chosen(chosen_), factors(factors_), bounds(bounds_) {
+        : Held(packed_.shape(0), spread_.size(), offsets_), packed(packed_), levels(copied(levels_)),
+          spread(copied(spread_)), centroids(centroids_), chosen(chosen_), factors(factors_), bounds(bounds_) {
         const size_t documents = offsets.size() - 1;
         check_measured(packed.shape(0), documents, factors, bounds);
         check_bounds(bounds);
         residuals.stored = checked_residuals(packed, bits, levels_, spread_, centroids, chosen);
-        residuals.longest_centroid = check_trained(residuals.stored);
-        residuals.levels = levels_of(levels_.data(), bits);
+        residuals.stored.levels = levels.data();
         residuals.stored.spread = spread.data();
-        residuals.stored.levels = nullptr;  // they are copied
+        check_trained(residuals.stored);
+        residuals.longest_centroid = longest_centroid(residuals.stored);
+        residuals.levels = levels_of(levels.data(), bits);
         residuals.factors = factors.data();
         residuals.lost = bounds.data();
         residuals.best_lost = bounds.data() + documents;

@@ -23,7 +23,7 @@ struct Codes {
 struct Starts {
     const int32_t* table = nullptr;
     const int32_t* rows = nullptr;  // (tokens)
-    // Prefetched meanwhile, so many bytes for each token; behind their end is nothing that prefetching could harm.
+    // Prefetched meanwhile: `next_bytes` for each token. Prefetching beyond the end is harmless.
     const uint8_t* next = nullptr;
     int64_t next_bytes = 0;
 };
@@ -61,8 +61,8 @@ struct Limits {
     const float* error;       // |token - its code|
     const float* best_error;  // the same for the best product, which may be known more precisely
     const float* raised;      // how far the best product may exceed the product of the vectors
-    float reach;              // what errors of the query are multiplied by: the largest norm of what it is multiplied by
-    float lost, best_lost;    // what norms of query tokens are multiplied by: the largest error of a document token
+    float reach;              // the largest norm of a document token, or of its codes; multiplies errors of the query
+    float lost, best_lost;    // the largest error of a document token; multiplies norms of query tokens
     float longest, shortest;  // norms of document tokens
     bool l2;
 };

@@ -76,8 +76,10 @@ class ResidualProducts : public Products {
         uint16_t* const factors = centroids + many;
         std::memcpy(centroids, stored.chosen + first, many * sizeof(uint16_t));
         std::memcpy(factors, documents_.factors + first, many * sizeof(uint16_t));
-        check_sound(path_.take_starts(centroids, factors, tokens, stored.count, query_.lanes(),
-                                      documents_.reach[document], piece.rows.data(), piece.scales.data()));
+        if (!path_.take_starts(centroids, factors, tokens, stored.count, query_.lanes(), documents_.reach[document],
+                               piece.rows.data(), piece.scales.data()))
+            throw std::runtime_error("what was derived from the vectors contradicts itself; delete the folder 'derived' "
+                                     "of the index, which is computed again, and if that does not help, build it again");
         path_.unpack(stored.packed + first * stored.bytes(), tokens, stored.dimensions, documents_.levels,
                      piece.codes.data());
         return {piece.codes.data(), stored.dimensions, piece.scales.data(), tokens};

@@ -18,8 +18,8 @@ namespace chamfer {
 // in the table, in that unit too, so that sums of products begin with them.
 class ResidualQuery : public WeightedQuery {
    public:
-    // Larger tables are not made: without one, every candidate may be in the top k.
-    static constexpr int64_t kMostBytes = int64_t{1} << 28;
+    // Larger tables are not made, because each thread may have one: without it, every candidate may be in the top k.
+    static constexpr int64_t kMostBytes = int64_t{1} << 26;
 
     ResidualQuery(const Path& path, const Request& request, const ResidualDocuments& documents, int threads)
         : WeightedQuery(path, request, documents.stored.dimensions),

@@ -42,7 +42,8 @@ class Measure {
         fill(codes_, nullptr, packed, steps_, ones_.data());
         const double norm = norm_of(sum_), scale = 1 / std::max(norm, CHAMFER_SMALLEST_NORM);
         const bool fits = scale <= kMostFactor;
-        path_.to_halves(std::vector<float>{fits ? static_cast<float>(scale) : 0.0f}.data(), 1, &factor);
+        const float wide = fits ? static_cast<float>(scale) : 0.0f;
+        path_.to_halves(&wide, 1, &factor);
         const double kept = from_half(factor);
         double apart = 0;
         for (int k = 0; k < given_.dimensions; ++k) {

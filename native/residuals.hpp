@@ -6,7 +6,7 @@
 namespace chamfer {
 
 // No number of centroids, spread and levels may be larger: products of several of them must not overflow 32 bits.
-constexpr float kLargestTrained = 1e6f;
+constexpr float kLargestTrained = CHAMFER_LARGEST_TRAINED;
 
 // Dimension k of a token is centroid[k] + spread[k] * levels[its code]; the token is then normalised to unit length.
 // Codes of `bits` bits are packed into bytes, lowest bits first.
@@ -25,7 +25,7 @@ struct Residuals {
 
 // What is known of residuals. A token is nearly its factor times the sum of its centroid and its residual.
 struct Measured {
-    static constexpr int kBounds = 5;
+    static constexpr int kBounds = CHAMFER_RESIDUAL_BOUNDS;
     uint16_t* factors;  // (tokens), IEEE half precision
     // (documents) each, over the tokens of a document:
     float* lost;       // the largest |token - factor * (centroid + rounded residual)|

@@ -10,7 +10,7 @@
 namespace chamfer {
 namespace {
 
-typedef float Lanes __attribute__((vector_size(4 * kGroup), aligned(4)));
+using Lanes = float __attribute__((vector_size(4 * kGroup), aligned(4)));
 
 // `Rows` rows at a time, so that the sums of one do not wait for each other.
 template <int Rows>
@@ -62,7 +62,7 @@ bool take_starts(const uint16_t* centroids, const uint16_t* factors, int64_t tok
         const uint32_t centroid = centroids[j], half = factors[j];
         last = std::max(last, centroid);
         largest = std::max(largest, half);
-        rows[j] = static_cast<int32_t>(centroid) * lanes;
+        rows[j] = static_cast<int32_t>(centroid * static_cast<uint32_t>(lanes));  // may overflow before it is checked
         const uint32_t bits = half << 13;  // of the factor, divided by 2^112
         float scale;
         std::memcpy(&scale, &bits, sizeof scale);

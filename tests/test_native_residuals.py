@@ -15,7 +15,8 @@ from chamfer.index.clusters import train_clusters
 from chamfer.kernels import dispatch, native, reference
 from chamfer.kernels.documents import CodedDocuments, ResidualDocuments
 from chamfer.kernels.form import Form
-from chamfer.kernels.residuals import BOUNDS, Measured, Residuals, train_residuals
+from chamfer.kernels.limits import RESIDUAL_BOUNDS
+from chamfer.kernels.residuals import Measured, Residuals, train_residuals
 from chamfer.tokens.batch import offsets_of
 from tests.test_native import (
     compiled,
@@ -255,7 +256,7 @@ def test_measured_bounds_hold(path: str, make: Make, bits: int) -> None:
         assert lost[part].max() <= exact[document] <= rounded[document] * (1 + 1e-6) + 1e-3
         assert shortest[document] <= norms[part].min() <= norms[part].max() <= longest[document]
         assert measured.factors[part].max() <= reach[document]
-    assert measured.bounds[:, 1].tolist() == [0] * BOUNDS
+    assert measured.bounds[:, 1].tolist() == [0] * RESIDUAL_BOUNDS
 
 
 def some_documents() -> ResidualDocuments:
@@ -274,7 +275,7 @@ def test_damage_is_noticed_and_never_read(path: str, damage: str) -> None:
         else:
             documents.measured.factors[30] = {"factor": 60_000, "negative": -1, "not a number": np.nan}[damage]
         native.survivors(query, np.ones(2, np.float32), handle, np.array([0]), 1, "l2")
-        with pytest.raises(DamagedError, match="contradict their bounds"):
+        with pytest.raises(DamagedError, match="delete the folder 'derived' of the index"):
             native.survivors(query, np.ones(2, np.float32), handle, np.array([0, 2]), 1, "l2")
 
 
@@ -293,6 +294,7 @@ def test_damage_is_noticed_and_never_read(path: str, damage: str) -> None:
         ({"levels": np.full(16, 2e6, np.float32)}, "no number above 1e6"),
         ({"spread": np.full(16, np.nan, np.float32)}, "must be finite"),
         ({"centroids": np.full((5, 16), np.inf, np.float32)}, "must be finite"),
+        ({"centroids": np.zeros((65_537, 16), np.float32)}, "at most 65536 centroids"),
         ({"offsets": np.array([0, 20, 10, 60])}, "offsets must not decrease"),
     ],
 )

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from chamfer.index.damage import damaged
 from chamfer.index.derived import load_array, remedy_for
-from chamfer.kernels.residuals import BOUNDS, Measured, Residuals
+from chamfer.kernels.limits import RESIDUAL_BOUNDS
+from chamfer.kernels.residuals import Measured, Residuals
 from chamfer.tokens.batch import Offsets
 
 MEASURED = "residuals-1"
@@ -31,6 +32,6 @@ def read_measured(folder: Path, *, tokens: int, documents: int) -> Measured:
     factors = load_array(folder / FACTORS, np.float16)
     bounds = np.array(load_array(folder / OF_DOCUMENTS, np.float32))
     sound = np.isfinite(bounds).all() and (bounds >= 0).all()
-    if (len(factors), len(bounds)) != (tokens, BOUNDS * documents) or not sound:
+    if (len(factors), len(bounds)) != (tokens, RESIDUAL_BOUNDS * documents) or not sound:
         raise damaged(folder, "its files are inconsistent", remedy_for(folder))
-    return Measured(factors, bounds.reshape(BOUNDS, documents))
+    return Measured(factors, bounds.reshape(RESIDUAL_BOUNDS, documents))

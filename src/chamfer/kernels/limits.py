@@ -15,5 +15,11 @@ CODE_GROUP = 4
 # What rounding to 8 bits lost of a vector is known up to this share of the vector's norm.
 CODE_ERROR = 2e-7
 
+# The largest number in a centroid, or in the levels or the spread of residuals, that documents are screened with.
+LARGEST_TRAINED = 1e6
+
+# Bounds on a document that is kept as residuals.
+RESIDUAL_BOUNDS = 5
+
 # A decoded vector of a smaller norm is divided by this instead.
 SMALLEST_NORM = 1e-12

@@ -8,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from chamfer.kernels import native
-from chamfer.kernels.limits import SMALLEST_NORM
+from chamfer.kernels.limits import RESIDUAL_BOUNDS, SMALLEST_NORM
 from chamfer.tokens.batch import Offsets
 
 # Iterations of k-means.
 ROUNDS = 20
-
-BOUNDS = 5
-"""Rows of :attr:`Measured.bounds`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,7 @@ class Measured:
         offsets: Offsets,
     ) -> Self:
         """Measure all residuals of some documents; see :meth:`Residuals.decode`."""
-        made = cls(np.empty(len(packed), np.float16), np.empty((BOUNDS, len(offsets) - 1), np.float32))
+        made = cls(np.empty(len(packed), np.float16), np.empty((RESIDUAL_BOUNDS, len(offsets) - 1), np.float32))
         native.measure_residuals(
             packed, residuals.levels, residuals.spread, centroids, chosen, offsets, made.factors, made.bounds
         )
