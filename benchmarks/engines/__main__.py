@@ -28,6 +28,7 @@ from engines.environment import HOME, peer_python
 from engines.material import LENGTHS
 from engines.side import Request, ask
 from engines.trials import TRIALS, Trial
+from engines_tables import spoken
 
 RESULTS = Path(__file__).parents[1] / "results" / "engines"
 THREADS = (1, 2)
@@ -53,7 +54,10 @@ FULL = 0.99
 def main() -> None:
     """Measure the trials that have no result yet."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("trials", nargs="*", choices=[[], *TRIALS], default=[], help="trials to measure (default: all)")
+    names = ", ".join(TRIALS)
+    parser.add_argument(
+        "trials", nargs="*", choices=[[], *TRIALS], default=[], metavar="TRIAL", help=f"{names} (default: all)"
+    )
     parser.add_argument("--data", type=Path, required=True, help="folder of judged collections")
     parser.add_argument("--documents", type=int, help="try it with this many documents, without saving results")
     parser.add_argument("--again", action="store_true", help="measure again what has results already")
@@ -154,11 +158,6 @@ def show(record: Mapping[str, Any]) -> None:
             f"{made['bytes'] / 1e6:.0f}",
         )
     Console(width=220).print(record["trial"], table)
-
-
-def spoken(settings: Mapping[str, Any]) -> str:
-    """Settings in words."""
-    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "its defaults"
 
 
 if __name__ == "__main__":
