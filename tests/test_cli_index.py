@@ -197,6 +197,10 @@ class TestSearch:
         assert found(built, "the cat", "--where", "year > 3000") == []
         assert built("search", "index", "the cat", "--where", "year > 3000").stdout == "no documents found\n"
 
+    def test_a_threshold_that_nothing_reaches_is_named(self, built: Run) -> None:
+        done = built("search", "index", "the cat", "--min-score", "0.999")
+        assert (done.stdout, done.stderr.strip()) == ("no documents found\n", "note: no document scores 0.999 or more")
+
     @pytest.mark.parametrize("stage", ["exhaustive", "centroids", "bm25", "dense", "muvera", "bm25+dense"])
     def test_every_first_stage_can_be_named(self, built: Run, stage: str) -> None:
         assert found(built, DOCUMENTS["d2"], "-k", "1", "--first-stage", stage) == ["d2"]
@@ -456,7 +460,10 @@ class TestIndex:
             ),
             (["build", "corpus.jsonl", "--out", "new", "--delimiter", ";"], "JSON lines, which has no delimiter"),
             (["build", "corpus.jsonl", "--out", "new", "--format", "xml"], "the formats are jsonl, json, csv"),
-            (["build", ".", "--out", "index"], "index holds a finished index; add to it with: chamfer index add"),
+            (
+                ["build", ".", "--out", "index"],
+                "index holds a finished index; update it with: chamfer index add index FILE --replace",
+            ),
             (["build", "corpus.jsonl", "--out", "new", "--first-stage", "plaid"], "first stages are auto, bm25"),
             (["build", "corpus.jsonl", "--out", "new", "--dimensions", "99"], "can be projected to 1 to "),
             (["build", "broken.jsonl", "--out", "new"], "broken.jsonl, line 2: not a JSON object"),

@@ -87,6 +87,7 @@ def search(
         check_query(query)
     chosen = None if mix is None else parse_mix(mix)
     asked = {"query": query} if query is not None else queries_from(queries or Path()).texts
+    if_none = f"note: no document scores {min_score:g} or more" if min_score else None
 
     if server is not None:
         for name, option in OF_INDEX.items():
@@ -101,7 +102,7 @@ def search(
             def ask(texts: list[str]) -> "list[Hits]":
                 return client.search(texts, k, weights=named, where=where, mix=chosen, min_score=min_score)
 
-            _print_all(asked, ask, None, as_json=as_json or queries is not None)
+            _print_all(asked, ask, None, as_json=as_json or queries is not None, if_none=if_none)
         return
 
     from chamfer.index.filters import as_filter
@@ -123,7 +124,8 @@ def search(
 
     # An estimate of what unrelated texts score takes longer than one search, so it is worth it if it can be kept.
     judged = chosen is None and (queries is not None or searcher.levels.is_kept(weights))
-    _print_all(asked, find, searcher.encoder.query_length, as_json=as_json or queries is not None, judged=judged)
+    length, as_json = searcher.encoder.query_length, as_json or queries is not None
+    _print_all(asked, find, length, as_json=as_json, judged=judged, if_none=if_none)
 
 
 def _was_typed(context: typer.Context, name: str) -> bool:
@@ -132,8 +134,19 @@ def _was_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_json: bool, judged: bool = True) -> None:
-    """Answer queries by id, a batch at a time; if ``judged``, say whether there is probably nothing."""
+def _print_all(
+    asked: Mapping[str, str],
+    find: Find,
+    length: int | None,
+    *,
+    as_json: bool,
+    judged: bool = True,
+    if_none: str | None = None,
+) -> None:
+    """Answer queries by id, a batch at a time; if ``judged``, say whether there is probably nothing.
+
+    ``if_none`` is said beside an answer without documents.
+    """
     ids, truncated = list(asked), 0
     for start in range(0, len(ids), QUERY_BATCH):
         batch = ids[start : start + QUERY_BATCH]
@@ -145,6 +158,8 @@ def _print_all(asked: Mapping[str, str], find: Find, length: int | None, *, as_j
                 sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
             else:
                 print_hits(hits)
+                if not hits and if_none:
+                    say(if_none)
                 if hits and judged and hits.probably_nothing:  # which may take a moment, after the results
                     say(PROBABLY_NOTHING)
     say_truncated("queries", truncated, len(ids), length)

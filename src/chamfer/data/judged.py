@@ -72,9 +72,10 @@ class UnknownDocuments(NamedTuple):
         Args:
             name: name of the corpus.
         """
+        rows = "; rows are counted from 1, without the header" if self.ids[0].isdigit() else ""
         return (
             f"{len(self.ids)} of {self.judged} judged documents are not in {name}, such as "
-            f"{reprlib.repr(self.ids[0])}, so no search can find them"
+            f"{reprlib.repr(self.ids[0])}, so no search can find them{rows}"
         )
 
 

@@ -265,8 +265,8 @@ def check_unfinished(manifest: Manifest | None, folder: Path) -> None:
     """Refuse to build an index where there is a finished one, or among files that belong to none."""
     if manifest is not None and manifest.building is None and manifest.version:
         raise InputError(
-            f"{folder} holds a finished index; add to it with: chamfer index add (in Python Index.open(folder).add), "
-            "or delete the folder to build it again"
+            f"{folder} holds a finished index; update it with: chamfer index add {folder} FILE --replace (in Python "
+            "Index.open(folder).add), or delete the folder to build it again"
         )
     # The lock of a build that was killed before its first commit is hidden, as are the files of file managers.
     if manifest is None and folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
