@@ -32,7 +32,7 @@ from chamfer.serve.versions import Versions
 from tests.test_shards import build_changed
 
 # Ray leaves files and sockets to the end of the process.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("estimated_at_once")]
 
 QUERIES = ("why do cats sleep", "blue sky", "the dog barks at night")
 LOCAL = "http://localhost"

@@ -45,6 +45,7 @@ def test_words_at_both_ends_are_listed_with_their_documents(page: Page, server: 
 def test_a_bar_lists_its_tokens_and_the_keyboard_reaches_every_bar(page: Page) -> None:
     page.goto("/?view=weights")
     bars = page.get_by_role("toolbar", name="Distribution").get_by_role("button")
+    expect(bars.first).to_be_visible()
     page.get_by_role("link", name="Evaluate").focus()
     page.get_by_role("button", name=re.compile("Dark|Light")).focus()
     page.keyboard.press("Tab")
