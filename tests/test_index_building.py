@@ -242,7 +242,7 @@ class TestResuming:
     def test_a_finished_index_is_not_built_again(self, encoder: Encoder, tmp_path: Path, spy: Spy) -> None:
         build_index(tmp_path, texts(3), encoder)
         before = list(spy.encoded)
-        with pytest.raises(InputError, match=r"a finished index; add to it .*Index.open.folder..add., or delete"):
+        with pytest.raises(InputError, match=r"a finished index; update it .* --replace .*Index.open.folder..add., or"):
             build_index(tmp_path, texts(3), encoder)
         assert spy.encoded == before
 

@@ -1035,6 +1035,14 @@ class TestBatches:
 
         assert asyncio.run(ask()) == 9
 
+    def test_what_is_asked_at_the_same_moment_is_not_refused_before_anything_runs(self) -> None:
+        async def ask() -> tuple[int, int]:
+            with ThreadPoolExecutor(1) as thread:
+                batches: Batches[int, int] = Batches(lambda items: items, thread, most=1, waiting=1)
+                return await asyncio.gather(batches.ask(1), batches.ask(2))
+
+        assert tuple(asyncio.run(ask())) == (1, 2)
+
     def test_nothing_is_done_for_a_client_that_has_left(self) -> None:
         done: list[int] = []
         go_on = threading.Event()

@@ -48,6 +48,7 @@ class Batches(Generic[Item, Answer]):
         self._alike, self._observe = alike, observe
         self._waiting: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
         self._running: asyncio.Task[None] | None = None
+        self._at_work = False
 
     def __len__(self) -> int:
         """The number of waiting items."""
@@ -55,7 +56,9 @@ class Batches(Generic[Item, Answer]):
 
     async def ask(self, item: Item) -> Answer:
         """Wait for the answer to one item; if cancelled before its batch starts, the item is dropped."""
-        if sum(not future.done() for _, future in self._waiting) >= self._limit:
+        # While no batch runs, the next one is about to take what waits.
+        room = self._limit if self._at_work else self._limit + self._most
+        if sum(not future.done() for _, future in self._waiting) >= room:
             raise BusyError
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
@@ -66,10 +69,12 @@ class Batches(Generic[Item, Answer]):
     async def _run(self) -> None:
         try:
             while batch := self._next():
+                self._at_work = True
                 self._observe(len(batch))
                 await self._answer(batch)
+                self._at_work = False
         finally:
-            self._running = None
+            self._running, self._at_work = None, False
 
     def _next(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
         """The item that has waited longest, and others like it."""
